@@ -71,7 +71,7 @@ def test_what_is_no_archive_is_named(tmp_path) -> None:
     other.write_text("hello")
     empty.touch()
     for path in (other, empty):
-        with pytest.raises(Unsupported, match=rf"{path.name}.*HDF5, NetCDF, FITS and HDF4"):
+        with pytest.raises(Unsupported, match=rf"{path.name}.*HDF5, NetCDF, FITS or HDF4"):
             hyperslab.open(path)
     with pytest.raises(Unsupported, match="folder without Zarr metadata"):
         hyperslab.open(tmp_path)

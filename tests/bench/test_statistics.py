@@ -9,7 +9,7 @@ import pytest
 
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.rankings import rank, summarise
-from hyperslab.bench.records import BOUNDARIES, METRICS, blank_trial
+from hyperslab.bench.records import BOUNDARIES, METRICS, trial_of
 from hyperslab.lab.statistics import interval_of_median
 
 
@@ -17,7 +17,7 @@ def trial(format_name: str, number: int, seconds: float, status: str = "ok"):
     from hyperslab.bench.records import Cell
 
     cell = Cell("case", "fair", "matched", format_name, Operation(name="read-all"), (10, 10), 2, "warm")
-    blank = blank_trial(cell, "float32", number, "failed", "")
+    blank = trial_of(cell, "float32", number, "failed", "")
     return replace(blank, status=status, reason=None, read_seconds=seconds, open_file_seconds=0.001, decoded_nbytes=800)
 
 

@@ -121,7 +121,7 @@ def test_what_is_asked_for_must_be_there(tmp_path, two):
         hs.open(two, concat="time", order="up")
     with pytest.raises(TypeError, match="no argument along"):
         hs.open(two, along="time")
-    with pytest.raises(UsageError, match="not the root"):
+    with pytest.raises(UsageError, match="not a root group"):
         hs.open([hs.open(two[0]), hs.Group(hs.open(two[0]).opened, 0, "/deep")])
     with pytest.raises(FileNotFoundError):
         hs.open([two[0], tmp_path / "gone.nc"], concat="time")

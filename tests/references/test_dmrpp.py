@@ -243,16 +243,16 @@ CHUNKS = '<Int32 name="x"><Dim size="4"/><dmrpp:chunks{}><dmrpp:chunkDimensionSi
 ENDED = "</dmrpp:chunks></Int32>"
 PLACED = '<dmrpp:chunk offset="0" nBytes="8" chunkPositionInArray="[{}]"/>'
 UNREADABLE = {
-    "a gap without a fill value": (CHUNKS.format("", PLACED.format(0)) + ENDED, Unsupported, "nor gives a fill"),
+    "a gap without a fill value": (CHUNKS.format("", PLACED.format(0)) + ENDED, Unsupported, "no fill value"),
     "a position within a chunk": (CHUNKS.format("", PLACED.format(1)) + ENDED, DamagedFile, "at"),
     "a position outside": (CHUNKS.format("", PLACED.format(4)) + ENDED, DamagedFile, "at"),
     "one place twice": (CHUNKS.format("", PLACED.format(0) * 2) + ENDED, DamagedFile, "two chunks"),
     "a filter": (CHUNKS.format(' compressionType="zfp" fillValue="0"', PLACED.format(0)) + ENDED, Unsupported, "zfp"),
-    "no bytes at all": ('<Int32 name="x"><Dim size="4"/></Int32>', Unsupported, "no bytes for"),
+    "no bytes at all": ('<Int32 name="x"><Dim size="4"/></Int32>', Unsupported, "without bytes"),
     "base 64": ('<Int32 name="x"><dmrpp:compact>!!</dmrpp:compact></Int32>', DamagedFile, "base64"),
     "too few bytes": ('<Int32 name="x"><Dim size="9"/><dmrpp:compact>AAAA</dmrpp:compact></Int32>', DamagedFile, "36"),
     "no dimension": ('<Int32 name="x"><Dim name="/y"/></Int32>', DamagedFile, "dimension without"),
-    "text": ('<String name="x"><Dim size="2"/>' + PLACED.format(0) + "</String>", Unsupported, "any length"),
+    "text": ('<String name="x"><Dim size="2"/>' + PLACED.format(0) + "</String>", Unsupported, "variable length"),
     "a sequence": ('<Sequence name="x"><Int32 name="y"/></Sequence>', Unsupported, "Sequence"),
     "too few linked blocks": (
         '<Int32 name="x"><Dim size="4"/><dmrpp:chunks><dmrpp:block offset="0" nBytes="8"/></dmrpp:chunks></Int32>',

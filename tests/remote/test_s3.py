@@ -90,7 +90,7 @@ def test_secrets_stay_here(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None
 def test_missing_credentials_are_named(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(RemoteError, match=r"no credentials.*storage_options"):
+    with pytest.raises(RemoteError, match=r"no accepted credentials.*storage_options"):
         hs.open(f"s3://ocean/{NAME}", storage_options={"endpoint_url": bucket, "connect_timeout": 2.0})
 
 

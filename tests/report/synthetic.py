@@ -9,7 +9,7 @@ import numpy as np
 
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.rankings import rank, summarise
-from hyperslab.bench.records import Cell, Trial, Verdict, blank_trial
+from hyperslab.bench.records import Cell, Trial, Verdict, trial_of
 from hyperslab.bench.results import Run, RunDescription, point_estimate_of
 from hyperslab.bench.study import Case, Conditions
 from hyperslab.lab.environment import Environment
@@ -97,7 +97,7 @@ def _measured(case: Case, cell: Cell, number: int, random: np.random.Generator) 
     nbytes = per_array * cell.count
     pace = PACE[cell.format] * (3 if cell.conditions == "packed" else 1) * (4 if cell.cache == "cold" else 1)
     seconds = (2e-5 * cell.count + pace * nbytes / 1e6) * random.lognormal(0, 0.05)
-    blank = blank_trial(cell, case.dtype, number, "failed", "")
+    blank = trial_of(cell, case.dtype, number, "failed", "")
     common = {
         "status": "ok", "reason": None, "decoded_nbytes": nbytes, "stored_nbytes": nbytes + 2048,
         "layout": "contiguous" if cell.conditions == "matched" else "chunks 1024, deflate:4", "verified": True,
@@ -123,10 +123,10 @@ def make_trials(wanted: tuple[Case, ...], repeats: int = 7) -> list[Trial]:
             trials += [_measured(case, cell, number, random) for number in range(-1, repeats)]
             if cell.format == "zarr2" and cell.cache == "cold":
                 reason = "12 % of the file was resident before a cold read"
-                trials.append(blank_trial(cell, case.dtype, 9, "rejected", reason))
+                trials.append(trial_of(cell, case.dtype, 9, "rejected", reason))
     cell = Cell("seed0-1", "fair", "matched", "pdb", Operation(name="write"), (128,), 2048, "new")
-    trials.append(blank_trial(cell, "float32", 0, "refused", HOSTILE))
-    trials.append(blank_trial(replace(cell, format="tiledb"), "float32", 0, "failed", "killed by signal 9"))
+    trials.append(trial_of(cell, "float32", 0, "refused", HOSTILE))
+    trials.append(trial_of(replace(cell, format="tiledb"), "float32", 0, "failed", "killed by signal 9"))
     return trials
 
 

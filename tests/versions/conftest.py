@@ -1,4 +1,4 @@
-"""What tests of crashes need: time for every crash point, and a second reader that is asked quickly."""
+"""What crash tests need: time for every crash point, and a second reader that answers quickly."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def second_reader_is_forked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`verify` asks HDF5 in a process that imports everything first: half a second, which crash tests ask hundreds of
-    times. Theirs is forked, but where the file is open here in a way that only another process can bear.
+    """`verify` asks HDF5 in a process that first imports everything, which takes half a second; crash tests call it
+    hundreds of times. So this forks a process instead, unless the file is open here in a way that only another process
+    can handle.
     """
     if request.path.stem in OF_THE_REAL_ONE:
         return

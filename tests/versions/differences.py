@@ -1,4 +1,4 @@
-"""What a difference between two versions must say, from their arrays in memory."""
+"""What a difference between two versions must say, computed from their arrays in memory."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _assert_array(array: Any, one: np.ndarray[Any, Any], other: np.ndarray[Any, 
 
 
 def differ(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Where arrays of one shape differ."""
+    """Where two arrays of one shape differ."""
     if one.dtype.kind == "f":
         one, other = one.view(f"u{one.itemsize}"), other.view(f"u{one.itemsize}")
     return np.asarray(one != other)

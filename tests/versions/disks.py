@@ -1,7 +1,7 @@
-"""Disks that fail, and disks that remember: what stands between a journaled file and the operating system. And work
-done on them again and again, until each of its calls was the one that failed.
+"""Disks that fail, and disks that remember, between a journaled file and the operating system; and a way to run some
+work again and again, until each of its calls has failed once.
 
-`HYPERSLAB_CRASHES=all` tries every call; else a sample of them.
+`HYPERSLAB_CRASHES=all` tries every call; otherwise a sample.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Counting:
         self.count = 0
 
     def meets(self) -> bool:
-        """Whether this call is to be made."""
+        """Whether to make this call."""
         self.count += 1
         return True
 
@@ -58,10 +58,10 @@ class Counting:
 
 
 class Killed(Counting):
-    """The process is killed in a call: of a write the first part is done, and nothing from then on.
+    """The process is killed during a call: the first part of a write is done, and nothing after that.
 
-    All that the dead process still tries fails: libhdf5 would break off in its own way if it read back what it never
-    wrote, though it thinks so.
+    Everything that the dead process still tries fails. If it seemed to work, libhdf5 would read back what it never
+    wrote, and fail in its own way.
     """
 
     def __init__(self, last: int, part: float) -> None:
@@ -81,9 +81,9 @@ class Killed(Counting):
 
 
 class Dying(Counting):
-    """The process dies when its first journal is whole, and some calls that overwrite the file were made after that.
+    """The process dies after its first journal is complete, and after some of the calls that overwrite the file.
 
-    What it still tries has no effect, though it thinks so.
+    What it still tries has no effect, although it seems to work.
     """
 
     def __init__(self, applied: int = 0) -> None:
@@ -104,7 +104,7 @@ class Dying(Counting):
 
 
 class Failing(Counting):
-    """A call fails; all later ones too, if the disk stays full or broken."""
+    """A call fails; later calls fail too if the disk stays full or broken."""
 
     def __init__(self, last: int, number: int, *, stays: bool) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class Failing(Counting):
 
 
 class Remembering(Counting):
-    """Remembers all calls, so that disks can be made as a power cut may leave them."""
+    """Remembers all calls, so that you can make disks as a power cut may leave them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ class Remembering(Counting):
         self.marks: list[tuple[int, int]] = []
 
     def mark(self, done: int) -> None:
-        """So many steps have returned."""
+        """Note that this many steps have returned."""
         self.marks.append((len(self.calls), done))
 
     def _name(self, descriptor: int) -> str:
@@ -162,7 +162,7 @@ SECTOR_NBYTES = 512
 
 
 def after_power_cut(calls: list[tuple[Any, ...]], start: dict[str, bytes], rng: random.Random) -> dict[str, bytes]:
-    """Files as a cut after these calls may leave them: what no sync followed is there, or not, sector by sector."""
+    """Files as a power cut after these calls may leave them: each sector that was not synced is there or not."""
     lasting = {"": -1}
     for number, call in enumerate(calls):
         if call[0] == "sync":
@@ -219,19 +219,25 @@ def _do(files: dict[str, bytearray], call: tuple[Any, ...]) -> None:
 
 
 def sample(count: int, most: int) -> list[int]:
-    """Numbers from 1 to `count`: all of them, or some."""
+    """All numbers from 1 to `count`, or some of them."""
     return list(range(1, count + 1)) if ALL else sorted(random.Random(5).sample(range(1, count + 1), min(most, count)))
 
 
 class Trials:
-    """Does some work on a copy of a file, `path`, whose disk fails at one of its calls; again for other calls. Each
-    time gives how many steps of the work had returned; what is found then must fit that.
+    """Do some work on a copy of a file, `path`, whose disk fails at one of its calls; then again for other calls.
 
-    Args:
-        begun: The file to start from.
-        work: What is done with a path; gives how many steps have returned.
-        monkeypatch: Puts disks under the files that are opened.
-        returned: How many steps `begun` has.
+    Each run yields how many steps of the work had returned; what is found then must fit that.
+
+    Parameters
+    ----------
+    begun
+        The file to start from.
+    work
+        The work to do with a path. It returns how many steps have returned.
+    monkeypatch
+        Puts disks under the files that are opened.
+    returned
+        How many steps `begun` has.
     """
 
     def __init__(
@@ -252,14 +258,14 @@ class Trials:
         self.put(system)
 
     def call_count(self) -> int:
-        """Calls to the disk that the work makes."""
+        """The number of calls to the disk that the work makes."""
         counting = Counting()
         self._begin(counting)
         list(self._work(self.path))
         return counting.count
 
     def kills(self, most: int) -> Iterator[int]:
-        """The process is killed in a call, of which nothing, half or all is done."""
+        """The process is killed during a call, of which nothing, half or all is done."""
         count = self.call_count()
         for part in (0.0, 0.5, 1.0):
             for last in sample(count, most):
@@ -277,7 +283,7 @@ class Trials:
                 yield returned
 
     def failures(self, number: int, *, stays: bool, most: int) -> Iterator[int]:
-        """A call fails, with this error; all later ones too, if it stays so."""
+        """A call fails with this error; later calls fail too if it is permanent."""
         for last in sample(self.call_count(), most):
             returned = self._returned
             self._begin(Failing(last, number, stays=stays))
@@ -288,7 +294,7 @@ class Trials:
             yield returned
 
     def power_cuts(self, most: int, turns: int) -> Iterator[int]:
-        """The power is cut after a call; if all are tried, `turns` times after each."""
+        """The power is cut after a call; if all calls are tried, `turns` times after each."""
         rng, remembering = random.Random(11), Remembering()
         self._begin(remembering)
         for done in self._work(self.path):

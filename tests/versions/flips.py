@@ -1,4 +1,4 @@
-"""Files of versions of all kinds, one bit of which is flipped; and what each reader sees of them then."""
+"""Files of versions of all kinds in which one bit is flipped, and what each reader then sees."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import hyperslab as hs
 from hyperslab.versions.inspect import second_look, verify, witness
 from hyperslab.versions.layout.fingerprints import type_text
 
-LOADED = (second_look, verify)  # before processes are forked, each of which would load them again
+LOADED = (second_look, verify)  # loaded before processes are forked, each of which would load them again
 MOST_SECONDS = 15
 MOST_NBYTES = 8 << 30
 COLOURS = h5py.enum_dtype({"red": 0, "green": 1, "blue": 5}, "i2")
@@ -28,7 +28,7 @@ RECORD = np.dtype([("place", "<f8", (3,)), ("name", "S5"), ("mass", ">i4")])
 
 
 def isolated(work: Callable[..., Any], *arguments: Any) -> Any:
-    """What work gives, done in a process of its own; how that ended, if it gives nothing."""
+    """What some work returns in a process of its own; if it returns nothing, how the process ended."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -42,7 +42,7 @@ def isolated(work: Callable[..., Any], *arguments: Any) -> Any:
         faulthandler.disable()
         try:
             given = pickle.dumps(work(*arguments))
-        except BaseException as error:  # whatever it is
+        except BaseException as error:  # of any kind
             given = pickle.dumps(("raised", type(error).__name__, str(error)))
         with os.fdopen(writing, "wb") as file:
             file.write(given)
@@ -55,7 +55,7 @@ def isolated(work: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def ask(path: str, names: Any) -> witness.Testimony:
-    """`witness.ask`, in a process that need not import everything first."""
+    """`witness.ask` in a process that need not import everything first."""
     given = isolated(witness.testify, path, names)
     if isinstance(given, witness.Testimony):
         return given
@@ -63,7 +63,7 @@ def ask(path: str, names: Any) -> witness.Testimony:
 
 
 def plain(path: Path) -> None:
-    """Numbers, some of which change, grow, shrink and go."""
+    """Numbers, some of which change, grow, shrink and disappear."""
     rng = np.random.default_rng(1)
     with hs.VersionedFile(path, "w") as file:
         for number in range(8):
@@ -129,7 +129,7 @@ def encoded(path: Path) -> None:
 
 
 def deleted(path: Path) -> None:
-    """Versions with branches, of which some were deleted, and an array that was stored otherwise."""
+    """Versions with branches, some of them deleted, and an array that was stored in another way."""
     with hs.VersionedFile(path, "w") as file:
         for number in range(14):
             parent = None if number < 6 else f"release {number - 6}"
@@ -165,7 +165,7 @@ FILES: tuple[Callable[[Path], None], ...] = (plain, kinds, encoded, deleted, lat
 
 
 def chunk_ranges(path: Path) -> list[tuple[int, int]]:
-    """Where in a file chunks are."""
+    """Where the chunks are in a file."""
     found: list[tuple[int, int]] = []
     with h5py.File(path) as file:
 
@@ -180,7 +180,7 @@ def chunk_ranges(path: Path) -> list[tuple[int, int]]:
 
 
 def flips(path: Path, count: int, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
-    """Bytes and bits to flip: half of them anywhere, half outside of chunks."""
+    """Bytes and bits to flip: half of them anywhere, half outside chunks."""
     length = path.stat().st_size
     is_chunk = np.zeros(length, bool)
     for start, stop in chunk_ranges(path):
@@ -213,7 +213,7 @@ def _of_us(group: Any, prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def seen_by_h5py(path: str) -> Any:
-    """What h5py shows of the versions of a file, of the attributes that versioned-hdf5 reads too."""
+    """What h5py shows of the versions of a file, including the attributes that versioned-hdf5 reads."""
     with h5py.File(path) as file:
         versions = file["_version_data/versions"]
         said = {name: kept(value) for name, value in versions.attrs.items()}
@@ -255,7 +255,7 @@ READERS = (seen_by_us, seen_by_h5py, seen_by_versioned_hdf5)
 
 
 def kept(value: Any) -> Any:
-    """A value as it can be compared and pickled."""
+    """A value in a form that can be compared and pickled."""
     if isinstance(value, h5py.Empty):
         return "empty"
     array = np.asarray(value)

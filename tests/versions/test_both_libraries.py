@@ -25,7 +25,7 @@ import hyperslab as hs
 from hyperslab.versions.commit import writing
 from hyperslab.versions.inspect import witness
 
-# Of processes that were killed: what they let go of afterwards does not count.
+# Warnings from processes that were killed: what they release afterwards does not count.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 TEXT = h5py.string_dtype()
 DTYPES: dict[str, Any] = {
@@ -49,7 +49,7 @@ CHUNKS = {1: [(3,), (10,)], 2: [(2, 3), (5, 4)], 3: [(2, 2, 2)]}
 
 
 def elements(dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray[Any, Any]:
-    """Few different values, so that chunks repeat; some are the fill value. Or noise, which LZF does not shorten."""
+    """Few different values, so that chunks repeat and some are the fill value; or noise, which LZF does not shorten."""
     if dtype == "f8" and seed % 3 == 1:
         return np.asarray(np.random.default_rng(seed).random(shape))
     numbers = np.asarray(np.random.default_rng(seed).integers(0, 3, shape))
@@ -82,7 +82,7 @@ def fill_of(dtype: str, fill: int) -> Any:
 
 
 def plain(read: Any) -> np.ndarray[Any, Any]:
-    """What both libraries give, text as `str`."""
+    """What both libraries return, with text as `str`."""
     array = np.asarray(read)
     if array.dtype.kind != "O":
         return array
@@ -91,7 +91,7 @@ def plain(read: Any) -> np.ndarray[Any, Any]:
 
 
 class Model:
-    """One array, and what it was made with."""
+    """One array, and how it was created."""
 
     def __init__(self, data: np.ndarray[Any, Any], dtype: str, fill: Any, note: int | None = None) -> None:
         self.data, self.dtype, self.fill, self.note = data, dtype, fill, note  # the note is an attribute
@@ -120,9 +120,9 @@ class Versions(RuleBasedStateMachine):
         )
         self.path = Path(self.folder.name) / "v.h5"
         self.versions: dict[str, dict[str, Model]] = {}
-        self.made: dict[str, dict[str, Any]] = {}  # how each path was first made: that stays so
+        self.made: dict[str, dict[str, Any]] = {}  # how each path was first created, which stays so
         self.borrowed = borrowed
-        self.held: hs.VersionedFile | None = None  # open over several rules, or closed after each
+        self.held: hs.VersionedFile | None = None  # open over several rules, or closed after each one
         self.count = 0
         hs.VersionedFile(self.path, "w").close()
 
@@ -143,14 +143,14 @@ class Versions(RuleBasedStateMachine):
             self.held = None
 
     def hand_over(self) -> None:
-        """Close it, and finish what a kill left: that others write over it is for `test_mixed_crashes.py`."""
+        """Close the file, and finish what a kill left. `test_mixed_crashes.py` lets others write first."""
         self.let_go()
         if Path(f"{self.path}.journal").exists():
             hs.VersionedFile(self.path, "r+").close()
 
     @contextmanager
     def opened(self) -> Iterator[hs.VersionedFile]:
-        """Our file, open to write."""
+        """Our file, open for writing."""
         if self.held is not None:
             yield self.held
         elif self.borrowed:
@@ -229,7 +229,7 @@ class Versions(RuleBasedStateMachine):
             self.change(version, state, data.draw)
             for path, model in state.items():
                 np.testing.assert_array_equal(plain(version[path][...]), plain(model.data))
-            self.versions[name] = state  # here: a commit that is killed may have come far enough
+            self.versions[name] = state  # set here, because a commit that is killed may have come far enough
 
     def parent(self, data: st.DataObject) -> str | None:
         return data.draw(st.sampled_from([None, None, "", *self.versions]))
@@ -260,7 +260,7 @@ class Versions(RuleBasedStateMachine):
     @precondition(lambda self: any(self.versions.values()))
     @rule(data=st.data())
     def theirs_stores_otherwise(self, data: st.DataObject) -> None:
-        """versioned-hdf5's `modify_metadata`, which looks at no object twice."""
+        """versioned-hdf5's `modify_metadata`, which visits each object only once."""
         path = data.draw(st.sampled_from(sorted({path for state in self.versions.values() for path in state})))
         made = self.made[path]
         options: dict[str, Any] = {"chunks": data.draw(st.sampled_from(CHUNKS[len(made["chunks"])]))}
@@ -272,12 +272,12 @@ class Versions(RuleBasedStateMachine):
     @precondition(lambda self: self.versions)
     @rule(which=st.sampled_from(["rebuild_hashtables", "rebuild_object_dtype_hashtables"]))
     def theirs_rebuilds(self, which: str) -> None:
-        """Chunks that no version shows lose their rows: others then lie behind those that count."""
+        """Chunks that no version shows lose their rows; then others lie beyond those that count."""
         self.hand_over()
         with h5py.File(self.path, "r+") as file:
             getattr(VersionedHDF5File(file), which)()
         with hs.VersionedFile(self.path, "r+") as ours:
-            ours.repack()  # or `verify` names what versioned-hdf5's next commit overwrites
+            ours.repack()  # otherwise `verify` names what versioned-hdf5's next commit overwrites
 
     @precondition(lambda self: self.versions)
     @rule(data=st.data(), repack=st.booleans())
@@ -318,7 +318,7 @@ class Versions(RuleBasedStateMachine):
     @precondition(lambda self: not self.borrowed)
     @rule(data=st.data(), last=st.integers(1, 60), part=st.sampled_from([0.0, 0.5, 1.0]))
     def ours_is_killed(self, data: st.DataObject, last: int, part: float) -> None:
-        """At a call to the disk, in a commit or a deletion: the file is as it was before, or as it is after."""
+        """Kill at a call to the disk, in a commit or a deletion: the file is as it was before, or as it is after."""
         self.let_go()
         deletes = bool(self.versions) and data.draw(st.booleans())
         before = self.versions, self.made
@@ -343,7 +343,7 @@ class Versions(RuleBasedStateMachine):
             self.versions, self.made = before
 
     def forget_what_is_nowhere(self) -> None:
-        """An array that no version has any more can be made anew, otherwise."""
+        """An array that no version has any more can be created again, in another way."""
         kept = {path for state in self.versions.values() for path in state}
         self.made = {path: made for path, made in self.made.items() if path in kept}
 
@@ -366,7 +366,7 @@ class Versions(RuleBasedStateMachine):
         if not getattr(self, "versions", None):
             return
         names = set(self.versions)
-        with hs.VersionedFile(self.path) as ours, patch.object(witness, "ask", ask):  # in a process that is forked
+        with hs.VersionedFile(self.path) as ours, patch.object(witness, "ask", ask):  # in a forked process
             verified = ours.verify()
             assert verified.is_whole, verified.damages
         with hs.VersionedFile(self.path) as ours, h5py.File(self.path, "r", locking=self.held is None) as file:

@@ -1,4 +1,4 @@
-"""`hyperslab.versions.compat` does what versioned-hdf5 does, and where that fails, what its users would expect."""
+"""`hyperslab.versions.compat` does what versioned-hdf5 does, or, where that fails, what its users would expect."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_what_is_held_stays_right_when_versions_are_deleted_or_rewritten(f: h5py
     assert file.versions == ["c"]
     assert file["c"].attrs["prev_version"] == "__first_version__"
     with file.stage_version("d") as later:
-        later["x"][...] = -1  # where deleted chunks were, perhaps
+        later["x"][...] = -1  # perhaps where deleted chunks were
         later["g/y"][...] = -1
     ours.modify_metadata(file, "g/y", chunks=(3, 3), compression=None)
     for array in (x, staged, held["x"], file["c"]["x"]):
@@ -179,7 +179,7 @@ def test_differences_while_the_file_is_open_for_writing(f: h5py.File) -> None:
     file = ours.VersionedHDF5File(f)
     with file.stage_version("b") as group:
         group["x"][10] = -1
-        group["x"][16:24] = 0  # nothing but the fill value: no chunk is stored
+        group["x"][16:24] = 0  # only the fill value: no chunk is stored
         group["x"].resize((90,))
     found = {key.raw[0].start: (key, parts) for key, parts in file.get_diff("x", "a", "b").items()}
     assert sorted(found) == [8, 16, 88, 96]

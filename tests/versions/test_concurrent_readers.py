@@ -1,6 +1,6 @@
-"""Readers in processes of their own while versions are committed and deleted: never a wrong value, never an error.
+"""Readers in their own processes while versions are committed and deleted: never a wrong value, never an error.
 
-`HYPERSLAB_CRASHES=all` makes 1000 commits; else some.
+`HYPERSLAB_CRASHES=all` makes 1000 commits; otherwise fewer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COMMITS_AT_A_TIME = 5
 
 
 def x_of(number: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """What x is in version `number`: of each commit some elements."""
+    """What x is in version `number`: each commit changes some elements."""
     made = np.arange(LENGTH)
     for commit in range(1, number + 1):
         made[commit * 37 % LENGTH :][:20] = -commit
@@ -63,14 +63,14 @@ def some(rng: np.random.Generator, names: Iterable[str], count: int = 3) -> list
 
 
 def read(path: str) -> None:
-    """Check versions again and again until the last one is there; print how many were read."""
+    """Check versions again and again until the last one exists; print how many were read."""
     rng, count = np.random.default_rng(os.getpid()), 0
     file = hs.VersionedFile(path, chunk_cache_nbytes=0)
     print("ready", flush=True)
     while f"v{COMMITS}" not in file:
         file.refresh()
         held = [(name, file[name]) for name in some(rng, file.versions)]
-        for _ in range(3):  # what is held stays the same, whatever others do meanwhile
+        for _ in range(3):  # what a reader holds stays the same, whatever others do meanwhile
             for name, group in held:
                 check(name, group)
                 count += 1
@@ -78,7 +78,7 @@ def read(path: str) -> None:
 
 
 def read_by_others(path: str) -> None:
-    """The same by h5py, and by versioned-hdf5, whenever no writer has the file open: HDF5's lock says so."""
+    """The same through h5py and versioned-hdf5, whenever HDF5's lock says that no writer has the file open."""
     rng, count, is_last = np.random.default_rng(os.getpid()), 0, False
     print("ready", flush=True)
     while not is_last:
@@ -100,7 +100,7 @@ def read_by_others(path: str) -> None:
 
 @contextmanager
 def readers(path: Path, function: Callable[[str], None], reader_count: int) -> Iterator[list[int]]:
-    """Processes that read; afterwards how many versions each has read."""
+    """Processes that read; afterwards, how many versions each has read."""
     code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r});"
     code += f"from test_concurrent_readers import {function.__name__} as read; read(sys.argv[1])"
     command = [sys.executable, "-c", code, str(path)]
@@ -135,7 +135,7 @@ def test_readers_while_others_commit(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_readers_with_other_libraries_between_commits(tmp_path: Path) -> None:
-    """A writer that has the file open some commits at a time; both sides wait for the other's lock."""
+    """A writer that has the file open for some commits at a time; both sides wait for the other's lock."""
     path = tmp_path / "v.h5"
     begin(path)
     refused = number = 0

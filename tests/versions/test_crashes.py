@@ -1,4 +1,4 @@
-"""Killed, out of space, broken or without power at any call: every version that was committed is there, and right."""
+"""Killed, out of space, broken or without power at any call: every committed version exists and is right."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def text(read: Any) -> Any:
 
 
 def check(path: Path, returned: int) -> int:
-    """All versions whose commits returned are there and right, at most one more, and the next can be made."""
+    """All versions whose commits returned exist and are right, at most one more exists, and the next can be made."""
     with hs.VersionedFile(path) as file:
         found = len(file)
         assert returned <= found <= returned + 1, f"{returned} commits returned, {file.versions} are there"
@@ -76,7 +76,7 @@ def check(path: Path, returned: int) -> int:
 
 
 def committed(path: Path, count: int) -> Path:
-    """A new file with so many versions."""
+    """A new file with this many versions."""
     with hs.VersionedFile(path, "w") as file:
         for number in range(count):
             commit(file, number)
@@ -89,7 +89,7 @@ def begun(tmp_path: Path) -> Path:
 
 
 def work(path: Path) -> Iterator[int]:
-    """Commits, one after the other; gives how many have returned."""
+    """Make commits one after another; returns how many have returned."""
     with hs.VersionedFile(path, "r+") as file:
         for number in range(1, COMMITS):
             commit(file, number)
@@ -188,7 +188,7 @@ def test_exceptions_leave_nothing_behind(begun: Path) -> None:
 
 
 def test_what_was_not_committed_is_cleaned_up(begun: Path) -> None:
-    """As versioned-hdf5 leaves it when it is stopped: the current version is one that was never committed."""
+    """As versioned-hdf5 leaves a file when it is stopped: the current version is one that was never committed."""
     with h5py.File(begun, "r+") as file:
         versions = file["_version_data/versions"]
         half = versions.create_group("half")

@@ -1,4 +1,4 @@
-"""Files with wrong bytes: reading and repairing raise named errors, in bounded time; what is repaired is right."""
+"""Files with wrong bytes: reading and repairing raise named errors in bounded time, and a repaired file is right."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from hyperslab.versions import repair
 
 TRIALS = 3000 if ALL else 25
 MOST_SECONDS = 20
-MOST_NBYTES = 1 << 28  # who asks for more gets more, and may have the memory
+MOST_NBYTES = 1 << 28  # whoever asks for more gets more, and may use the memory
 
 
 def damaged(good: bytes, rng: random.Random) -> bytes:
-    """A few bytes changed, a sector gone, one elsewhere, or the end cut off."""
+    """Change a few bytes, lose or move a sector, or cut off the end."""
     data = bytearray(good)
     for _ in range(rng.choice([1, 1, 2, 8])):
         at = rng.randrange(len(data))
@@ -90,7 +90,7 @@ def test_damaged_files(tmp_path: Path, library: str) -> None:
 
 
 def check(path: Path, trial: int) -> None:
-    """Elements of proved chunks are right; what has no proof (a shape, a name, a lost mapping) may not be."""
+    """Elements of proved chunks are right; what has no proof (a shape, a name, a lost mapping) may be wrong."""
     with hs.VersionedFile(path) as file:
         for name in file:
             if not (name[:1] == "v" and name[1:].isdigit() and int(name[1:]) < 3):

@@ -1,4 +1,4 @@
-"""Deleting versions and changing how arrays are stored: as versioned-hdf5 does it, and the file goes on with both."""
+"""Deleting versions and changing how arrays are stored works as in versioned-hdf5, and both can go on with the file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WAYS = ["repacked", "in place", "through h5py"]
 
 
 def change(path: Path, way: str, name: str, *arguments: Any, **options: Any) -> None:
-    """One of our changes, in one of the ways."""
+    """Make one of our changes, in one of the ways."""
     if way == "through h5py":
         with h5py.File(path, "r+") as file:
             getattr(hs.VersionedFile(file), name)(*arguments, **options)
@@ -37,7 +37,7 @@ def plain(read: Any) -> Any:
 
 
 def contents(path: Path) -> dict[str, Any]:
-    """All that both libraries must agree on, read by versioned-hdf5."""
+    """Everything that both libraries must agree on, read by versioned-hdf5."""
     found: dict[str, Any] = {}
     with h5py.File(path) as file:
         versions = VersionedHDF5File(file)
@@ -58,7 +58,7 @@ def contents(path: Path) -> dict[str, Any]:
 
 
 def chunks(path: Path) -> dict[str, Any]:
-    """What is stored of each array."""
+    """What is stored for each array."""
     found: dict[str, Any] = {}
 
     def visit(name: str, one: Any) -> None:
@@ -102,7 +102,7 @@ def check_goes_on(path: Path) -> None:
     with h5py.File(path, "r+") as file, VersionedHDF5File(file).stage_version("theirs") as version:
         version.create_dataset("more", data=np.arange(10.0))
         for name in list(version):
-            # of the fill value NaN it says that it is another than NaN
+            # versioned-hdf5 says that a fill value NaN is not the same as NaN
             if name == "sparse" or isinstance(version[name], h5py.Group) or version[name].dtype.kind != "f":
                 continue
             version[name][...] = np.full(version[name].shape, 4)
@@ -117,7 +117,7 @@ LIBRARIES = ["ours", "theirs"]
 
 @pytest.fixture(params=LIBRARIES)
 def made(request: Any, tmp_path: Path) -> Path:
-    """A file with a bit of everything, by one of the libraries."""
+    """A file with a bit of everything, written by one of the libraries."""
     path = tmp_path / "made.h5"
     if request.param == "ours":
         with hs.VersionedFile(path, "w") as file:
@@ -143,9 +143,9 @@ def test_deleting_versions(made: Path, way: str, names: list[str]) -> None:
     mine, theirs = chunks(made), chunks(other)
     for name in (
         theirs.keys() - mine.keys()
-    ):  # versioned-hdf5 keeps what holds only the fill value, and is in no version
+    ):  # versioned-hdf5 keeps chunks that hold only the fill value and are in no version
         assert theirs.pop(name) == [] if name.endswith("hash_table") else theirs.pop(name)["shape"][0] == 0
-    for name in theirs:  # and chunks of arrays that are empty in all versions that go
+    for name in theirs:  # and chunks of arrays that are empty in all deleted versions
         assert mine[name] == theirs[name], name
     check_reads(made)
     check_goes_on(made)
@@ -194,9 +194,9 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
 )
 def test_changing_how_an_array_is_stored(made: Path, array: str, options: dict[str, Any], way: str) -> None:
     other = made.with_name("other.h5")
-    with h5py.File(other, "w") as file:  # of arrays with several links it would change one
+    with h5py.File(other, "w") as file:  # if several links led to one array, it would change only one of them
         make(VersionedHDF5File(file))
-    with h5py.File(other, "r+") as file:  # anew: arrays that it made before and still holds it takes for stored ones
+    with h5py.File(other, "r+") as file:  # opened again, or it treats arrays that it still holds as stored ones
         versioned_hdf5.modify_metadata(file, array, **options)
     change(made, way, "modify_metadata", array, **options)
     check_same(contents(made), contents(other))
@@ -204,8 +204,8 @@ def test_changing_how_an_array_is_stored(made: Path, array: str, options: dict[s
     assert mine.keys() == theirs.keys()
     for name in mine:
         if name.endswith("raw_data"):
-            # versioned-hdf5 2.6 leaves out chunks that are nothing but the fill value only where they are whole, as we
-            # do, and takes the codecs of those that it writes anew.
+            # Both libraries leave out chunks that hold only the fill value only if they are whole. versioned-hdf5 2.6
+            # takes the codecs of the chunks that it writes again.
             for key in ("dtype", "text", "chunks", "fill", "maxshape"):
                 assert mine[name][key] == theirs[name][key], (name, key)
             assert [code for code, *_ in mine[name]["filters"]] == [code for code, *_ in theirs[name]["filters"]], name
@@ -318,7 +318,7 @@ def test_everything_else_in_the_file_stays(tmp_path: Path) -> None:
 
 
 def test_the_name_keeps_leading_there(tmp_path: Path) -> None:
-    """Through a link to the file, with its permissions, and locked."""
+    """Through a link to the file, with its permissions, and while it is locked."""
     path, link = tmp_path / "v.h5", tmp_path / "link.h5"
     with hs.VersionedFile(path, "w") as file:
         make(file)

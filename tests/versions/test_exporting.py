@@ -1,4 +1,4 @@
-"""Versions as files of their own, read by other libraries: the same values, chunks as they are stored."""
+"""Versions as files of their own, read by other libraries: the same values, with chunks as they were stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLOURS = h5py.enum_dtype({"red": 0, "green": 1}, basetype="u1")
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, np.ndarray[Any, Any]]]:
-    """A version with arrays of many kinds, behind another one; and what it holds."""
+    """A version with arrays of many kinds, after another version; and what it holds."""
     path, rng = tmp_path_factory.mktemp("export") / "v.h5", np.random.default_rng(1)
     field = rng.integers(0, 9, (50, 33)) / 2
     field[:20, :10] = np.nan
@@ -44,7 +44,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, np.n
                 version.create_dataset(name, data=data, **options.get(name, {"chunks": (8,)}))
             version["line"].attrs["units"] = "m"
             version["g"].attrs["note"] = "inside"
-            version["g/field"].attrs["_FillValue"] = np.nan  # or kerchunk's references could not say it
+            version["g/field"].attrs["_FillValue"] = np.nan  # otherwise kerchunk references could not express it
             version.attrs["author"] = "Ada"
         with file.stage_version("b") as version:
             version["line"][100:200] = -1
@@ -153,7 +153,7 @@ def test_text_and_enumerations(tmp_path: Path) -> None:
             version.create_dataset("words", data=words, dtype=h5py.string_dtype(), chunks=(3,))
             version.create_dataset("colours", data=colours, dtype=COLOURS, chunks=(2,))
             version.create_dataset("pairs", data=np.zeros(5, PAIR), chunks=(2,))
-        done = file.export("a", tmp_path / "a.h5")  # while it is open for writing, too
+        done = file.export("a", tmp_path / "a.h5")  # works while the file is open for writing, too
         assert done.encoded_again == ["words"]
         assert file.export("a", tmp_path / "a.zarr").encoded_again == ["words"]
     with h5py.File(tmp_path / "a.h5") as made:

@@ -1,4 +1,4 @@
-"""What is done in one go is what is done chunk by chunk."""
+"""What is done in one piece gives the same result as chunk by chunk."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_who_takes_hashes_can_stop() -> None:
 
 
 def test_data_of_another_shape_are_refused() -> None:
-    with pytest.raises(ValueError, match="not of the shape"):
+    with pytest.raises(ValueError, match="do not have the given shape"):
         hash_chunks(np.zeros(7, np.uint8), ((2,), (1,)), np.arange(2), 4)
 
 
@@ -148,7 +148,7 @@ def test_who_opens_the_file_finds_all_mappings(tmp_path: Path, libver: str) -> N
                 for name in ("x", "g/y", "z"):
                     if number == 0:
                         version.create_dataset(name, data=data, chunks=(3, 4))
-                        version[name].attrs["long"] = "a" * 3000  # the object header goes on elsewhere
+                        version[name].attrs["long"] = "a" * 3000  # the object header continues elsewhere
                     version[name][number, 5] = number
                     version[name].attrs[f"more {number}"] = number
             inside = file._file["_version_data/versions"][str(number)]["x"]
@@ -186,7 +186,7 @@ def test_chunks_that_we_encode_are_decoded_by_libhdf5(tmp_path: Path, options: d
         with h5py.File(path) as plain:
             raw = plain["_version_data/x/raw_data"]
             infos = [raw.id.get_chunk_info(number) for number in range(raw.id.get_num_chunks())]
-            is_lzf = options.get("compression") == "lzf"  # what libhdf5 itself never masks it damages when it is masked
+            is_lzf = options.get("compression") == "lzf"  # a mask that libhdf5 itself never sets for LZF makes it fail
             assert is_lzf or not any(info.filter_mask for info in infos)
             assert plain["_version_data/versions/b/x"][3, 4] == 1
             atol = 1e-3 if "scaleoffset" in options else 0
@@ -227,7 +227,7 @@ def test_table_of_chunks() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{"compression": "gzip", "shuffle": True}, {"compression": "lzf"}], ids=str)
 def test_chunks_that_we_encode_are_overwritten_in_part_by_libhdf5(tmp_path: Path, options: dict[str, Any]) -> None:
-    """versioned-hdf5 does so when it deletes versions; short chunks, so that stored lengths often stay the same."""
+    """versioned-hdf5 does so when it deletes versions. Short chunks, so that stored lengths often stay the same."""
     rng = np.random.default_rng(6)
     for _ in range(15):
         made = {str(number): rng.integers(0, 3, (13, 10)).astype(bool) for number in range(3)}
@@ -249,7 +249,7 @@ def test_chunks_that_we_encode_are_overwritten_in_part_by_libhdf5(tmp_path: Path
 def test_rows_of_hash_tables_that_we_encode_are_decoded_by_libhdf5(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reopened: bool, chunk_length: int
 ) -> None:
-    """Batch by batch, across the table's chunks; hashes may be runs of what LZF shortens."""
+    """Batch by batch, across the chunks of the table; hashes may contain runs, which LZF shortens."""
     monkeypatch.setattr(chunk_store, "HASH_TABLE_CHUNK_LENGTH", chunk_length)
     rng, hashes = np.random.default_rng(7), b""
     with h5py.File(tmp_path / "v.h5", "w") as file:
@@ -279,7 +279,7 @@ def test_rows_of_hash_tables_that_we_encode_are_decoded_by_libhdf5(
 def test_chunks_that_lzf_does_not_shorten_are_read_where_they_were_written(
     tmp_path: Path, is_borrowed: bool, count: int
 ) -> None:
-    """libhdf5 forgets of the chunk that was written last that it was not encoded."""
+    """libhdf5 forgets that the last chunk written was not encoded."""
     noise = np.random.default_rng(3).random(count)
     with ExitStack() as stack:
         if is_borrowed:

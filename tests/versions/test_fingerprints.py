@@ -1,4 +1,4 @@
-"""Fingerprints: what they say, who keeps them true, and what other software may do without being taken for damage."""
+"""Fingerprints: what they say, who keeps them true, and what other software may do without being reported as damage."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def assert_proved(path: Path) -> None:
 
 
 def records(path: Path) -> list[dict[str, Any]]:
-    """The list of fingerprints, read as docs/versions-layout.md says, without hyperslab."""
+    """The list of fingerprints, read as docs/versions-layout.md describes it, without hyperslab."""
     with h5py.File(path) as file:
         stored, found, at = file[LOG][()].tobytes(), [], 0
     while at < len(stored):
@@ -76,7 +76,7 @@ def short(*parts: bytes, nbytes: int) -> bytes:
 
 
 def test_a_fingerprint_is_what_the_layout_says(path: Path) -> None:
-    """Computed from docs/versions-layout.md and h5py alone."""
+    """Compute a record from docs/versions-layout.md and h5py alone."""
     found = {record["version"]: record for record in records(path)}
     record = found["v3"]
     assert (record["parent"], record["current"]) == ("v2", "v3")
@@ -272,7 +272,7 @@ def test_damage_that_contradicts_nothing_is_found(path: Path, change: Callable[[
 
 @pytest.mark.parametrize("flag", [np.False_, np.int64(1), "yes", np.array([True]), None], ids=str)
 def test_a_version_that_was_committed_is_never_removed(path: Path, flag: Any) -> None:
-    """Whatever became of what says so. One flipped bit made the next who opened the file remove the version."""
+    """Whatever happened to the attribute that says so. One flipped bit once made the next writer remove the version."""
     with h5py.File(path, "r+") as file:
         del file[f"{VERSIONS}/v2"].attrs["committed"]
         if flag is not None:
@@ -287,13 +287,13 @@ def test_a_version_that_was_committed_is_never_removed(path: Path, flag: Any) ->
         for ask in (lambda: file.versions, lambda: file["v2"], lambda: file[-1], lambda: file.log()):
             with pytest.raises(DamagedFile, match="'v2'"):
                 ask()
-        assert len(file["v4"]["x"][...])  # the others are there
+        assert len(file["v4"]["x"][...])  # the other versions exist
     with pytest.raises(DamagedFile, match="'v2'"):
         hs.open(path, version="v2")
 
 
 def test_what_was_not_committed_is_left_out(path: Path) -> None:
-    """Nor one of a name that was committed once, at another time."""
+    """Nor a version whose name was committed once, at another time."""
     with hs.VersionedFile(path, "r+") as file:
         file.delete_versions("v2", repack=False)
     with h5py.File(path, "r+") as file:
@@ -320,7 +320,7 @@ def test_what_others_began_is_removed(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("libver", ["earliest", "latest"])
 def test_a_file_that_is_open_for_writing_can_be_verified(tmp_path: Path, libver: str) -> None:
-    """HDF5 lets nobody open one of its newest layouts again: that is no damage, and proves nothing."""
+    """HDF5 lets nobody else open a file of its newest layouts: that is not damage, but nothing is proved."""
     path = tmp_path / "v.h5"
     with h5py.File(path, "w", libver=libver) as h5:
         file = hs.VersionedFile(h5)

@@ -1,7 +1,7 @@
-"""A commit that is half applied, as h5py and versioned-hdf5 see it, who do not know of its journal: after every step,
-and in mid-step, what was there before is there and right; the new version is not there, or whole.
+"""A half-applied commit as h5py and versioned-hdf5 see it, which do not know its journal. After every step, and in the
+middle of each step, the old versions exist and are right; the new version does not exist, or it is complete.
 
-`HYPERSLAB_CRASHES=all` tries 24 commits and deletions, whose group of versions grows by several nodes; else three.
+`HYPERSLAB_CRASHES=all` tries 24 commits and deletions, whose group of versions grows by several nodes; otherwise three.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def commit(file: hs.VersionedFile, number: int) -> None:
 
 
 def check_as_others(path: Path, before: list[str], after: list[str]) -> bool:
-    """What others find; whether it is the state after the commit."""
+    """What others find. Returns whether it is the state after the commit."""
     with h5py.File(path) as file:
         theirs = VersionedHDF5File(file)
-        found = sorted(set(theirs.versions))  # what goes from one node to another is in both meanwhile
+        found = sorted(set(theirs.versions))  # a name that moves from one node to another is in both meanwhile
         assert found in (sorted(before), sorted(after))
         assert theirs.current_version in (before[-1], after[-1])
         assert theirs.current_version in found
@@ -60,18 +60,18 @@ def check_as_others(path: Path, before: list[str], after: list[str]) -> bool:
 
 
 def prefixes(steps: list[Step]) -> Iterator[list[tuple[int, bytes]]]:
-    """What was written when a process was killed, in mid-step too."""
+    """What was written when a process was killed, also in the middle of a step."""
     done: list[tuple[int, bytes]] = []
     yield list(done)
     for step in steps:
         if step is not None:
-            yield [*done, (step[0], step[1][: len(step[1]) // 2 // 4096 * 4096])]  # as Linux does: whole pages
+            yield [*done, (step[0], step[1][: len(step[1]) // 2 // 4096 * 4096])]  # whole pages, as in Linux
             done.append(step)
             yield list(done)
 
 
 def cuts(steps: list[Step], rng: random.Random) -> Iterator[list[tuple[int, bytes]]]:
-    """What may have reached the disk when the power was cut: any of what is written between two barriers."""
+    """What may have reached the disk when the power was cut: any of the writes between two barriers."""
     done: list[tuple[int, bytes]] = []
     phase: list[tuple[int, bytes]] = []
     for step in [*steps, None]:
@@ -93,7 +93,7 @@ def after(begun: bytes, written: list[tuple[int, bytes]]) -> bytes:
 def journals(
     path: Path, monkeypatch: pytest.MonkeyPatch, works: list[Callable[[hs.VersionedFile], None]]
 ) -> Iterator[tuple[bytes, Journal, list[str], list[str]]]:
-    """Of each work the file when its journal is whole, that journal, and the versions before and after."""
+    """For each work: the file when its journal is complete, that journal, and the versions before and after."""
     for number, work in enumerate(works):
         with hs.VersionedFile(path, "r+") as file:
             before = file.versions
@@ -108,7 +108,7 @@ def journals(
 
 
 def count_exposed(path: Path, found: Iterator[tuple[bytes, Journal, list[str], list[str]]]) -> tuple[int, int]:
-    """Checks all; gives how many journals and states there were."""
+    """Check all states; returns the numbers of journals and states."""
     rng, journal_count, state_count = random.Random(2), 0, 0
     other = path.with_name("other.h5")
     for begun, journal, before, behind in found:
@@ -117,7 +117,7 @@ def count_exposed(path: Path, found: Iterator[tuple[bytes, Journal, list[str], l
         for written in prefixes(journal.steps):
             other.write_bytes(after(begun, written))
             seen.append(check_as_others(other, before, behind))
-        assert seen == sorted(seen)  # once it is there it stays
+        assert seen == sorted(seen)  # once the version exists it stays
         for written in [one for _ in range(4 if ALL else 1) for one in cuts(journal.steps, rng)]:
             other.write_bytes(after(begun, written))
             seen.append(check_as_others(other, before, behind))

@@ -1,4 +1,4 @@
-"""Shapes and counts that a damaged file may say: a named error, in memory that has nothing to do with them."""
+"""Shapes and counts that a damaged file may claim: a named error, and memory that does not depend on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STACK = "_version_data/x"
 
 @pytest.fixture(autouse=True)
 def little_memory() -> Iterator[None]:
-    """Whoever reserves more than 4 GiB beyond what is in use gets none."""
+    """Refuse to reserve more than 4 GiB beyond what is in use."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + (4 << 30), before[1]))
@@ -46,7 +46,7 @@ def good(tmp_path: Path) -> Path:
 
 
 def everything(path: Path) -> list[str]:
-    """All that can be asked of a file; what of it was an error, each one of ours."""
+    """Everything that a file can be asked. Returns the errors, all of them ours."""
     reported = []
 
     def tried(what: Callable[[], Any]) -> Any:
@@ -99,7 +99,7 @@ def test_a_version_with_too_long_an_array(good: Path, length: int, is_stored: bo
     with hs.VersionedFile(good) as file:
         np.testing.assert_array_equal(file["v1"]["y"][...], np.arange(50))
     with hs.VersionedFile(good, "r+") as file:
-        with file.stage_version("v9") as version:  # what does not touch it goes on
+        with file.stage_version("v9") as version:  # what it does not touch is kept
             version["y"][...] = 3
         with pytest.raises(HyperslabError, match=f"more than {MOST_CHUNKS}"), file.stage_version("v10") as version:
             version["x"][0] = 3
@@ -109,7 +109,7 @@ def test_a_version_with_too_long_an_array(good: Path, length: int, is_stored: bo
 def test_a_stack_that_says_to_be_longer(good: Path, length: int) -> None:
     with h5py.File(good, "r+") as file:
         file[f"{STACK}/raw_data"].resize((length,))
-        file[f"{STACK}/raw_data"][3] = 5  # so that a chunk is looked for elsewhere
+        file[f"{STACK}/raw_data"][3] = 5  # makes it look for a chunk elsewhere
     assert any(f"more than {MOST_CHUNKS}" in one for one in everything(good))
     with hs.VersionedFile(good.with_name("new.h5")) as file:
         np.testing.assert_array_equal(file["v1"]["y"][...], np.arange(50))

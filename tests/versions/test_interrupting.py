@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at any moment: what was begun is there as a whole, or not at all, and people are told which."""
+"""Ctrl-C and SIGTERM at any moment: the work is done completely or not at all, and the user is told which."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hyperslab.cli import main
 
 @contextmanager
 def interrupted_at(call: int) -> Iterator[list[int]]:
-    """Ctrl-C at a call of a function, counted over all of Python's; gives how many there were."""
+    """Ctrl-C at a call of a function, counted over all of Python's. Returns how many calls there were."""
     calls = [0]
 
     def count(*_: object) -> None:
@@ -42,7 +42,7 @@ def interrupted_at(call: int) -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-# What is interrupted, the versions before, and after.
+# What is interrupted, and the versions before and after.
 STEPS: dict[str, tuple[Callable[[hs.VersionedFile], Any], set[str]]] = {
     "commit": (lambda file: commit(file, 3), {"v0", "v1", "v2", "v3"}),
     "delete and repack": (lambda file: file.delete_versions("v1"), {"v0", "v2"}),
@@ -88,7 +88,7 @@ def test_ctrl_c_at_any_call(begun: Path, step: str) -> None:
                 assert made[0] < call, f"Ctrl-C at call {call} of {made[0]} was lost"
             assert set(file.versions) in (before, after)
             check(file)
-            commit(file, 5)  # the open file goes on
+            commit(file, 5)  # the open file still works
             check(file)
         check(path)
         with h5py.File(path, "r+"):
@@ -98,7 +98,7 @@ def test_ctrl_c_at_any_call(begun: Path, step: str) -> None:
 
 
 def run(log: Path, *arguments: object) -> int:
-    """The command, in a process of its own; its number."""
+    """The command in a process of its own. Returns its process id."""
     process = os.fork()
     if process:
         return process
@@ -123,13 +123,13 @@ def run(log: Path, *arguments: object) -> int:
 
 
 def ended(process: int) -> int:
-    """The exit status; -n of a process that signal n killed."""
+    """The exit status; -n for a process that signal n killed."""
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
 @pytest.fixture(scope="module")
 def long_history(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A file that commands are busy with for a while."""
+    """A file that keeps commands busy for a while."""
     path = tmp_path_factory.mktemp("interrupting") / "long.h5"
     numbers = np.random.default_rng(0).integers(0, 1000, 400_000)
     with hs.VersionedFile(path, "w") as file:
@@ -182,7 +182,7 @@ def test_commands(tmp_path: Path, long_history: bytes, monkeypatch: pytest.Monke
         if command == "delete" and status > 0 and not deleted:
             assert "april deleted" not in said
         names = {one.name for one in Path().iterdir()} - {"v.h5", "log"}
-        assert names in (set(), {output}), (status, said)  # there, if all but the last words was done
+        assert names in (set(), {output}), (status, said)  # the output exists if all but the last words was done
         if output in names:
             check_output(Path(output))
             remove(Path(output))
@@ -191,7 +191,7 @@ def test_commands(tmp_path: Path, long_history: bytes, monkeypatch: pytest.Monke
 
 
 def check_history(path: Path, before: bytes, may_be_deleted: bool) -> bool:
-    """Nothing changed, unless a version was deleted, wholly; whether it was."""
+    """Nothing changed, unless a version was deleted completely. Returns whether it was."""
     if path.read_bytes() == before:
         return False
     assert may_be_deleted
@@ -201,7 +201,7 @@ def check_history(path: Path, before: bytes, may_be_deleted: bool) -> bool:
 
 
 def check_output(path: Path) -> None:
-    """It is whole."""
+    """The file is whole."""
     if path.name == "new.h5":
         with hs.VersionedFile(path) as file:
             assert file.versions == ["march", "april", "may"]

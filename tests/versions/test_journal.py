@@ -1,4 +1,4 @@
-"""`JournaledFile` against a `bytearray`: what is written to it, in whatever pieces, is read back and is in the file."""
+"""`JournaledFile` against a `bytearray`: what is written to it, in any pieces, can be read back and is in the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same versions, made by hyperslab and by versioned-hdf5, are the same objects in the file."""
+"""The same versions, made by hyperslab and by versioned-hdf5, give the same objects in the file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def make(file: Any) -> None:
         version["g"].attrs["note"] = "kept"
     with file.stage_version("second", timestamp=START + dt.timedelta(days=1)) as version:
         version["x"][3] = -1
-        version["x"][64:72] = np.arange(8.0)  # as the first chunk was
+        version["x"][64:72] = np.arange(8.0)  # the elements of the first chunk
         version["g/h/y"].resize((10, 6))
         version["sparse"][995, 3] = 1
         version["text"].resize((7,))
@@ -57,7 +57,7 @@ def make(file: Any) -> None:
 
 
 def properties(found: Any) -> dict[str, Any]:
-    """What is known of an object without its elements."""
+    """What is known of an object apart from its elements."""
     attributes = {
         name: (
             found.attrs.get_id(name).get_type().equal(h5py.h5t.py_create(np.dtype("i8"))),
@@ -104,7 +104,7 @@ def test_objects_are_the_same(both: tuple[Path, Path]) -> None:
         for file in (ours, theirs):
             paths = names.setdefault(file.filename, [])
             _walk(file, "", paths)
-        names[ours.filename].remove("/_version_fingerprints")  # which only ours has
+        names[ours.filename].remove("/_version_fingerprints")  # only ours has it
         assert sorted(names[ours.filename]) == sorted(names[theirs.filename])
         for path in names[ours.filename]:
             mine, other = properties(ours[path]), properties(theirs[path])
@@ -121,7 +121,7 @@ def test_objects_are_the_same(both: tuple[Path, Path]) -> None:
 
 
 def _walk(group: Any, prefix: str, paths: list[str]) -> None:
-    """Every path, also those of one object."""
+    """Every path, including several paths of one object."""
     for name, child in group.items():
         paths.append(f"{prefix}/{name}")
         if isinstance(child, h5py.Group):
@@ -162,7 +162,7 @@ def test_hashes_are_what_the_documentation_says() -> None:
 
 
 def test_versions_share_chunks_and_no_objects(tmp_path: Path) -> None:
-    """Or versioned-hdf5, which rewrites arrays where it finds them in a version, rewrites one twice, or in one only."""
+    """versioned-hdf5 rewrites arrays where it finds them: it would rewrite one twice, or in one version only."""
     path = tmp_path / "v.h5"
     with hs.VersionedFile(path, "w") as file:
         with file.stage_version("a") as version:
@@ -200,7 +200,7 @@ def test_what_did_not_change_takes_the_room_of_its_mappings(tmp_path: Path) -> N
             with file.stage_version(name) as version:
                 version["g/7"][5] = 1
             sizes.append((tmp_path / "v.h5").stat().st_size)
-    assert sizes[1] - sizes[0] < 50 * (200 * 92 + 2000)  # of 800,000 bytes of elements
+    assert sizes[1] - sizes[0] < 50 * (200 * 92 + 2000)  # the elements take 800,000 bytes
 
 
 @pytest.mark.parametrize("library", ["ours", "theirs"])
@@ -229,6 +229,6 @@ def test_the_example_of_the_documentation(tmp_path: Path, library: str) -> None:
 
 
 def interval(space: Any) -> tuple[int, int]:
-    """What is selected of one axis."""
+    """What is selected along one axis."""
     [first], [last] = space.get_select_bounds()
     return int(first), int(last) + 1

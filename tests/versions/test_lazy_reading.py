@@ -1,4 +1,4 @@
-"""Chunks that are looked up when arrays are read are those that are looked up when the file is opened."""
+"""Looking up chunks when arrays are read finds the same chunks as looking them up when the file is opened."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hyperslab.versions.layout.names import DATA, VERSIONS
 from hyperslab.versions.layout.reading import parsed, version_group
 
 ARRAYS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
-    "x": ((7001,), (3,), {}),  # mappings that come in one piece, an index of several levels
+    "x": ((7001,), (3,), {}),  # mappings in one piece, and an index of several levels
     "g/y": ((37, 23), (5, 4), {"compression": "gzip", "shuffle": True}),
     "g/z": ((9, 8, 7), (2, 3, 7), {"compression": "lzf"}),
     "one": ((5,), (10,), {}),
@@ -30,10 +30,10 @@ ARRAYS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
 
 
 def make(path: Path, library: str, libver: str = "earliest") -> dict[str, dict[str, np.ndarray[Any, Any]]]:
-    """Two versions of all arrays, one with holes; what is in them."""
+    """Two versions of all arrays, one of them with holes; and what is in them."""
     rng = np.random.default_rng(0)
     first = {name: rng.random(shape) for name, (shape, _, _) in ARRAYS.items()}
-    first["x"][2400:4500] = 0  # chunks of nothing but the fill value are not stored
+    first["x"][2400:4500] = 0  # chunks of only the fill value are not stored
     second = {name: data.copy() for name, data in first.items()}
     for data in second.values():
         data[data.shape[0] // 2] = -1
@@ -68,7 +68,7 @@ def array_of(group: Group, name: str) -> Array:
 
 
 def selections(shape: tuple[int, ...], count: int) -> list[Any]:
-    """Elements, short slices, and a few that touch much."""
+    """Elements, short slices, and a few keys that touch many chunks."""
     rng = random.Random(str(shape))
     made: list[Any] = [tuple(rng.randrange(length) for length in shape) for _ in range(count)]
     for _ in range(count // 2):
@@ -87,7 +87,7 @@ def test_few_chunks_or_all(tmp_path: Path, library: str, libver: str) -> None:
     for version, arrays in state.items():
         lazy = version_group(str(path), version)
         for name, data in arrays.items():
-            for count in (3, 60):  # before all are looked up, and until they are
+            for count in (3, 60):  # before all chunks are looked up, and until they are
                 array = array_of(version_group(str(path), version), name)
                 for key in selections(data.shape, count):
                     np.testing.assert_array_equal(array[key], data[key], err_msg=f"{name} {key}")
@@ -121,7 +121,7 @@ def test_what_is_said_of_arrays(tmp_path: Path, library: str) -> None:
                 "dtype",
                 "fill_value",
                 "nbytes",
-            ):  # of arrays that were not read
+            ):  # arrays that were not read
                 lazy = array_of(version_group(str(path), version), name)
                 assert getattr(lazy, attribute) == getattr(array_of(all_of_it, name), attribute), attribute
             lazy, other = array_of(version_group(str(path), version), name), array_of(all_of_it, name)
@@ -149,7 +149,7 @@ def outcome(read: Any) -> Any:
 
 
 def test_damaged_files(tmp_path: Path) -> None:
-    """Who looks for few chunks finds what who looks for all does, or says what is wrong."""
+    """Looking for a few chunks finds what looking for all of them finds, or reports what is wrong."""
     path, state = tmp_path / "v.h5", make(tmp_path / "v.h5", "ours")["b"]
     good, rng = path.read_bytes(), random.Random(1)
     nodes = [place for place in range(0, len(good), 8) if good[place : place + 4] in (b"TREE", b"GCOL", b"SNOD")]
@@ -164,7 +164,7 @@ def test_damaged_files(tmp_path: Path) -> None:
             general = outcome(lambda name=name, at=at: array_of(eager(path, "b"), name)[at])
             quick = outcome(lambda name=name, at=at: array_of(version_group(str(path), "b"), name)[at])
             same = quick == general if isinstance(general, type) else np.array_equal(quick, general, equal_nan=True)
-            # Who looks at fewer bytes may not meet what is damaged.
+            # Reading fewer bytes may miss the damage.
             assert same or quick == state[name][at], f"trial {trial}: {name}: {quick} and {general}"
 
 
@@ -178,7 +178,7 @@ def test_a_file_that_lost_its_name(tmp_path: Path) -> None:
 
 
 def test_a_commit_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arrays of a version that was opened before are read between commits, and stay as they are."""
+    """Arrays of a version that was opened before are read between commits, and do not change."""
     path = tmp_path / "v.h5"
     state = make(path, "ours")["b"]
     group = version_group(str(path), "b")
@@ -197,7 +197,7 @@ def test_a_commit_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_somebody_writes_who_tells_nobody(tmp_path: Path) -> None:
-    """The index of an array's chunks as libhdf5 leaves it while it writes: half of a node is elsewhere already."""
+    """The index of an array's chunks while libhdf5 writes it: half of a node has moved already."""
     path = tmp_path / "v.h5"
     with hs.VersionedFile(path, "w") as file, file.stage_version("a") as version:
         version.create_dataset("x", data=np.arange(1, 41), chunks=(2,))

@@ -1,7 +1,7 @@
-"""Killed or without power, and then others get hold of the file before we do: versioned-hdf5 and h5py write to it, it
-is moved, copied, linked, put back from a backup, or another file takes its name. Nothing is lost, nothing wrong.
+"""Kills and power cuts, after which others use the file before hyperslab does: versioned-hdf5 and h5py write to it; it
+is moved, copied, linked, restored from a backup; or another file takes its name. Nothing is lost, and nothing is wrong.
 
-`HYPERSLAB_CRASHES=all` tries 3,000 points; else a sample of them.
+`HYPERSLAB_CRASHES=all` tries 3,000 points; otherwise a sample.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ THEIRS = 3
 class Expected:
     """What must be in a file: our versions whose commits had returned, those of others, and their attribute.
 
-    Where the power was cut in the last step of a commit, and others wrote before it was finished, its version is there,
-    and need not be the current one.
+    If the power was cut in the last step of a commit, and others wrote before it was finished, its version exists but
+    need not be the current one.
     """
 
     def __init__(self, returned: int, *, without_power: bool = False) -> None:
@@ -50,7 +50,7 @@ def journal_of(path: Path) -> Path:
 
 
 def theirs_commits(path: Path, expected: Expected) -> None:
-    """versioned-hdf5 commits, which knows nothing of journals."""
+    """Commit with versioned-hdf5, which knows nothing of journals."""
     with h5py.File(path, "r+") as h5:
         file = VersionedHDF5File(h5)
         for number in range(THEIRS):
@@ -60,14 +60,14 @@ def theirs_commits(path: Path, expected: Expected) -> None:
 
 
 def theirs_notes(path: Path, expected: Expected) -> None:
-    """h5py writes an attribute and an array of its own."""
+    """Write an attribute and an array with h5py."""
     with h5py.File(path, "r+") as h5:
         h5.attrs["note"] = expected.note = "kept"
         h5["array of theirs"] = np.arange(1000)
 
 
 def assert_versions(path: Path, expected: Expected, *, is_finished: bool = False) -> None:
-    """What we and versioned-hdf5 read is right, and nothing is missing."""
+    """What hyperslab and versioned-hdf5 read is right, and nothing is missing."""
     with hs.VersionedFile(path) as file:
         ours = [name for name in file.versions if name.startswith("v")]
         assert expected.returned <= len(ours) <= expected.returned + 1, f"{expected.returned} returned: {file.versions}"
@@ -93,7 +93,7 @@ def assert_versions(path: Path, expected: Expected, *, is_finished: bool = False
 
 
 def is_right(path: Path, expected: Expected) -> bool:
-    """Whether all is there; if not, opening must be refused because of the journal, without a byte touched."""
+    """Whether everything exists. If not, opening must be refused because of the journal, and no byte may change."""
     before = path.read_bytes()
     refused = []
     for mode in ("r", "r+"):
@@ -113,7 +113,9 @@ def is_right(path: Path, expected: Expected) -> bool:
 
 
 def assert_right(path: Path, expected: Expected, how: Counter[str]) -> None:
-    """All is there; or it is when the journal is moved away, as the message says. And the next version can be made."""
+    """Everything exists, at the latest after the journal is moved away, as the message says. The next version can be
+    made.
+    """
     if is_right(path, expected):
         how["right"] += 1
     else:
@@ -132,7 +134,7 @@ def goes_on(path: Path) -> None:
 
 @contextmanager
 def refused(path: Path, how: Counter[str]) -> Iterator[list[bool]]:
-    """Whether the write guard refused others, in a list if so. Then not a byte is other than before."""
+    """Whether the write guard refused others (in a list if so). Then no byte has changed."""
     before, found = path.read_bytes(), list[bool]()
     try:
         yield found
@@ -176,7 +178,7 @@ def both_of_them(path: Path, expected: Expected, how: Counter[str]) -> None:
 
 
 def copied_together(path: Path, expected: Expected, how: Counter[str]) -> None:
-    """A copy of the file and its journal under another name."""
+    """Copy the file and its journal to another name."""
     copy = path.with_name(f"{path.name}.copy.h5")
     shutil.copyfile(path, copy)
     if journal_of(path).exists():
@@ -186,7 +188,7 @@ def copied_together(path: Path, expected: Expected, how: Counter[str]) -> None:
 
 
 def with_its_journal(moved: Path, journal: Path, expected: Expected, how: Counter[str]) -> None:
-    """A file that was parted from its journal: it is right, or will be when it gets its journal back."""
+    """A file without its journal: it is right, or will be right once the journal is back."""
     try:
         assert_versions(moved, expected)
         how["right alone"] += 1
@@ -199,7 +201,7 @@ def with_its_journal(moved: Path, journal: Path, expected: Expected, how: Counte
 
 
 def moved_away(path: Path, expected: Expected, how: Counter[str]) -> None:
-    """The file is moved without its journal; another file, whole, takes its name."""
+    """The file is moved without its journal; another, undamaged file takes its name."""
     moved = path.with_name(f"{path.name}.moved.h5")
     path.rename(moved)
     kind = how["moved"] % 3
@@ -237,13 +239,13 @@ def moved_away(path: Path, expected: Expected, how: Counter[str]) -> None:
 
 
 def put_back(path: Path, expected: Expected, how: Counter[str]) -> None:
-    """The file as it was before, from a backup, beside the journal."""
+    """Restore the file from an earlier backup, beside the journal."""
     shutil.copyfile(path.with_name("begun.h5"), path)
     assert_right(path, Expected(1), how)
 
 
 def linked(path: Path, expected: Expected, how: Counter[str]) -> None:
-    """Another hard link, beside which no journal lies: a version is committed there."""
+    """Use another hard link without a journal beside it: a version is committed there."""
     other = path.with_name(f"{path.name}.linked.h5")
     os.link(path, other)
     try:
@@ -268,7 +270,7 @@ def linked(path: Path, expected: Expected, how: Counter[str]) -> None:
 
 
 def renamed_both(path: Path, expected: Expected, how: Counter[str]) -> None:
-    """The file and its journal get another name; a link leads there from the old one."""
+    """The file and its journal get another name; a link at the old name leads there."""
     moved = path.with_name(f"{path.name}.real.h5")
     path.rename(moved)
     if journal_of(path).exists():
@@ -290,7 +292,7 @@ def trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trials:
 
 
 def campaign(points: Iterator[int], trials: Trials, stranger: Stranger, *, without_power: bool) -> None:
-    """What comes after each of these points."""
+    """What happens after each of these points."""
     how: Counter[str] = Counter()
     count = 0
     for returned in points:
@@ -298,13 +300,13 @@ def campaign(points: Iterator[int], trials: Trials, stranger: Stranger, *, witho
         stranger(trials.path, Expected(returned, without_power=without_power), how)
     print(f"{stranger.__name__}: {count} points, {dict(how)}")
     if ALL and stranger in WRITERS:
-        assert how["written to"] > 0  # strangers really write where the guard does not refuse them
+        assert how["written to"] > 0  # others really write where the guard does not refuse them
         assert how["written to"] + how["refused by the guard"] + how["needed its journal"] == count
 
 
 @pytest.fixture
 def trials_with_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trials:
-    """The file is of versioned-hdf5: our first commit gives it a guard."""
+    """The file is from versioned-hdf5: our first commit gives it a guard."""
     path = tmp_path / "begun.h5"
     with h5py.File(path, "w") as h5, VersionedHDF5File(h5).stage_version("v0") as version:
         for name, data in state_of(0).items():

@@ -1,8 +1,8 @@
-"""Files of older releases of versioned-hdf5, as its own upgrade leaves them: nothing that versions show is overwritten.
+"""Files of older releases of versioned-hdf5, after its own upgrade: nothing that versions show is overwritten.
 
-`old_releases/text-1.3.14.h5` is such a release's own: it stored equal chunks of text several times. An upgrade knows
-each hash once, so that `largest_index` is less than the slots that versions show. With `HYPERSLAB_OLD_VERSIONED_HDF5`,
-the path of a Python that has such a release, the file is made anew.
+`old_releases/text-1.3.14.h5` was written by such a release, which stored equal chunks of text several times. An upgrade
+keeps each hash once, so that `largest_index` is less than the slots that versions show. If
+`HYPERSLAB_OLD_VERSIONED_HDF5` is the path of a Python with such a release, the file is made again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RAW, TABLE = "_version_data/text/raw_data", "_version_data/text/hash_table"
 
 
 def shown(path: Path) -> dict[str, dict[str, list[Any]]]:
-    """The elements of every version, by h5py alone."""
+    """The elements of every version, read by h5py alone."""
     with h5py.File(path) as file:
         groups = {name: group for name, group in file[VERSIONS].items() if name != "__first_version__"}
         return {
@@ -38,7 +38,7 @@ def shown(path: Path) -> dict[str, dict[str, list[Any]]]:
 
 
 def upgraded(path: Path) -> Path:
-    """Upgraded as versioned-hdf5 tells to, with slots that versions show behind those that count."""
+    """Upgrade as versioned-hdf5 recommends; then versions show slots beyond those that count."""
     with h5py.File(path, "r+") as file:
         VersionedHDF5File(file).rebuild_object_dtype_hashtables()
         room = file[RAW].shape[0] // file[RAW].chunks[0]
@@ -57,7 +57,7 @@ def old(tmp_path: Path) -> Path:
 
 
 def same_versions(path: Path, before: dict[str, Any]) -> None:
-    """All that was there is as it was, for h5py and for us."""
+    """Everything is as it was, for h5py and for us."""
     after = shown(path)
     assert {name: after[name] for name in before} == before
     with hs.VersionedFile(path) as file:
@@ -85,7 +85,7 @@ def test_a_commit_overwrites_nothing_that_a_version_shows(old: Path, borrowed: b
         assert file[TABLE]["shape"][:, 0].tolist() == list(range(0, room + 3, 3))
     before = shown(old)
     with h5py.File(old, "r+") as file, VersionedHDF5File(file).stage_version("theirs") as version:
-        version["text"][3:6] = np.array(["u", "v", "w"], object)  # which now takes a slot that is nobody's
+        version["text"][3:6] = np.array(["u", "v", "w"], object)  # this now takes an unused slot
     same_versions(old, before)
     assert shown(old)["theirs"]["text"][3:6] == [b"u", b"v", b"w"]
 
@@ -96,7 +96,7 @@ def test_nothing_shrinks_what_a_commit_was_cut_short_left(tmp_path: Path) -> Non
         version.create_dataset("x", data=np.arange(5000), chunks=(4096,))
     with h5py.File(path, "r+") as file:
         raw = file["_version_data/x/raw_data"]
-        raw.resize((raw.shape[0] + 3 * raw.chunks[0],))  # as it is after a kill between chunks and hashes
+        raw.resize((raw.shape[0] + 3 * raw.chunks[0],))  # as after a kill between chunks and hashes
     with hs.VersionedFile(path, "r+") as file:
         with file.stage_version("b") as version:
             version["x"][0] = 7

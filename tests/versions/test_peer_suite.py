@@ -1,4 +1,4 @@
-"""versioned-hdf5's own tests, of its source distribution, run with `hyperslab.versions.compat` in its place."""
+"""The tests in versioned-hdf5's source distribution, run with `hyperslab.versions.compat` instead of versioned-hdf5."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Expected:
         return self.tests.get(name, self.tests.get(name.split("[")[0]))
 
     def differences(self, found: dict[str, tuple[str, str]]) -> list[str]:
-        """What is not as it is listed, a line for each test."""
+        """The differences from the list, one line for each test."""
         lines = []
         for name, (outcome, said) in sorted(found.items()):
             expected = self.of(name)
@@ -57,7 +57,7 @@ class Expected:
 
 
 def downloaded(folder: Path) -> Path:
-    """The source distribution, by pip."""
+    """Download the source distribution with pip."""
     found = folder / f"{NAME.replace('-', '_')}-{VERSION}.tar.gz"
     if not found.exists():
         asked = [f"{NAME}=={VERSION}", "--no-deps", "--no-binary", NAME, "--no-build-isolation", "--dest", str(folder)]
@@ -71,7 +71,7 @@ def downloaded(folder: Path) -> Path:
 
 
 def outcomes(archive: Path, folder: Path, expected: Expected) -> dict[str, tuple[str, str]]:
-    """What became of each test, and what it said; the suite's own xfail marks do not count."""
+    """The outcome and the output of each test; the suite's own xfail marks do not count."""
     with tarfile.open(archive) as opened:
         opened.extractall(folder / "unpacked", filter="data")
     source = next((folder / "unpacked").iterdir())
@@ -90,7 +90,7 @@ def outcomes(archive: Path, folder: Path, expected: Expected) -> dict[str, tuple
         "--tb=short",
         str(folder / "suite" / "tests"),
     ]
-    # netCDF4, where another test imported it, points HDF5 to filters that h5py's library cannot use.
+    # If another test imported netCDF4, it points HDF5 to filters that h5py's library cannot use.
     environment = {name: value for name, value in os.environ.items() if name != "HDF5_PLUGIN_PATH"}
     written = folder / "outcomes.jsonl"
     environment |= {"PYTHONPATH": os.pathsep.join([str(HERE), *filter(None, [environment.get("PYTHONPATH")])])}
@@ -99,7 +99,7 @@ def outcomes(archive: Path, folder: Path, expected: Expected) -> dict[str, tuple
     assert done.returncode in (0, 1), done.stdout[-5_000:] + done.stderr[-5_000:]
     found: dict[str, tuple[str, str]] = {}
     for line in written.read_text().splitlines():
-        name, outcome, said = json.loads(line)  # a test that fails may fail to clean up too
+        name, outcome, said = json.loads(line)  # a test that fails may also fail to clean up
         if found.get(name, ("passed", ""))[0] != "failed":
             found[name] = (outcome, said)
     return found
@@ -117,7 +117,7 @@ def test_their_tests_do_what_is_listed(pytestconfig: pytest.Config, tmp_path: Pa
 
 
 def test_a_difference_is_named() -> None:
-    """What another release of theirs would bring: a test that is new, gone, or that does otherwise."""
+    """What another release may bring: a test that is new, missing, or behaves differently."""
     expected = Expected("m.py | why\na.py::f | fails | why\na.py::g\na.py::h[1]\na.py::k | either | why\na.py::gone\n")
     names = {
         "a.py::f[x]": "passed",

@@ -71,11 +71,11 @@ def test_only_what_a_version_needs_is_parsed(written: tuple[Path, list[Any]]) ->
 
 
 def test_a_version_is_one_table_of_chunks_and_equals_the_general_way(tmp_path: Path) -> None:
-    """The same mappings in another order are not of one grid any more, and read the general way."""
+    """The same mappings in another order do not form one grid any more, and are read in the general way."""
     path, rng = tmp_path / "v.h5", np.random.default_rng(1)
     for shape, chunk in [((1000,), (16,)), ((37, 23), (5, 4)), ((9, 8, 7), (2, 3, 7))]:
         data = rng.integers(0, 5, shape) * 1.5
-        data[tuple(slice(0, 2 * length) for length in chunk)] = 0.25  # some chunks are nothing but the fill value
+        data[tuple(slice(0, 2 * length) for length in chunk)] = 0.25  # some chunks hold only the fill value
         with h5py.File(path, "w") as file:
             versions = VersionedHDF5File(file)
             with versions.stage_version("a") as version:
@@ -147,7 +147,7 @@ def test_a_reader_keeps_its_version_while_others_are_committed(written: tuple[Pa
 
 
 def test_versions_are_read_whatever_became_of_others(written: tuple[Path, list[Any]]) -> None:
-    """The current one, and those asked for by name, are found without a look at all of them."""
+    """The current version, and versions asked for by name, are found without looking at all of them."""
     path, state = written
     with h5py.File(path, "r+") as file:
         del file["_version_data/versions/a"].attrs["timestamp"]

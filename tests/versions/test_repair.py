@@ -1,4 +1,4 @@
-"""From damaged files everything that can be proved, and nothing wrong."""
+"""Repair saves everything in damaged files that can be proved, and nothing wrong."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def values(name: str) -> dict[str, Any]:
 
 
 def check_all_right(path: Path) -> int:
-    """Whatever is in a repaired file is right, and both libraries go on with it; how many arrays there are."""
+    """What is in a repaired file is right, and both libraries can go on with it. Returns the number of arrays."""
     count = 0
     with hs.VersionedFile(path) as file, h5py.File(path) as h5:
         theirs = VersionedHDF5File(h5)
@@ -86,7 +86,7 @@ def test_a_wrong_chunk(good: Path, tmp_path: Path) -> None:
         raw = file["_version_data/same/raw_data"]
         raw[3] += 1
         raw = file["_version_data/x/raw_data"]
-        raw[-40] = 17  # of the last version
+        raw[-40] = 17  # in the last version
     found = repair(good, tmp_path / "new.h5")
     assert {(one.version, one.path) for one in found.lost} == {("v3", "x"), *((f"v{n}", "same") for n in range(4))}
     assert "SHA-256" in str(found.lost[0])
@@ -116,7 +116,7 @@ def test_a_version_without_time_and_one_that_is_gone(good: Path, tmp_path: Path)
 
 
 def stopped_deletions() -> list[tuple[str, int]]:
-    """The function of versioned-hdf5 that fails, and at which of its calls."""
+    """The function of versioned-hdf5 that fails, and at which call."""
     return [
         *[("_recreate_hashtable", number) for number in range(4)],
         *[("_recreate_virtual_dataset", number) for number in range(4)],
@@ -144,7 +144,7 @@ def test_a_deletion_by_versioned_hdf5_that_was_interrupted(
     count = check_all_right(found.output)
     lost = {(one.version, one.path) for one in found.lost}
     assert count + len(lost) == 16
-    if function == "_recreate_hashtable" and not number:  # in the first array: all is there, only moved
+    if function == "_recreate_hashtable" and not number:  # in the first array: everything exists, but moved
         assert {version for version, _ in lost} == {"v1"}
         assert found.mended_chunk_count > 0
     else:
@@ -153,7 +153,7 @@ def test_a_deletion_by_versioned_hdf5_that_was_interrupted(
 
 
 def test_a_commit_by_versioned_hdf5_that_was_stopped(tmp_path: Path) -> None:
-    """Its next version is made from half a one: that cannot be undone, but it is said."""
+    """Its next version is based on half a version: that cannot be undone, but it is reported."""
     path = tmp_path / "v.h5"
     with h5py.File(path, "w") as file:
         commit(VersionedHDF5File(file), 0)  # type: ignore[arg-type]
@@ -174,7 +174,7 @@ def test_a_commit_by_versioned_hdf5_that_was_stopped(tmp_path: Path) -> None:
 
 
 class Dies(io.FileIO):
-    """A file under versioned-hdf5 whose process is killed at one of its writes: of that the first part is done."""
+    """A file under versioned-hdf5 whose process is killed at a write, of which only the first part is done."""
 
     left = 1 << 60
 
@@ -187,7 +187,7 @@ class Dies(io.FileIO):
 
 
 def killed_at(path: Path, stop_at: int) -> int:
-    """Let versioned-hdf5 commit, in a process that is killed at a write; how many versions it had flushed."""
+    """Commit with versioned-hdf5 in a process that is killed at a write. Returns how many versions it had flushed."""
     receiving, sending = os.pipe()
     if os.fork() == 0:
         try:
@@ -209,7 +209,7 @@ def killed_at(path: Path, stop_at: int) -> int:
 
 @pytest.mark.slow
 def test_kills_of_versioned_hdf5(tmp_path: Path) -> None:
-    """Every version that is saved is right; of those that were flushed before, nearly all are."""
+    """Every saved version is right; of those that were flushed before, nearly all are saved."""
     rng, saved, flushed_count, unreadable = random.Random(4), 0, 0, 0
     for _ in range(300 if ALL else 20):
         path, new = tmp_path / "v.h5", tmp_path / "new.h5"

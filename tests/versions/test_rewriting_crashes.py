@@ -1,4 +1,4 @@
-"""Deleting versions and storing arrays otherwise, killed or failing at any call: the state before, or the one after."""
+"""Deleting versions and storing arrays in another way, killed or failing at any call: the old state or the new one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
 
-# What is done one after the other; the versions that are there after it, and the chunks of x and its codec.
+# The steps, with the versions after each one, the chunks of x and its codec.
 STEPS: list[tuple[Callable[[hs.VersionedFile], None], str, int, str]] = [
     (lambda file: file.delete_versions("v1"), "v0 v2 v3", 40, "gzip"),
     (lambda file: file.modify_metadata("x", chunks=(64,), repack=False), "v0 v2 v3", 64, "gzip"),
@@ -33,7 +33,7 @@ def begun(tmp_path: Path) -> Path:
 
 
 def work(path: Path) -> Iterator[int]:
-    """The steps; gives how many have returned."""
+    """Do the steps; returns how many have returned."""
     with hs.VersionedFile(path, "r+") as file:
         for number, step in enumerate(STEPS):
             step[0](file)
@@ -47,8 +47,8 @@ def state(path: Path) -> tuple[str, int, str]:
 
 
 def check(path: Path, returned: int) -> int:
-    """What returned was done, at most one step more, wholly; all values are right, and the next version can be made.
-    Gives how many steps were done.
+    """The steps that returned were done, and at most one more, completely; all values are right, and the next version
+    can be made. Returns how many steps were done.
     """
     with hs.VersionedFile(path) as file:
         for name in file.versions:
@@ -77,7 +77,7 @@ def trials(begun: Path, monkeypatch: pytest.MonkeyPatch) -> Trials:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of a process that is dead
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # from a process that is dead
 def test_kills(trials: Trials) -> None:
     found = [check(trials.path, returned) for returned in trials.kills(6)]
     print(f"{len(found)} kills")
@@ -99,7 +99,7 @@ def test_power_cuts_while_rewriting(trials: Trials) -> None:
 
 @pytest.mark.parametrize("step", range(4))
 def test_exceptions_leave_the_old_state(begun: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    """Not only of the disk: Ctrl-C, or no memory, at any call of ours into libhdf5."""
+    """Not only at the disk: Ctrl-C, or no memory, at any of our calls into libhdf5."""
     from hyperslab.versions.commit import virtual
     from hyperslab.versions.rewrite import rewriting
 

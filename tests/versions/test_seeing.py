@@ -1,4 +1,4 @@
-"""What is seen of versions: their log, their differences, their sizes."""
+"""What you can see of versions: their log, their differences, their sizes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ START = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 
 @pytest.fixture
 def survey(tmp_path: Path) -> Path:
-    """Four versions in a tree: b and c are made from a, d from c."""
+    """Four versions in a tree: b and c are based on a, d on c."""
     path = tmp_path / "survey.h5"
     with hs.VersionedFile(path, "w") as file:
         with file.stage_version("a", timestamp=START) as version:
@@ -172,11 +172,11 @@ def test_sizes_add_up(survey: Path) -> None:
 
 def test_what_no_version_has_is_counted(survey: Path) -> None:
     with h5py.File(survey, "r+") as file:
-        del file["_version_data/versions/b"]  # as versioned-hdf5 deletes one: nothing is freed
-        del file["_version_fingerprints"]  # or `verify` would miss it
+        del file["_version_data/versions/b"]  # versioned-hdf5 deletes a version like this: nothing is freed
+        del file["_version_fingerprints"]  # otherwise `verify` would miss the version
         raw = file["_version_data/x/raw_data"]
         raw.resize((raw.shape[0] + 16, *raw.shape[1:]))
-        raw[-16:] = 7  # as a commit leaves it that was cut short
+        raw[-16:] = 7  # as a commit that was cut short leaves it
     with hs.VersionedFile(survey) as file:
         found = file.stats()
         assert (found.unreferenced_nbytes, found.uncommitted_nbytes) == (192, 128)
@@ -243,7 +243,7 @@ def test_a_version_that_is_being_made_differs_as_it_will(tmp_path: Path, dtype: 
             version["x"][3:7, 5] = new["x"][3:7, 5]
             version["x"].resize((17, 13))
             version["x"].attrs["units"] = "km"
-            version["same"][2:5] = old["same"][2:5]  # touched, and the same
+            version["same"][2:5] = old["same"][2:5]  # touched, but equal
             version["g/whole"][...] = new["g/whole"]
             version.create_dataset("new", data=new["new"], dtype=kind, chunks=(6, 5))
             version.create_group("empty")

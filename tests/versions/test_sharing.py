@@ -1,4 +1,4 @@
-"""Who else has the file open, or had: readers and writers that are waited for, forked children, descriptors."""
+"""Others who have, or had, the file open: waiting for readers and writers, forked children, descriptors."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_ctrl_c_ends_waiting(tmp_path: Path) -> None:
         time.sleep(0.3)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
-    # A shell that starts the tests in the background has them ignore Ctrl-C.
+    # A shell that starts the tests in the background makes them ignore Ctrl-C.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with hs.VersionedFile(path, "r+") as file:
@@ -77,7 +77,7 @@ def test_ctrl_c_ends_waiting(tmp_path: Path) -> None:
 
 
 def in_child(work: Callable[[], Any]) -> str:
-    """What a forked child says of its work."""
+    """What a forked child reports about its work."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -163,7 +163,7 @@ def test_closing_lets_go_of_descriptors(tmp_path: Path, mode: Any) -> None:
     if mode == "w":
         commit(file, 0)
     held = file["v0"]["x"][:5]
-    native = None if mode == "r" else file._file["_version_data"]  # what h5py still has
+    native = None if mode == "r" else file._file["_version_data"]  # what h5py still has open
     assert descriptors()
     file.close()
     assert not descriptors()

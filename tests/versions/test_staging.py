@@ -1,4 +1,4 @@
-"""What can be done to a version that is being made."""
+"""What you can do with a staged version."""
 
 from __future__ import annotations
 
@@ -215,6 +215,15 @@ def test_an_array_stays_if_another_cannot_take_its_place(file: hs.VersionedFile)
     np.testing.assert_array_equal(file["b"]["x"][...], DATA + 1)
 
 
+def test_an_array_created_again_takes_over_its_dtype_chunks_and_fill_value(file: hs.VersionedFile) -> None:
+    with file.stage_version("b") as version:
+        version.create_dataset("z", data=np.arange(5, dtype="<i2"), chunks=(2,), fillvalue=7)
+    with file.stage_version("c", "a") as version:
+        made = version.create_dataset("z", shape=(3,))
+        assert (made.dtype, made.chunks) == (np.dtype("<i2"), (2,))
+    np.testing.assert_array_equal(file["c"]["z"][...], [7, 7, 7])
+
+
 def test_versions_in_a_group_of_a_file(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "v.h5", "w") as plain:
         group = plain.create_group("some/group")
@@ -243,7 +252,7 @@ def test_through_xarray(file: hs.VersionedFile) -> None:
 
 
 def test_a_file_that_nobody_closes(tmp_path: Path) -> None:
-    """At the end of the process libhdf5 would write to it when Python is gone already."""
+    """At the end of the process libhdf5 would write to the file when Python is gone already."""
     code = (
         "import sys, numpy as np, hyperslab as hs\n"
         "file = hs.VersionedFile(sys.argv[1], 'w')\n"
@@ -260,7 +269,7 @@ def test_a_file_that_nobody_closes(tmp_path: Path) -> None:
 
 
 def test_attributes_of_records_that_hold_arrays(tmp_path: Path) -> None:
-    """Comparing them with those of the version before must not ask for the truth of an array."""
+    """Comparing attributes with those of the version before must not ask for the truth value of an array."""
     record = np.zeros((), [("place", "<f8", (3,)), ("name", "S5")])
     path = tmp_path / "v.h5"
     with hs.VersionedFile(path, "w") as file:

@@ -1,5 +1,5 @@
-"""A journal lies beside a file that is not the one that it is of, or not any more: nothing is touched, and an error
-says what to do. Where it is of the file, the commit is finished, wherever both were moved to.
+"""A journal lies beside a file that it does not belong to, or no longer: nothing is touched, and an error says what to
+do. If it belongs to the file, the commit is finished, wherever both were moved to.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hyperslab.versions.commit import writing
 
 @pytest.fixture
 def cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """A file with v0 and v1, and the journal of v2, of which nothing, or some, was applied."""
+    """A file with v0 and v1, and the journal of v2, of which nothing or some was applied."""
 
     def make(name: str = "v.h5", applied: int = 0) -> Path:
         path = committed(tmp_path / name, 2)
@@ -52,7 +52,7 @@ def journal_of(path: Path) -> Path:
 
 
 def commit_as_others(path: Path, first: int = 2) -> None:
-    """Three versions, as versioned-hdf5 makes them, which does not know of journals."""
+    """Three versions made by versioned-hdf5, which does not know journals."""
     for number in range(first, first + 3):
         with h5py.File(path, "r+") as file, VersionedHDF5File(file).stage_version(f"v{number}") as version:
             state = state_of(number)
@@ -63,7 +63,7 @@ def commit_as_others(path: Path, first: int = 2) -> None:
 
 
 def check_as_others(path: Path, count: int) -> None:
-    """All versions are there and right, by h5py and versioned-hdf5, which do not know of journals."""
+    """All versions exist and are right, for h5py and versioned-hdf5, which do not know journals."""
     with h5py.File(path) as file:
         theirs = VersionedHDF5File(file)
         assert sorted(theirs.versions) == [f"v{number}" for number in range(count)]
@@ -87,7 +87,7 @@ OPENERS: dict[str, Callable[[Path], Any]] = {
 
 
 def refused(path: Path, *whose: str) -> None:
-    """However it is opened, nothing in the folder changes, and the error names the journal and what to do."""
+    """However you open the file, nothing in the folder changes, and the error names the journal and what to do."""
     before = snapshot(path.parent)
     for name in whose or OPENERS:
         with pytest.raises(StaleJournal) as raised:
@@ -99,7 +99,9 @@ def refused(path: Path, *whose: str) -> None:
 
 @pytest.mark.parametrize("applied", [*range(24), 1000] if ALL else [0, 1, 2, 5, 9, 14, 20, 1000])
 def test_others_commit_over_it(cut_short: Callable[..., Path], applied: int) -> None:
-    """Whatever was applied of ours: they are refused, or theirs are there, and ours as far as the file shows it."""
+    """Whatever was applied of our commit: others are refused, or their versions exist, and ours as far as the file
+    shows.
+    """
     path = cut_short(applied=applied)
     before = path.read_bytes()
     with h5py.File(path) as file:
@@ -140,7 +142,7 @@ def plain(path: Path) -> Path:
 
 
 def of_the_same_length(path: Path) -> Path:
-    """With other versions, and as long as the file that is cut short: zeros follow."""
+    """With other versions, but as long as the file that was cut short: zeros follow."""
     committed(path, 2)
     with open(path, "r+b") as file:
         file.truncate((path.parent / "v.h5").stat().st_size)
@@ -167,7 +169,7 @@ def test_another_file_takes_its_name(cut_short: Callable[..., Path], other: str)
 
 
 def test_a_backup_is_put_back(cut_short: Callable[..., Path], tmp_path: Path) -> None:
-    """One of before the version before: it is healthy, and shorter."""
+    """A backup from before the last version: it is undamaged, and shorter."""
     path = cut_short()
     backup = committed(tmp_path / "backup.h5", 1)
     shutil.copyfile(backup, path)
@@ -177,7 +179,7 @@ def test_a_backup_is_put_back(cut_short: Callable[..., Path], tmp_path: Path) ->
 
 
 def test_the_file_is_moved_without_it(cut_short: Callable[..., Path], tmp_path: Path) -> None:
-    """It has all versions but the last; no new file is begun beside the journal."""
+    """The file has all versions but the last; no new file is begun beside the journal."""
     path = cut_short()
     moved = path.rename(tmp_path / "moved.h5")
     refused(path, "a", "w")
@@ -212,7 +214,7 @@ def test_both_are_moved(cut_short: Callable[..., Path], tmp_path: Path, how: str
 
 
 def test_a_hard_link_has_no_journal(cut_short: Callable[..., Path], tmp_path: Path) -> None:
-    """By it all but the last version are there; what it is written by makes the journal stale."""
+    """Through it all but the last version exist; writing through it makes the journal stale."""
     path = cut_short()
     link = tmp_path / "link.h5"
     link.hardlink_to(path)
@@ -256,7 +258,7 @@ def test_a_torn_journal_is_removed_by_writers_only(tmp_path: Path, stored: bytes
 
 @pytest.mark.parametrize("keep", [0.1, 0.5, 0.99])
 def test_sectors_of_a_journal_are_missing(cut_short: Callable[..., Path], keep: float) -> None:
-    """As after a power cut: the file is as it was before."""
+    """After a power cut: the file is as it was before."""
     path = cut_short()
     stored = bytearray(journal_of(path).read_bytes())
     rng = np.random.default_rng(1)
@@ -269,7 +271,7 @@ def test_sectors_of_a_journal_are_missing(cut_short: Callable[..., Path], keep: 
 
 
 def of_first_format(journal: Journal) -> bytes:
-    """A journal as hyperslab wrote it before journals proved which file they are of."""
+    """A journal as hyperslab wrote it before journals proved which file they belong to."""
     last = [(offset, states[-1]) for offset, states in journal.states()]
     body = b"".join(struct.pack("<QI", offset, len(data)) + data for offset, data in last)
     head = struct.pack("<8sQQQ", b"HSLABJ01", len(body), journal.before_nbytes, journal.after_nbytes)
@@ -288,7 +290,7 @@ def test_a_journal_of_the_first_format(cut_short: Callable[..., Path], applied: 
     with pytest.raises(StaleJournal, match=r"of an earlier hyperslab.*Nothing was changed"):
         hs.VersionedFile(path)
     for short in (stored[:100], stored[:-1], stored[:200] + b"x" + stored[201:]):
-        journal_of(path).write_bytes(short)  # it was never whole: its commit had not begun to overwrite
+        journal_of(path).write_bytes(short)  # it was never complete: its commit had not begun to overwrite
         assert isinstance(found_journal(str(path)), Torn)
 
 
@@ -349,7 +351,7 @@ def flips(stored: bytes) -> Iterator[int]:
 
 
 def test_a_damaged_journal(cut_short: Callable[..., Path]) -> None:
-    """Never believed, and never removed: half of the commit may have been applied."""
+    """Such a journal is never believed and never removed: half of the commit may have been applied."""
     path = cut_short(applied=6)
     stored, before = journal_of(path).read_bytes(), path.read_bytes()
     for at in flips(stored):
@@ -381,7 +383,7 @@ def test_a_file_named_new(tmp_path: Path, whose: str) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root becomes somebody else")
 def test_who_may_not_write(cut_short: Callable[..., Path], tmp_path: Path) -> None:
-    """What they cannot finish is not shown as if it were, and the error says so; a torn journal is nothing to them."""
+    """What they cannot finish is not shown as finished, and the error says so; they ignore a torn journal."""
     path = cut_short()
     before = snapshot(tmp_path)
     for folder in (tmp_path, *tmp_path.parents):
@@ -426,14 +428,14 @@ print("read")
 
 
 def mounted(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """What a command says to whom a folder is a file system of its own, which nobody can write to."""
+    """What a command says if the folder is a read-only file system of its own."""
     mounting = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" || exit 99; exec "$@"'
     whole = ["unshare", "--mount", "sh", "-c", mounting, str(folder), *command]
     return subprocess.run(whole, capture_output=True, text=True, check=False)
 
 
 def test_a_file_system_that_cannot_be_written_to(cut_short: Callable[..., Path], tmp_path: Path) -> None:
-    """Versions are read from it; a commit that was cut short cannot be finished there, which is said."""
+    """You can read versions from it. A commit that was cut short cannot be finished there, and the error says so."""
     if os.geteuid() != 0 or shutil.which("unshare") is None or mounted(tmp_path, "true").returncode:
         pytest.skip("takes root, and a system where it may mount")
     whole = committed(tmp_path / "whole.h5", 3)
@@ -472,7 +474,7 @@ def test_an_h5py_file_beside_it(cut_short: Callable[..., Path]) -> None:
                 hs.VersionedFile(file)
             with pytest.raises(ValueError, match="open it once by its path"):
                 Ours(file)
-        path.write_bytes(before)  # h5py cuts off what it does not know of
+        path.write_bytes(before)  # h5py cuts off what it does not know
     hs.VersionedFile(path).close()
     with h5py.File(path, "r+") as file:
         assert hs.VersionedFile(file).versions == ["v0", "v1", "v2"]

@@ -1,4 +1,4 @@
-"""What versioned-hdf5's own functions do to files of ours: `modify_metadata`, `delete_versions`, rebuilding."""
+"""What versioned-hdf5's own functions do to our files: `modify_metadata`, `delete_versions`, rebuilding."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ARRAYS = ("x", "many", "g/text")
 
 
 def make(path: Path, borrowed: bool = False) -> dict[str, dict[str, np.ndarray]]:
-    """Versions in most of which most arrays did not change; what they hold."""
+    """Versions, in most of which most arrays did not change; and what they hold."""
     with h5py.File(path, "w") if borrowed else hs.VersionedFile(path, "w") as opened:
         file = hs.VersionedFile(opened) if borrowed else opened
         with file.stage_version("a") as version:
@@ -48,7 +48,7 @@ def plain(read: Any) -> np.ndarray:
 
 
 def all_as(path: Path, expected: dict[str, dict[str, np.ndarray]]) -> None:
-    """Every version is right for h5py, for versioned-hdf5 and for us, and whole."""
+    """Every version is right for h5py, for versioned-hdf5 and for us, and undamaged."""
     with hs.VersionedFile(path) as ours, h5py.File(path) as file:
         theirs = VersionedHDF5File(file)
         for name, arrays in expected.items():
@@ -75,7 +75,7 @@ def changes() -> Iterator[Any]:
 def test_modify_metadata_of_versioned_hdf5(tmp_path: Path, array: str, options: dict[str, Any], borrowed: bool) -> None:
     path = tmp_path / "v.h5"
     expected = make(path, borrowed)
-    if "fillvalue" in options:  # which elements that were the old one become
+    if "fillvalue" in options:  # elements equal to the old fill value become the new one
         for arrays in expected.values():
             arrays["x"] = np.where(arrays["x"] == 0, 5, arrays["x"])
     with h5py.File(path, "r+") as file:
@@ -107,13 +107,13 @@ def test_rebuilt_hash_tables(tmp_path: Path, rebuild: str) -> None:
         with ours.stage_version("lost") as version:
             for array in ARRAYS:
                 version[array][0] = "lost" if array == "g/text" else 77
-        with ours.stage_version("kept", "e") as version:  # behind what only the lost one had
+        with ours.stage_version("kept", "e") as version:  # its chunks lie after those of the lost version
             for array in ARRAYS:
                 version[array][0] = "kept" if array == "g/text" else 78
         expected["kept"] = {array: ours["kept"][array][...] for array in ARRAYS}
     with h5py.File(path, "r+") as file:
-        del file[f"{VERSIONS}/lost"]  # whose chunks stay, without a row after this
-        del file["_version_fingerprints"]  # or `verify` would miss it
+        del file[f"{VERSIONS}/lost"]  # its chunks stay, and have no row after this
+        del file["_version_fingerprints"]  # otherwise `verify` would miss the version
         file[VERSIONS].attrs["current_version"] = "kept"
         getattr(VersionedHDF5File(file), rebuild)()
     with hs.VersionedFile(path, "r+") as ours, ours.stage_version("ours") as version:
@@ -130,7 +130,7 @@ def test_rebuilt_hash_tables(tmp_path: Path, rebuild: str) -> None:
 
 
 def shared(path: Path) -> dict[str, dict[str, np.ndarray]]:
-    """A file as earlier releases of ours made it: what did not change is one object."""
+    """A file as our earlier releases made it: unchanged arrays are one object."""
     expected = make(path)
     with h5py.File(path, "r+") as file:
         versions = file[VERSIONS]
@@ -156,7 +156,7 @@ def test_files_of_earlier_releases_are_read_and_changed(tmp_path: Path) -> None:
     all_as(path, expected)
     with h5py.File(path, "r+") as file:
         objects = [file[f"{VERSIONS}/{name}/x"] for name in expected]
-        assert len({hash(one) for one in objects}) == len(objects)  # writing it anew makes it one that bears this:
+        assert len({hash(one) for one in objects}) == len(objects)  # writing the file again protects it from this:
         versioned_hdf5.modify_metadata(file, "x", chunks=(5,))
     all_as(path, expected)
 
@@ -198,7 +198,7 @@ def test_what_modify_metadata_made_of_shared_arrays_is_damaged(
                 file.delete_versions("a")
     assert path.read_bytes() == before
     with hs.VersionedFile(path, "r+") as file:
-        with file.stage_version("next", named[0]) as version:  # what does not touch it goes on
+        with file.stage_version("next", named[0]) as version:  # what it does not touch is kept
             version["many"][0, 0] = 5
         assert file["next"]["many"][0, 0] == 5
 

@@ -1,4 +1,4 @@
-"""`verify` finds what is not as it was committed, and says what it is."""
+"""`verify` finds what is not as it was committed, and names it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VERSIONS = "_version_data/versions"
 
 @pytest.fixture(scope="module")
 def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twenty versions of three arrays, one chunk of each changed at a time."""
+    """Twenty versions of three arrays, with one chunk of each changed at a time."""
     path = tmp_path_factory.mktemp("verify") / "v.h5"
     with hs.VersionedFile(path, "w") as file:
         with file.stage_version("v0") as version:
@@ -115,7 +115,7 @@ def test_hashes_that_are_wrong_or_missing(path: Path, committed: Path) -> None:
         table[5] = row
 
     damages = edit(path, wrong_hash)
-    [damage] = [one for one in damages if one.chunk_index is not None]  # and the fingerprints of versions that have it
+    [damage] = [one for one in damages if one.chunk_index is not None]  # others are the fingerprints of its versions
     assert (damage.array, damage.chunk_index, damage.versions[0]) == ("x", (5,), "v0")
     assert {one.array for one in damages} == {"x"}
 
@@ -185,13 +185,13 @@ def test_what_was_never_committed_is_no_damage(path: Path) -> None:
     with h5py.File(path, "r+") as file:
         begun = file.create_group(f"{VERSIONS}/begun")
         begun.attrs["committed"], begun.attrs["prev_version"] = np.False_, "v19"
-        file[VERSIONS].attrs["current_version"] = "begun"  # as versioned-hdf5 says before it commits
+        file[VERSIONS].attrs["current_version"] = "begun"  # versioned-hdf5 writes this before it commits
     found = verified(path)
     assert (found.is_whole, found.uncommitted) == (True, ["begun"])
 
 
 def test_a_table_of_hashes_with_gaps_is_told_and_a_commit_of_ours_mends_it(tmp_path: Path) -> None:
-    """versioned-hdf5 makes such tables when hashes are rebuilt after a version was deleted by `del file[name]`."""
+    """versioned-hdf5 makes such tables when it rebuilds hashes after `del file[name]` deleted a version."""
     path = tmp_path / "v.h5"
     with h5py.File(path, "w") as file:
         versions = VersionedHDF5File(file)
@@ -215,7 +215,7 @@ def test_a_table_of_hashes_with_gaps_is_told_and_a_commit_of_ours_mends_it(tmp_p
 
 @pytest.mark.slow
 def test_no_flipped_bit_goes_unseen(committed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever byte is damaged: each version is what it was, or `verify` says otherwise."""
+    """Whatever byte is damaged: each version is what it was, or `verify` reports it."""
     monkeypatch.setattr(witness, "ask", ask)
     data, rng, path = committed.read_bytes(), np.random.default_rng(11), tmp_path / "flipped.h5"
     expected = contents(committed)

@@ -1,4 +1,4 @@
-"""`hyperslab versions` as people meet it."""
+"""`hyperslab versions` as users see it."""
 
 from __future__ import annotations
 

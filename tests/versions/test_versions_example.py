@@ -1,4 +1,4 @@
-"""The example of versions runs, as a newcomer would run it."""
+"""The example of versions runs for a newcomer."""
 
 from __future__ import annotations
 

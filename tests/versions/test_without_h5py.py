@@ -1,4 +1,4 @@
-"""Versions are read with nothing but what hyperslab always needs; what writes says that it needs h5py."""
+"""Reading versions needs only what hyperslab always needs; writing says that it needs h5py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 import hyperslab as hs
 
-# The packages of `dependencies`, and what these need.
+# The packages in `dependencies`, and what these need.
 CORE = {
     "numpy",
     "pydantic",

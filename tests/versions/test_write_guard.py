@@ -1,5 +1,5 @@
-"""The write guard: while a commit overwrites parts of a file HDF5's library refuses to open it to write, and nobody is
-kept from reading. Between commits nobody notices it.
+"""The write guard: while a commit overwrites parts of a file, HDF5's library refuses to open the file for writing, but
+everybody can read it. Between commits nobody notices the guard.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def guard_in(stored: bytes) -> Guard | None:
 
 
 def is_set(path: Path) -> bool:
-    """Whether the guard, which must be there, refuses writers."""
+    """Whether the guard, which must exist, refuses writers."""
     guard = guard_in(path.read_bytes())
     assert guard is not None
     return guard.is_set
@@ -56,7 +56,7 @@ def ours(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> Path:
-    """A file of versioned-hdf5, in whose root somebody left attributes and a comment, in several blocks."""
+    """A file from versioned-hdf5, with attributes and a comment in its root, in several blocks."""
     path = tmp_path / "theirs.h5"
     with h5py.File(path, "w") as file:
         with VersionedHDF5File(file).stage_version("v0") as version:
@@ -84,7 +84,7 @@ def half_applied(
 
 
 def refuses_writers(path: Path) -> bool:
-    """Whether h5py and versioned-hdf5 cannot write; no byte is other than before then."""
+    """Whether h5py and versioned-hdf5 cannot write. If so, no byte has changed."""
     before = path.read_bytes()
     for mode in ("r+", "a"):
         try:
@@ -101,7 +101,7 @@ def refuses_writers(path: Path) -> bool:
 
 
 def test_others_cannot_write_while_a_commit_overwrites(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the end of the first phase to the beginning of the last step; and who reads is never refused."""
+    """From the end of the first phase to the beginning of the last step; readers are never refused."""
     other = begun.with_name("other.h5")
     for stored, journal, before, behind in half_applied(begun, monkeypatch, 8 if ALL else 4):
         first_barrier = journal.steps.index(None)
@@ -113,12 +113,12 @@ def test_others_cannot_write_while_a_commit_overwrites(begun: Path, monkeypatch:
             seen.append(refuses_writers(other))
         assert not seen[0]
         assert not seen[-1]
-        assert seen[:-1] == sorted(seen[:-1])  # once they are refused they are until the last step is done
+        assert seen[:-1] == sorted(seen[:-1])  # writers are refused until the last step is done
         assert all(seen[2 * first_barrier : -1])
 
 
 def test_what_is_torn_is_on_the_disk_before_others_may_write(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last step shares its sync with the one sector that says which version is current, or with nothing."""
+    """The last step shares its sync with the one sector that names the current version, or with nothing."""
     counts = set()
     for stored, journal, _, _ in half_applied(begun, monkeypatch, 12):
         last = journal.steps[len(journal.steps) - journal.steps[::-1].index(None) :]
@@ -128,7 +128,7 @@ def test_what_is_torn_is_on_the_disk_before_others_may_write(begun: Path, monkey
         assert guard is not None
         assert (offset, data) == (guard.offset, b"\0")
         earlier = after(stored, [step for step in journal.steps[: -len(last)] if step is not None])
-        pieces = [range(at, at + len(new)) for at, new in others if len(new) > 8]  # free space has 8
+        pieces = [range(at, at + len(new)) for at, new in others if len(new) > 8]  # free space takes 8 bytes
         counts.add(len({at // SECTOR_NBYTES for piece in pieces for at in piece if earlier[at] != end[at]}))
     assert counts <= {0, 1}
 
@@ -202,7 +202,7 @@ def repack_by_h5repack(path: Path) -> None:
 
 
 def repack_by_h5py(path: Path) -> None:
-    """As h5repack does: all objects are copied into a new file."""
+    """As h5repack does it: all objects are copied into a new file."""
     with h5py.File(path) as old, h5py.File(f"{path}.new", "w") as new:
         for name in old:
             old.copy(name, new)
@@ -312,7 +312,7 @@ def test_files_of_later_layouts_have_none(tmp_path: Path) -> None:
 
 
 def test_the_journal_is_gone(ours: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The file can be read, and repaired; it can be written to when its journal is back."""
+    """The file can be read and repaired; it can be written once its journal is back."""
     with hs.VersionedFile(ours, "r+") as file:
         commit(file, 1)
     (stored, journal, *_), *_ = journals(ours, monkeypatch, [lambda file: commit(file, 2)])
@@ -361,7 +361,7 @@ def test_a_file_that_is_emptied_needs_no_journal(ours: Path) -> None:
 @settings(deadline=None, max_examples=500 if ALL else 60)
 @given(data=st.data())
 def test_what_damaged_headers_say(data: st.DataObject) -> None:
-    """Whatever is there, nothing is raised, little is read, and nothing but the first sector would be overwritten."""
+    """Whatever is there, nothing is raised, little is read, and only the first sector would be overwritten."""
     stored = bytearray(empty_file())
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.one_of(st.integers(8, 200), st.integers(790, len(stored) - 8)))

@@ -226,7 +226,7 @@ impl ArchiveArray {
         let reading = self.reading(&whole, options);
         let Some(fill) = stored_fill(whole.array()) else {
             reading.carry_out(&planned, pointers)?;
-            return self.values(pointers);
+            return self.pointed(pointers);
         };
         let heap = ValueHeap::default();
         Reading { values: Some(&heap), ..reading }.carry_out(&planned, pointers)?;

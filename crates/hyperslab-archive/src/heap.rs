@@ -23,7 +23,7 @@ impl ArchiveArray {
     }
 
     /// The values that these elements point to in their file, in order.
-    pub fn values(&self, elements: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+    pub fn pointed(&self, elements: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         let file = self.heap_archive();
         let pointers = Pointers { element: &self.described().element, elements, file };
         match &file.kind {
@@ -42,6 +42,11 @@ impl ArchiveArray {
                 let failure = source.failure();
                 let fault = |problem| failure.map_or_else(|| pointers.fault(problem), Error::Read);
                 found.map_err(fault).map_err(|error| work.failure(error))
+            }
+            ArchiveKind::Given { store, .. } => {
+                let policy = if store.far().is_some() { far_policy() } else { Policy::LOCAL };
+                let found = pointers.values(&LocalSource(&**store), policy);
+                found.map_err(|problem| pointers.fault(problem))
             }
             ArchiveKind::References(references) => {
                 let number = references.found.heap_file(self.number());

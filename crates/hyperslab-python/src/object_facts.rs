@@ -119,7 +119,7 @@ fn text(padding: StringPadding, charset: Charset) -> (&'static str, &'static str
         StringPadding::NullTerminated => "null terminated",
         StringPadding::NullPadded => "null padded",
         StringPadding::SpacePadded => "space padded",
-        StringPadding::Unpadded => "unpadded",
+        StringPadding::Unpadded => "unpadded", // Zarr's alone
     };
     (padding, if charset == Charset::Utf8 { "utf-8" } else { "ascii" })
 }

@@ -1,4 +1,4 @@
-"""`open`: an archive, several as one, or a version, by whatever names it."""
+"""`open`: open an archive, several archives as one, or a version of an archive."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hyperslab.archive import collection
 from hyperslab.archive.allowed import Locations
 from hyperslab.archive.combining import Combining
 from hyperslab.archive.far_listing import is_pattern
+from hyperslab.archive.given_files import Given
 from hyperslab.archive.open_file import locate
 from hyperslab.archive.remote import Remote
 from hyperslab.archive.tree import REFERENCES, Group, OpenFile
@@ -33,68 +34,70 @@ def open(
 
     Parameters
     ----------
-    path : Any
-        The file or folder, or its URL: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`. A URL that ends in
-        `.zarr` or `/` is of a Zarr hierarchy. Or a store of obstore, or a file, mapper or file system of fsspec, the
-        stores also as `(store, path)`: what they were configured with is taken over. Of references, our own (`.hs`),
+    path : str | os.PathLike | Group | Iterable | a store or file of obstore or fsspec
+        A file or folder, or its URL: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`. A URL that ends in
+        `.zarr` or `/` means a Zarr hierarchy. You can also pass a store of obstore, or a file, mapper or file system of
+        fsspec, alone or as `(store, path)`: hyperslab uses its configuration. References are our own (`.hs`),
         Kerchunk's JSON or folder of Parquet, a `.zmetadata` with `.zchunkstore`s, or a DMR++ document; files that they
         name are URLs, or relative to their folder. Several: a list of these and of open root groups, or a pattern
         (`"2019-*.nc"`, `"s3://bucket/2019-*.nc"`): docs/collections.md.
     storage_options : Mapping[str, Any] | None
-        How to reach a URL: credentials, endpoint, headers, limits, named as fsspec's file systems name them
-        (docs/remote.md). Of references also how to reach the URLs that they name.
+        The options for URLs: credentials, endpoint, headers and limits, with the names that fsspec's file systems use
+        (docs/remote.md). For references, they also apply to the URLs that the references name.
     chunk_cache_nbytes : int
-        Memory for decoded chunks of which only a part was read, so that reading another part need not decode them
-        again; for all arrays of the file together.
+        Memory for decoded chunks, in bytes, shared by all arrays of the file. If you read a part of a chunk and then
+        another part, it is decoded only once.
     cache_nbytes : int
-        Memory for bytes that were fetched from a URL, so that what another read needs of them is not fetched again;
-        those used longest ago go first. Of several files, each has as much.
+        Memory for bytes that were fetched from a URL, so that another read does not fetch them again. The least
+        recently used bytes are dropped first. Each of several files has its own cache of this size.
     version : VersionKey
-        Of a file of versioned-hdf5 or `VersionedFile`, the version to open: its name, a time in UTC (the last version
-        then or before), or -1 for the parent of the current version, 0 for that itself, and so on.
+        For files of versioned-hdf5 or `VersionedFile`, the version to open: its name; a time in UTC, which means the
+        last version up to then; 0 for the current version, -1 for its parent, and so on.
     allowed : Locations | None
-        Folders and URLs that the file may lead to, with all below them: by references, links, virtual arrays and
-        external raw files; `()` for the file alone. Without it a file of this machine may lead anywhere, one far away
-        to its own folder there: docs/security.md.
+        Folders and URLs that the file may lead to, through references, links, virtual arrays and external raw files.
+        Everything below them is allowed too; `()` allows the file alone. By default a local file may lead anywhere, and
+        a remote file to its own folder: docs/security.md.
     combining : Unpack[Combining]
-        How several files are combined. `concat`: the name of the dimension, or the number of the axis, along which
-        arrays are concatenated; without it each array is in one file, or equal in all. `differing="first"`: arrays
-        without that dimension need not be equal, the first file's are taken. `missing="drop"`: arrays that are not in
-        all files are left out. `order="sort"`: files are put in order by their coordinates along the dimension;
-        `order="any"`: these may overlap or go back. `leave_out`: paths of arrays to leave out.
+        How to combine several files. `concat`: the name of the dimension, or the number of the axis, to concatenate
+        along; without it, each array must be in one file only, or equal in all files. `differing="first"`: use the
+        first file's version of arrays without that dimension, even if they differ. `missing="drop"`: leave out arrays
+        that are not in all files. `order="sort"`: sort the files by their coordinates along the dimension;
+        `order="any"`: allow coordinates that overlap or are out of order. `leave_out`: paths of arrays to leave out.
 
     Returns
     -------
     Group
-        The root group, or that of the version: `file["group/array"][0, ::4, 10:20]` reads. It can be used in a `with`
-        statement.
+        The root group, or the group of the version. `file["group/array"][0, ::4, 10:20]` reads. You can use it in a
+        `with` statement.
 
     Raises
     ------
     FileNotFoundError
         There is no such file.
     RemoteError
-        A server did not give what was asked for.
+        A server did not deliver the file.
     DamagedFile
         The file contradicts its format.
     Unsupported
-        The file is of no format that we know, or has no versions.
+        The format is unknown, or the file has no versions.
     KeyError
         There is no such version.
     NotAllowed
-        The file leads to where it may not; mostly that is said when an array or link is used.
+        The file leads to a location that is not allowed. Mostly this is raised when you use an array or link.
     NotCombinable
-        Two of the files cannot be combined safely; the message names them and what differs.
+        Two of the files cannot be combined safely; the message names them and the difference.
     """
     for name, nbytes in (("chunk_cache_nbytes", chunk_cache_nbytes), ("cache_nbytes", cache_nbytes)):
         if nbytes < 0:
-            raise ValueError(f"{name} is {nbytes}: use 0 for no cache")
+            raise ValueError(f"{name} is {nbytes}: use a number from 0, which means no cache")
     options = dict(storage_options or {})
     if collection.are_many(path) or combining:
         if version is not None:
-            raise UsageError("one file at a time is opened at a version")
+            raise UsageError("version= works with one file only: open one file at a time")
         return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes, allowed)
     location, resolver = locate(path, options, cache_nbytes, allowed)
+    if isinstance(location, Given) and version is not None:
+        raise UsageError(f"version= is for files with a path or a URL, {location.name} has none")
     if version is not None:
         from hyperslab.versions.layout.seen import opened_version
 

@@ -1,4 +1,4 @@
-"""What zarr-python asks of a codec pipeline, chunk by chunk, as one selection of the array."""
+"""Turn what zarr-python asks of a codec pipeline, chunk by chunk, into one selection of the array."""
 
 from __future__ import annotations
 
@@ -11,31 +11,37 @@ import numpy.typing as npt
 from hyperslab._core import Points
 
 Indices = npt.NDArray[np.int64]
-Part = tuple[tuple[int, ...], tuple[Any, ...], tuple[Any, ...]]  # a chunk's index, what is taken of it, where it goes
+Part = tuple[tuple[int, ...], tuple[Any, ...], tuple[Any, ...]]  # index of a chunk, selection in it, and in the output
 NUMBER = re.compile(r"\d+")
 
 
 class Batch(NamedTuple):
-    """One selection: the output is all that it selects, in C order."""
+    """One selection of an array, whose elements fill the output in C order."""
 
-    path: str  # the array's, in its store
-    shape: tuple[int, ...]  # of whole chunks, as many as are touched: the array may have been resized meanwhile
+    path: str  # of the array, in its store
+    shape: tuple[int, ...]  # of all touched chunks, since the array may have been resized since
     selection: tuple[int | slice | Indices, ...] | Points
 
 
 def batch_of(items: list[Any], out_shape: tuple[int, ...], drop_axes: tuple[int, ...], metadata: Any) -> Batch | None:
-    """The batch that zarr-python's items are together; None if they are no selection of this kind.
+    """Combine zarr-python's items into one selection.
 
     Parameters
     ----------
     items : list[Any]
-        Byte getter, specification of the chunk, what is taken of it, where that goes, and one thing more.
+        For each chunk, its byte getter, its specification, the selection in the chunk, the selection in the output,
+        and whether it is a complete chunk.
     out_shape : tuple[int, ...]
         The shape of the output.
     drop_axes : tuple[int, ...]
-        Axes whose only index is asked for without the axis, where lists are asked for on others.
-    metadata : Any
-        The array's.
+        Axes with an integer index, which the output lacks, if other axes have lists of indices.
+    metadata : zarr.core.metadata.ArrayMetadata
+        The metadata of the array.
+
+    Returns
+    -------
+    Batch | None
+        The selection; None if the items do not form a single one.
     """
     chunk_shape = items[0][1].shape
     if any(spec.shape != chunk_shape for _, spec, *_ in items):
@@ -65,7 +71,7 @@ def _tuple(selection: Any) -> tuple[Any, ...]:
 
 
 def _are_points(part: Part) -> bool:
-    """Whether arrays of coordinates are asked for, rather than their product."""
+    """Whether the lists of indices are coordinates of points, not the axes of an outer product."""
     _, taken, _ = part
     return len(taken) > 1 and all(isinstance(one, np.ndarray) and one.ndim == 1 for one in taken)
 
@@ -82,7 +88,7 @@ def _points(parts: list[Part], chunk_shape: tuple[int, ...], out_shape: tuple[in
 def _product(
     parts: list[Part], chunk_shape: tuple[int, ...], drop_axes: tuple[int, ...], out_shape: tuple[int, ...]
 ) -> tuple[int | slice | Indices, ...] | None:
-    """The selection axis by axis, if the parts are all of its chunks' parts."""
+    """The selection axis by axis; None if parts of it are missing."""
     selection: list[int | slice | Indices] = []
     lengths: list[int] = []
     count, position = 1, 0
@@ -110,7 +116,7 @@ def _length(asked: slice | Indices) -> int:
 
 
 def _axis(on_axis: dict[int, tuple[Any, tuple[Any, ...], int]], chunk: int) -> slice | Indices | None:
-    """What is asked of an axis: a slice if that can say it, else the indices in the order of the output."""
+    """The selection of one axis: a slice if possible, otherwise the indices in the order of the output."""
     if any(position >= len(goes) for _, goes, position in on_axis.values()):
         return None
     takes = [(index, taken) for index, (taken, *_) in sorted(on_axis.items())]
@@ -129,14 +135,14 @@ def _axis(on_axis: dict[int, tuple[Any, tuple[Any, ...], int]], chunk: int) -> s
 
 
 def _numbers(selection: Any) -> Indices:
-    """The indices of a slice, of a list as `numpy.ix_` shapes it, or of an int."""
+    """The indices of a slice, of a list (also in the shape of `numpy.ix_`), or of an integer."""
     if isinstance(selection, slice):
         return np.arange(selection.start or 0, selection.stop, selection.step or 1, dtype=np.int64)
     return np.ravel(selection).astype(np.int64)
 
 
 def _joined(takes: list[tuple[int, slice]], chunk: int) -> slice | None:
-    """The slice of an axis that the slices of its chunks are together."""
+    """Join the slices of the chunks along an axis into one slice; None if they do not form one."""
     if any((taken.step or 1) < 1 for _, taken in takes):
         return None
     ranges = [range(*taken.indices(chunk)) for _, taken in takes]

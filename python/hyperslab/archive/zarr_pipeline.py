@@ -1,8 +1,8 @@
 """A codec pipeline for zarr-python that reads a whole selection at once, in parallel.
 
-`zarr.config.set({"codec_pipeline.path": "hyperslab.archive.zarr_pipeline.Pipeline"})`. It serves Zarr folders of this
-machine, on web servers and in object stores, whichever store of zarr-python opens them, and `ZarrStore`. Other stores,
-elements and codecs, and all writing, go zarr-python's own way, with the same results.
+Use it with `zarr.config.set({"codec_pipeline.path": "hyperslab.archive.zarr_pipeline.Pipeline"})`. It reads
+`ZarrStore`, and Zarr hierarchies in local folders, on web servers and in object stores, whichever store of zarr-python
+opens them. zarr-python itself handles all other stores, elements and codecs, and all writing; the results are the same.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TELLS_STATUS = hasattr(zarr.abc.codec, "GetResult")
 
 @dataclass(frozen=True)
 class Pipeline(CodecPipeline):
-    """zarr-python's own pipeline, but for reads that hyperslab can make."""
+    """zarr-python's own pipeline, except that hyperslab does the reads that it can do."""
 
     inner: BatchedCodecPipeline
     store: Store | None = None
@@ -47,12 +47,12 @@ class Pipeline(CodecPipeline):
 
     @classmethod
     def from_codecs(cls, codecs: Iterable[Codec]) -> Self:
-        """For arrays whose store is not known."""
+        """Make a pipeline for an array whose store is unknown."""
         return cls(BatchedCodecPipeline.from_codecs(codecs))
 
     @classmethod
     def from_array_metadata_and_store(cls, array_metadata: ArrayMetadata, store: Store) -> Self:
-        """For an array of a store."""
+        """Make a pipeline for an array of a store."""
         codecs: list[Codec]
         if isinstance(array_metadata, ArrayV2Metadata):
             codecs = [V2Codec(filters=array_metadata.filters, compressor=array_metadata.compressor)]
@@ -61,7 +61,7 @@ class Pipeline(CodecPipeline):
         return cls(BatchedCodecPipeline.from_codecs(codecs), store, array_metadata)
 
     def evolve_from_array_spec(self, array_spec: ArraySpec) -> Self:
-        """The same for arrays of this kind."""
+        """Adapt the pipeline to arrays with this specification."""
         return type(self)(self.inner.evolve_from_array_spec(array_spec), self.store, self.metadata)
 
     @property
@@ -119,14 +119,14 @@ class Pipeline(CodecPipeline):
 
     @cached_property
     def _opened(self) -> dict[str, ZarrArray | None]:
-        """The arrays of folders by their paths: None for one that is not read here."""
+        """The opened arrays by path; None for an array that hyperslab cannot read."""
         return {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.inner, self.store, self.metadata)
 
     def _read(self, items: list[Any], out: Any, drop_axes: tuple[int, ...]) -> bool:
-        """Read a batch, if it is one for us."""
+        """Read a batch if hyperslab can, and return whether it did."""
         if self.metadata is None or not isinstance(out, np.ndarray):
             return False
         if isinstance(self.store, ZarrStore):
@@ -152,7 +152,7 @@ class Pipeline(CodecPipeline):
         read = out if is_direct else aligned_empty(out.shape, array.dtype)
         try:
             _read(array, batch, read)
-        except Unsupported:  # known only now: a rare variety of a codec
+        except Unsupported:  # found out only by decoding: a rare variant of a codec
             self._opened[batch.path] = None
             return False
         if not is_direct:
@@ -173,7 +173,7 @@ def _array_of(metadata: ArrayMetadata | None, location: str | Remote, spec: Arra
     try:
         folder = location.file() if isinstance(location, Remote) else location
         dtype = ZarrArray(document, folder, None).dtype
-    except (Unsupported, DamagedFile, UsageError):  # zarr-python may know better, and says what is wrong if not
+    except (Unsupported, DamagedFile, UsageError):  # zarr-python may be able to read it, or raises its own error
         return None
     if dtype.hasobject or dtype.newbyteorder("=") != native.newbyteorder("="):
         return None

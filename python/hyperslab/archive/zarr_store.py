@@ -1,8 +1,8 @@
-"""`ZarrStore`: an archive of any format as a read-only Zarr 3 hierarchy, for zarr-python and all that stands on it.
+"""`ZarrStore`: an archive of any format as a read-only Zarr 3 hierarchy, for zarr-python and everything built on it.
 
-Chunks are served decoded, so that every codec, filter mask and edge that hyperslab reads can be had through Zarr, also
-those that Zarr has no word for. With `hyperslab.archive.zarr_pipeline` they are not even served: a whole selection is
-read at once. Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/
+The store returns decoded chunks, so you can read any codec, filter mask or edge chunk that hyperslab reads, even if
+Zarr cannot express it. With `hyperslab.archive.zarr_pipeline`, hyperslab reads whole selections instead of chunks.
+Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/
 """
 
 from __future__ import annotations
@@ -35,15 +35,20 @@ from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import Unsupported, printable
 
 METADATA = "zarr.json"
-# An array in one piece is shown in chunks of about this size, so that readers of a part need not have the whole.
+# A contiguous array is split into chunks of about this size, so that reading a part does not read all of it.
 MADE_UP_CHUNK_NBYTES = 4 << 20
 
 
 class ZarrStore(Store):
-    """The keys and values of a Zarr 3 hierarchy that is made of an open group.
+    """The keys and values of a Zarr 3 hierarchy, made from an open group.
 
-    `zarr.open(ZarrStore(hs.open("ocean.nc")))`, `xr.open_zarr(ZarrStore(...))`. Arrays that hyperslab cannot read, or
-    whose elements Zarr cannot say, are left out; `ZarrStore.left_out` names them with the reason.
+    Use it as `zarr.open(ZarrStore(hs.open("ocean.nc")))` or `xr.open_zarr(ZarrStore(...))`. Arrays that hyperslab
+    cannot read, or whose elements Zarr cannot express, are left out; `left_out` names them with the reasons.
+
+    Parameters
+    ----------
+    group : Group
+        The group that becomes the root of the hierarchy.
     """
 
     def __init__(self, group: Group) -> None:
@@ -52,7 +57,7 @@ class ZarrStore(Store):
 
     @cached_property
     def _nodes(self) -> dict[str, Group | Array]:
-        """Everything by its path in the hierarchy; the root is ""."""
+        """All groups and arrays by their path in the hierarchy; the root is ""."""
         found: dict[str, Group | Array] = {}
         for path, group in groups_by_path(self.group):
             found[path] = group
@@ -71,18 +76,18 @@ class ZarrStore(Store):
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Why the arrays that are not there are not there, by their paths."""
+        """The arrays that the hierarchy lacks, by path, with the reasons."""
         return self._described[1]
 
     def array(self, path: str) -> Array:
-        """The array that a path in the hierarchy stands for."""
+        """The array at a path of the hierarchy."""
         node = self._nodes[path]
         if not isinstance(node, Array):
             raise KeyError(f"{path!r} is a group")
         return node
 
     def chunk_shape(self, path: str) -> tuple[int, ...]:
-        """The shape in which an array's chunks are shown."""
+        """The chunk shape of an array in the hierarchy."""
         return tuple(self._described[0][path]["chunk_grid"]["configuration"]["chunk_shape"])
 
     def _node_metadata(self, path: str, node: Group | Array) -> dict[str, Any]:
@@ -116,7 +121,7 @@ class ZarrStore(Store):
         return json.dumps(document).encode()
 
     def _parse_chunk_key(self, key: str) -> tuple[str, tuple[int, ...]] | None:
-        """The array and the chunk that a key names; None if it names no chunk."""
+        """The path of the array and the index of the chunk that a key names; None if it names no chunk."""
         path, found, coordinates = f"/{key}/".rpartition("/c/")
         path, coordinates = path.strip("/"), coordinates.strip("/")
         if not found or "chunk_grid" not in self._described[0].get(path, {}):
@@ -129,7 +134,7 @@ class ZarrStore(Store):
         return (path, index) if all(i < length for i, length in zip(index, grid, strict=True)) else None
 
     def _chunk(self, path: str, index: tuple[int, ...]) -> bytes:
-        """A whole chunk, decoded; what reaches beyond the array is the fill value."""
+        """A whole decoded chunk; elements beyond the array have the fill value."""
         array, shape = self.array(path), self.chunk_shape(path)
         start = [i * length for i, length in zip(index, shape, strict=True)]
         part = np.asarray(array.read(tuple(slice(a, a + n) for a, n in zip(start, shape, strict=True))))
@@ -142,7 +147,7 @@ class ZarrStore(Store):
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """The value of a key; None if there is none."""
+        """The value of a key, or a part of it; None if there is no such key."""
         value = await asyncio.to_thread(self._value, key)
         if value is None:
             return None
@@ -152,7 +157,7 @@ class ZarrStore(Store):
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
-        """Parts of values, side by side."""
+        """Parts of values, read in parallel."""
         return list(await asyncio.gather(*(self.get(key, prototype, asked) for key, asked in key_ranges)))
 
     async def exists(self, key: str) -> bool:
@@ -177,11 +182,11 @@ class ZarrStore(Store):
         return True
 
     async def set(self, key: str, value: Buffer) -> None:  # noqa: ARG002
-        """Never: archives are not written to."""
+        """Raise an error: the store is read-only."""
         self._check_writable()
 
     async def delete(self, key: str) -> None:  # noqa: ARG002
-        """Never: archives are not written to."""
+        """Raise an error: the store is read-only."""
         self._check_writable()
 
     async def list(self) -> AsyncIterator[str]:
@@ -190,13 +195,13 @@ class ZarrStore(Store):
             yield key
 
     async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
-        """Every key that starts so."""
+        """Every key that starts with the prefix."""
         for key in self._keys():
             if key.startswith(prefix):
                 yield key
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """What is directly below a path."""
+        """The names directly below a path."""
         inside = prefix.strip("/") + "/" if prefix.strip("/") else ""
         seen = {key[len(inside) :].split("/")[0] for key in self._keys() if key.startswith(inside)}
         for name in sorted(seen):
@@ -230,7 +235,7 @@ def array_metadata(array: Array, dimensions: tuple[str, ...]) -> dict[str, Any]:
     Raises
     ------
     Unsupported
-        We cannot read the array, or Zarr has no data type for its elements.
+        hyperslab cannot read the array, or Zarr has no data type for its elements.
     """
     if array.via == "hyperslab" and array.unsupported:
         raise Unsupported(array.unsupported)
@@ -238,7 +243,7 @@ def array_metadata(array: Array, dimensions: tuple[str, ...]) -> dict[str, Any]:
         raise Unsupported("it has no elements")
     is_text = array.is_text
     if array.dtype.hasobject and not is_text:
-        raise Unsupported("Zarr has no data type for elements of any length that are not text")
+        raise Unsupported("Zarr has no data type for elements of variable length that are not text")
     element = array.dtype if is_text else array.dtype.newbyteorder("<")
     try:
         data_type = parse_dtype("string" if is_text else element, zarr_format=3)
@@ -278,7 +283,7 @@ def _little(part: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _vlen(part: np.ndarray[Any, Any]) -> bytes:
-    """Text in numcodecs' framing of `vlen-utf8`: the count, then each length and its bytes, 4 bytes a number."""
+    """Text as numcodecs' `vlen-utf8` stores it: the count, then the length and the bytes of each text, as uint32."""
     texts = [text.encode() if isinstance(text, str) else bytes(text or b"") for text in part.reshape(-1)]
     return struct.pack("<I", len(texts)) + b"".join(struct.pack("<I", len(text)) + text for text in texts)
 
@@ -290,7 +295,7 @@ def _slice(asked: ByteRequest, length: int) -> slice:
         return slice(asked.offset, None)
     if isinstance(asked, SuffixByteRequest):
         return slice(max(0, length - asked.suffix), None)
-    raise TypeError(f"{asked!r} is no byte range of Zarr")
+    raise TypeError(f"{asked!r} is not a byte range of zarr-python")
 
 
 def _json_attributes(node: Group | Array) -> dict[str, Any]:

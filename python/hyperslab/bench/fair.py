@@ -14,7 +14,7 @@ from hyperslab.bench.cells import CellGroup
 from hyperslab.bench.execution import Execution
 from hyperslab.bench.operations import OPERATIONS
 from hyperslab.bench.rankings import headline_metric
-from hyperslab.bench.records import WARM_UP, Cell, Trial, blank_trial
+from hyperslab.bench.records import WARM_UP, Cell, Trial, trial_of
 from hyperslab.bench.trial import Job, Prepare
 from hyperslab.errors import NoSpace, TrialFailed
 from hyperslab.formats import make_format
@@ -61,7 +61,7 @@ class FairTrials:
             trial = verbs[OPERATIONS[cell.operation.name].verb](cell, number)
         except TrialFailed as failure:
             dtype = str(cells.spec_of(self._group.case, cell).dtype)
-            trial = blank_trial(cell, dtype, number, "failed", str(failure))
+            trial = trial_of(cell, dtype, number, "failed", str(failure))
         except NoSpace as full:
             raise disk_full(self._directory.parent, cell.key, full, "trials") from full
         return replace(trial, position=len(self._journal), **state)
@@ -160,8 +160,8 @@ class FairTrials:
         stored, files = cache.disk_usage(path)
         found: dict[str, Any] = {f"{phase}_seconds": seconds for phase, seconds in measured.seconds.items()}
         found |= {each.name: getattr(measured, each.name) for each in fields(Timing) if each.name != "seconds"}
-        blank = blank_trial(cell, str(cells.spec_of(self._group.case, cell).dtype), number, "failed", "")
-        return replace(blank, status="ok", reason=None, layout=layout, stored_nbytes=stored, file_count=files, **found)
+        found |= {"layout": layout, "stored_nbytes": stored, "file_count": files}
+        return trial_of(cell, str(cells.spec_of(self._group.case, cell).dtype), number, "ok", **found)
 
     def _proved(self, cell: Cell, trial: Trial) -> Trial:
         """The trial, or a rejected copy with the reason if its cache state is not proved."""

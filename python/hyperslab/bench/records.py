@@ -11,6 +11,7 @@ WARM_UP = -1  # the number of a cell's first trial, which statistics do not use
 Method = Literal["fair", "published"]
 # A study asks for cold, warm or unknown. A file to write is new. `cache` defines these states.
 CacheState = Literal["cold", "warm", "unknown", "new"]
+Status = Literal["ok", "rejected", "refused", "failed"]
 
 # The boundaries of every timer, in the order in which they run. The report prints this table.
 BOUNDARIES: dict[str, str] = {
@@ -104,7 +105,7 @@ class Trial(Row):
     """One timed repetition with its proof, and one row of trials.parquet. Unknown values are None."""
 
     trial: int  # 0, 1, …; or WARM_UP
-    status: Literal["ok", "rejected", "refused", "failed"]
+    status: Status
     reason: str | None = None
     position: int | None = None  # in the order in which the run made its trials
     started_at: str | None = None
@@ -148,10 +149,8 @@ class Trial(Row):
         return asdict(self)
 
 
-def blank_trial(
-    cell: Cell, dtype: str, trial: int, status: Literal["rejected", "refused", "failed"], reason: str
-) -> Trial:
-    """A trial without figures, with the reason."""
+def trial_of(cell: Cell, dtype: str, trial: int, status: Status, reason: str | None = None, **figures: Any) -> Trial:
+    """A trial of a cell: with its figures if it is accepted, otherwise with the reason."""
     return Trial(
         case=cell.case,
         method=cell.method,
@@ -166,6 +165,7 @@ def blank_trial(
         trial=trial,
         status=status,
         reason=reason,
+        **figures,
     )
 
 

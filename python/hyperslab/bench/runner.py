@@ -19,7 +19,7 @@ from hyperslab.bench.execution import Execution
 from hyperslab.bench.fair import FairTrials, tally_of
 from hyperslab.bench.published import make_replay
 from hyperslab.bench.published.running import run_published
-from hyperslab.bench.records import Cell, Trial, blank_trial
+from hyperslab.bench.records import Cell, Trial, trial_of
 from hyperslab.bench.study import Case
 from hyperslab.lab.journal import Journal
 from hyperslab.lab.room import check_room
@@ -76,7 +76,7 @@ def _refuse(journal: Journal[Trial], group: CellGroup, cell: Cell) -> bool:
     reason = cells.refusal(group.case, cell)
     if reason is not None and not journal.of(cell.key):
         dtype = str(cells.array_dtype(group.case))
-        journal.append(blank_trial(cell, dtype, 0, "refused", reason))
+        journal.append(trial_of(cell, dtype, 0, "refused", reason))
     return reason is not None
 
 

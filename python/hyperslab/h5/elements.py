@@ -136,7 +136,7 @@ def memory_nbytes(element: Element) -> int:
     if kind == "array":
         return math.prod(element[2]) * memory_nbytes(element[3])
     widths: dict[str, int] = {"vlen string": 8, "vlen": 16, "object reference": 8, "region reference": 12}
-    return widths.get(kind, nbytes)
+    return widths.get(kind, int(nbytes or 0))
 
 
 def _array(element: Element) -> np.dtype[Any]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import h5py
 
     from hyperslab.journal.journaled_file import JournaledFile
-    from hyperslab.versions.rewrite.rewriting import Change
+    from hyperslab.versions.rewrite.rewriting import RewritePlan
     from hyperslab.versions.stage.committed import CommittedArray, CommittedGroup
 
 Location: TypeAlias = "str | os.PathLike[str] | h5py.File"
@@ -314,7 +314,7 @@ class VersionedFile(Inspected):
         self._rewrite(lambda: nothing(self._file.file), repack=True)
 
     @defer_signals()
-    def _rewrite(self, plan: Callable[[], Change], repack: bool) -> None:
+    def _rewrite(self, plan: Callable[[], RewritePlan], repack: bool) -> None:
         """Write versions again: all of them, or none."""
         from hyperslab.versions.rewrite.rewriting import rewrite_elsewhere, rewrite_in_place
 

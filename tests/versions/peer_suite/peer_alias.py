@@ -1,8 +1,8 @@
-"""A pytest plugin: `versioned_hdf5` is `hyperslab.versions.compat`, and what became of each test is kept.
+"""A pytest plugin that makes `versioned_hdf5` mean `hyperslab.versions.compat`, and records the outcome of each test.
 
-Each line of the file that `PEER_OUTCOMES` names is a test, whether it passed, and what it said if it did not; the
-modules of `PEER_LEFT_OUT` are not run. Names that compat does not have are stand-ins that raise when they are used, so
-that a test module can be imported, and only those of its tests fail which need internals.
+Each line of the file that `PEER_OUTCOMES` names is a test, whether it passed, and its output if it did not. The modules
+in `PEER_LEFT_OUT` are not run. Names that compat does not have are stand-ins that raise an error on use, so that a test
+module can be imported, and only the tests that need internals fail.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 NAME, OURS = "versioned_hdf5", "hyperslab.versions.compat"
-# Not of versioned-hdf5, but of the environment that its tests ask for.
+# Not in versioned-hdf5, but in the environment that its tests expect.
 CONSTANTS = {"H5PY_VERSION": h5py.version.version_tuple[:2], "HAS_NPYSTRINGS": hasattr(np.dtypes, "StringDType")}
 
 

@@ -1,4 +1,4 @@
-"""A program as users of versioned-hdf5 write them; `python program.py FILE ours` runs it with ours."""
+"""A program as users of versioned-hdf5 write it; `python program.py FILE ours` runs it with hyperslab."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def show_all(group: Any) -> None:
 
 def show(version: Any, found: Any) -> None:
     print(version, found.name, found.attrs["prev_version"], sorted(found.datasets()))
-    words = [one.encode() if isinstance(one, str) else one for one in found["words"]]  # theirs mixes them
+    words = [one.encode() if isinstance(one, str) else one for one in found["words"]]  # versioned-hdf5 mixes them
     few = found["few"]
     print(found["g/x"][...].tolist(), words, few[:, 1].tolist(), [int(length) for length in few.chunks])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from hyperslab.bench import cells
 from hyperslab.bench.cells import CellGroup
 from hyperslab.bench.operations import OPERATIONS, Operation
 from hyperslab.bench.published import PublishedArrays, make_replay
-from hyperslab.bench.records import Cell, Trial, blank_trial
+from hyperslab.bench.records import Cell, Trial, trial_of
 from hyperslab.errors import HyperslabError, NoSpace, Refused
 from hyperslab.lab import cache
 from hyperslab.lab.journal import Journal
@@ -96,7 +96,7 @@ def _trial(
         raise
     except HyperslabError as error:
         status: Any = "refused" if isinstance(error, Refused) else "failed"
-        trial = blank_trial(cell, str(dtype), number, status, str(error))
+        trial = trial_of(cell, str(dtype), number, status, str(error))
     else:
         trial = _measured(journal, group, cell, number, seconds, path)
     if not _has(journal, cell, number):
@@ -108,10 +108,11 @@ def _measured(
 ) -> Trial:
     stored, files = cache.disk_usage(path) if path.exists() else (None, None)
     found: dict[str, Any] = {f"{phase}_seconds": value for phase, value in seconds.items()}
-    return replace(
-        blank_trial(cell, str(cells.array_dtype(group.case)), number, "failed", ""),
-        status="ok",
-        reason=None,
+    return trial_of(
+        cell,
+        str(cells.array_dtype(group.case)),
+        number,
+        "ok",
         position=len(journal),
         layout="the study's own",
         decoded_nbytes=cells.asked_nbytes(group.case, cell),

@@ -16,6 +16,7 @@ from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.versions.commit import libhdf5
 from hyperslab.versions.commit.attributes import integer, put_integer, put_integers
+from hyperslab.versions.commit.codec_options import filters_in
 from hyperslab.versions.commit.hash_rows import HashRows
 from hyperslab.versions.layout.fingerprints import Fingerprints, keys_of
 from hyperslab.versions.layout.names import (
@@ -70,9 +71,9 @@ class ChunkStore:
     ----------
     file : h5py.Group
         The file, or the group that holds the versions.
-        path : str
+    path : str
         The path of the array in a version.
-        journaled : JournaledFile | None
+    journaled : JournaledFile | None
         What libhdf5 writes to, if the file is ours.
     """
 
@@ -87,14 +88,14 @@ class ChunkStore:
         self.dtype: np.dtype[Any] = self.raw.dtype
         self._row_count = row_count(self._table)
         rows = self._table[: self._row_count]
-        places = np.ascontiguousarray(rows["shape"][:, 0] // self.chunk_shape[0])
+        slots = np.ascontiguousarray(rows["shape"][:, 0] // self.chunk_shape[0])
         # versioned-hdf5's `rebuild_hashtables` leaves rows out, even of chunks that versions show: it keeps one of
         # two equal chunks. So the count covers every slot that the stack has room for.
-        self.count = max(self._row_count, int(places.max(initial=-1)) + 1, room(self.raw))
+        self.count = max(self._row_count, int(slots.max(initial=-1)) + 1, room(self.raw))
         if self.count > self._row_count + MOST_GAPS:
             said = f"{self.name} in {self.raw.file.filename} has room for {self.count} chunks"
             raise DamagedFile(f"{said}, and {self._row_count} hashes: hyperslab.versions.repair may help")
-        self._places = ChunkTable(np.ascontiguousarray(rows["hash"]).tobytes(), places)
+        self._slots = ChunkTable(np.ascontiguousarray(rows["hash"]).tobytes(), slots)
         self._filters = filters_of(self.raw)
         self._rows = HashRows(self._table, filters_of(self._table), rows)
         self._new: list[tuple[bytes, npt.NDArray[np.int64]]] = []  # chunks whose hashes are not stored yet
@@ -117,10 +118,10 @@ class ChunkStore:
         """Whether nobody else has added chunks or replaced these tables."""
         return bool(self.raw and self._table) and integer(self._table, COUNT) == self._row_count
 
-    def read(self, places: npt.NDArray[np.int64]) -> Array:
+    def read(self, slots: npt.NDArray[np.int64]) -> Array:
         """Chunks by their slots, stacked along a new first axis."""
         length = self.chunk_shape[0]
-        return np.stack([self.raw[place * length : (place + 1) * length] for place in places.tolist()])
+        return np.stack([self.raw[slot * length : (slot + 1) * length] for slot in slots.tolist()])
 
     @cached_property
     def _nothing(self) -> bytes:
@@ -133,7 +134,7 @@ class ChunkStore:
 
         Chunks that hold only the fill value have the slot -1.
         """
-        return self._places.find(digests, self._nothing, self.count)
+        return self._slots.find(digests, self._nothing, self.count)
 
     def append(self, digests: bytes, chunks: Array, lengths: npt.NDArray[np.int64]) -> None:
         """Store new chunks. They count only after `settle`.
@@ -142,15 +143,15 @@ class ChunkStore:
         ----------
         digests : bytes
             The hashes of the chunks.
-            chunks : Array
+        chunks : Array
             The chunks, whole, stacked along a new first axis.
-            lengths : npt.NDArray[np.int64]
+        lengths : npt.NDArray[np.int64]
             How many rows of each chunk are inside the array.
         """
         first, last = self.count, self.count + len(chunks)
         self.raw.id.set_extent((last * self.chunk_shape[0], *self.chunk_shape[1:]))
         self._write(first, chunks)
-        self._places.add(digests, first)
+        self._slots.add(digests, first)
         known = sum(map(len, self._keys))
         self._keys += [np.zeros(first - known, np.int64), np.frombuffer(digests, "<i8").reshape(-1, 4)[:, 0]]
         self._new.append((digests, lengths))
@@ -182,7 +183,7 @@ class ChunkStore:
 
     def _write(self, first: int, chunks: Array) -> None:
         """Store chunks: directly if we know all their filters, otherwise through libhdf5."""
-        function = write_chunk_function()
+        function = libhdf5.address("H5Dwrite_chunk")
         if function is None or self._filters is None:
             if not self.dtype.hasobject:
                 chunks = chunks.view(self.dtype)  # which knows the encoding of text of fixed length
@@ -232,7 +233,7 @@ class ChunkStores:
     ----------
     file : h5py.Group
         The file, or the group that holds the versions.
-        journaled : JournaledFile | None
+    journaled : JournaledFile | None
         What libhdf5 writes to, if the file is ours.
     """
 
@@ -302,19 +303,12 @@ def filters_of(raw: Any) -> list[tuple[int, int]] | None:
     """The numbers of an array's filters, in order, each with its parameter; None if libhdf5 must encode its chunks."""
     if raw.dtype.hasobject:
         return None
-    plist = raw.id.get_create_plist()
     found = []
-    for place in range(plist.get_nfilters()):
-        number, _, values, _ = plist.get_filter(place)
+    for number, values in filters_in(raw):
         if number not in OUR_FILTERS:
             return None
         found.append((number, int(values[0]) if number in (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE) else 0))
     return found
-
-
-def write_chunk_function() -> int | None:
-    """The address of the function that `write_chunks` calls."""
-    return libhdf5.address("H5Dwrite_chunk")
 
 
 def as_bytes(array: Array) -> npt.NDArray[np.uint8]:

@@ -22,6 +22,7 @@ from hyperslab.versions.commit.attributes import copy_attribute, copy_attributes
 from hyperslab.versions.commit.chunk_store import ChunkStores, as_bytes
 from hyperslab.versions.commit.marking import Marking
 from hyperslab.versions.commit.virtual import VirtualArrays, put_bookkeeping
+from hyperslab.versions.layout.elements import same_value
 from hyperslab.versions.layout.fingerprints import NOTHING, Fingerprints, version_attributes
 from hyperslab.versions.layout.names import (
     ARRAY_BOOKKEEPING,
@@ -32,9 +33,7 @@ from hyperslab.versions.layout.names import (
     chunk_hash,
     path_in_version,
 )
-from hyperslab.versions.layout.slots import MISSING
-from hyperslab.versions.layout.slots import Slots as Places
-from hyperslab.versions.layout.slots import slots_of as places_of
+from hyperslab.versions.layout.slots import MISSING, Slots, slots_of
 from hyperslab.versions.stage.committed import Child, CommittedArray, CommittedGroup, CommittedVersion
 from hyperslab.versions.stage.staged_array import StagedArray
 from hyperslab.versions.stage.staged_group import StagedGroup
@@ -142,15 +141,15 @@ class _Writing(NamedTuple):
             self.copy(group, before, name, array.base)
             self.marking.same(array.name, before, name, array.base)
             return array.base
-        places = store_chunks(array, self.version.stores)
+        slots = store_chunks(array, self.version.stores)
         store = self.version.stores.of(array)
-        made = self.arrays.create(group, name, array.shape, places, store.raw, array.fillvalue)
+        made = self.arrays.create(group, name, array.shape, slots, store.raw, array.fillvalue)
         for key, value in array.attrs.items():
             made.attrs[key] = value
         put_bookkeeping(made, store.name, store.chunk_shape)
-        self.marking.array(array.name, made, store, array.shape, places, has_attributes=bool(array.attrs))
+        self.marking.array(array.name, made, store, array.shape, slots, has_attributes=bool(array.attrs))
         description = (array.shape, array.chunks, array.dtype, array.fillvalue)
-        return CommittedArray(self.version, array.name, *description, places, attrs)
+        return CommittedArray(self.version, array.name, *description, slots, attrs)
 
     def copy(self, group: h5py.Group, before: h5py.Group, name: str, child: Child) -> None:
         """Copy what did not change: versions share chunks but no objects, which versioned-hdf5 needs."""
@@ -174,11 +173,11 @@ class _Writing(NamedTuple):
             return False
         path = child.path if isinstance(child, CommittedArray) else path_in_version(child.name)
         store = self.version.stores.of_path(path)
-        places = child.slots if isinstance(child, CommittedArray) else places_of(child, path, store.count)
-        if places is None:
+        slots = child.slots if isinstance(child, CommittedArray) else slots_of(child, path, store.count)
+        if slots is None:
             return False
         fill = "" if store.dtype.hasobject else store.fill[()]
-        made = self.arrays.create(group, name.decode(), child.shape, places, store.raw, fill)
+        made = self.arrays.create(group, name.decode(), child.shape, slots, store.raw, fill)
         for attribute in child.attrs:
             if attribute not in ARRAY_BOOKKEEPING:
                 copy_attribute(h5py.h5a.open(before.id, attribute.encode(), obj_name=name), made.id)
@@ -193,38 +192,24 @@ def _same_attributes(
     if base is None:
         return None if staged else {}
     names = [name for name in base.attrs if name not in of_layout]
-    if staged.keys() != set(names) or not all(_same(base.attrs[name], staged[name]) for name in names):
+    if staged.keys() != set(names) or not all(same_value(base.attrs[name], staged[name]) for name in names):
         return None
     return base.attrs
 
 
-def _same(one: Any, other: Any) -> bool:
-    if one is other:
-        return True
-    left, right = np.asarray(one), np.asarray(other)
-    if left.dtype != right.dtype or left.shape != right.shape:
-        return False
-    if not left.dtype.hasobject:
-        return left.tobytes() == right.tobytes()
-    if left.dtype.names is not None:
-        return all(_same(left[name], right[name]) for name in left.dtype.names)
-    pairs = zip(left.reshape(-1).tolist(), right.reshape(-1).tolist(), strict=True)
-    return all(_same(*pair) if isinstance(pair[0], np.ndarray) else pair[0] == pair[1] for pair in pairs)
-
-
-def store_chunks(array: StagedArray, stores: ChunkStores) -> Places:
+def store_chunks(array: StagedArray, stores: ChunkStores) -> Slots:
     """Store the new chunks of an array, and return the slot of every chunk; -1 for chunks that need none.
 
     While the slots of some chunks are found and the new ones stored, the next ones are hashed.
     """
     source = WholeChunks(array) if array.whole is not None else TouchedChunks(array)
-    places, length = source.places, array.chunks[0]
+    slots, length = source.slots, array.chunks[0]
     inner = math.prod(source.grid_shape[1:])
 
     def take(first: int, digests: bytes) -> None:
         raise_pending_signals()
         store, numbers = stores.of(array), source.numbers[first : first + len(digests) // DIGEST_NBYTES]
-        places[numbers], new = store.find(digests)
+        slots[numbers], new = store.find(digests)
         if len(new):
             stored = numbers[new]
             lengths = np.minimum(length, array.shape[0] - stored // inner * length)
@@ -232,7 +217,7 @@ def store_chunks(array: StagedArray, stores: ChunkStores) -> Places:
 
     step = max(1, BATCH_NBYTES // max(1, math.prod(array.chunks) * array.dtype.itemsize))
     source.digests(source.numbers, (step, take))
-    return places
+    return slots
 
 
 def _taken(hashes: Iterator[bytes], taken: Taken | None) -> bytes:
@@ -251,13 +236,13 @@ class Chunks(Protocol):
     """The chunks of an array that may be new, by their linear indices, and the slots of all its chunks so far."""
 
     grid_shape: tuple[int, ...]
-    places: Places
-    numbers: Places
+    slots: Slots
+    numbers: Slots
 
-    def digests(self, numbers: Places, taken: Taken | None = None) -> bytes:
+    def digests(self, numbers: Slots, taken: Taken | None = None) -> bytes:
         """The hashes of some chunks. Meanwhile some at a time are given on, with the number of the first."""
 
-    def gather(self, numbers: Places) -> Array:
+    def gather(self, numbers: Slots) -> Array:
         """Some chunks, whole, stacked along a new first axis."""
 
 
@@ -266,26 +251,24 @@ class TouchedChunks:
 
     def __init__(self, array: StagedArray) -> None:
         self._staged = array.staged
-        self._slots = array.staged.rows.reshape(-1)
+        self._rows = array.staged.rows.reshape(-1)
         self.grid_shape = array.staged.grid_shape
-        self.places = array.staged.stored.reshape(-1).copy()
-        self.numbers = np.flatnonzero(self._slots != MISSING)
+        self.slots = array.staged.stored.reshape(-1).copy()
+        self.numbers = np.flatnonzero(self._rows != MISSING)
 
-    def digests(self, numbers: Places, taken: Taken | None = None) -> bytes:
+    def digests(self, numbers: Slots, taken: Taken | None = None) -> bytes:
         """The hashes of some chunks. Meanwhile some at a time are given on, with the number of the first."""
-        staged, slots = self._staged, self._slots[numbers]
+        staged, rows = self._staged, self._rows[numbers]
         if staged.slab.dtype.hasobject:
             indices = np.stack(np.unravel_index(numbers, staged.grid_shape), axis=1).tolist()
-            chunks = (
-                staged.slab[slot][staged.valid(index)] for slot, index in zip(slots.tolist(), indices, strict=True)
-            )
+            chunks = (staged.slab[row][staged.valid(index)] for row, index in zip(rows.tolist(), indices, strict=True))
             return _taken(map(chunk_hash, chunks), taken)
         shapes = (staged.shape, staged.chunk_shape)
-        return hash_staged(as_bytes(staged.slab), slots, numbers, shapes, staged.slab.itemsize, taken)
+        return hash_staged(as_bytes(staged.slab), rows, numbers, shapes, staged.slab.itemsize, taken)
 
-    def gather(self, numbers: Places) -> Array:
+    def gather(self, numbers: Slots) -> Array:
         """Some chunks, whole, stacked along a new first axis."""
-        return self._staged.slab[self._slots[numbers]]
+        return self._staged.slab[self._rows[numbers]]
 
 
 class WholeChunks:
@@ -298,16 +281,16 @@ class WholeChunks:
         axes = zip(array.shape, array.chunks, strict=True)
         self.grid_shape = tuple(ceil_div(length, chunk) for length, chunk in axes)
         self.numbers = np.arange(math.prod(self.grid_shape))
-        self.places = np.full(len(self.numbers), MISSING, np.int64)
+        self.slots = np.full(len(self.numbers), MISSING, np.int64)
 
-    def digests(self, numbers: Places, taken: Taken | None = None) -> bytes:
+    def digests(self, numbers: Slots, taken: Taken | None = None) -> bytes:
         """The hashes of some chunks. Meanwhile some at a time are given on, with the number of the first."""
         if self._whole.dtype.hasobject:
             return _taken((chunk_hash(self._part(number)) for number in numbers.tolist()), taken)
         shapes = (self._whole.shape, self._chunk_shape)
         return hash_chunks(as_bytes(self._whole), shapes, numbers, self._whole.itemsize, taken)
 
-    def gather(self, numbers: Places) -> Array:
+    def gather(self, numbers: Slots) -> Array:
         """Some chunks, whole, stacked along a new first axis."""
         whole, chunk_shape = self._whole, self._chunk_shape
         first, last = int(numbers[0]) * chunk_shape[0], (int(numbers[-1]) + 1) * chunk_shape[0]
@@ -318,9 +301,9 @@ class WholeChunks:
             chunks = gather_chunks(as_bytes(whole), (whole.shape, chunk_shape), numbers, fill)
             return chunks.view(whole.dtype).reshape(-1, *chunk_shape)
         out: Array = np.full((len(numbers), *chunk_shape), self._fill, whole.dtype)
-        for slot, number in enumerate(numbers.tolist()):
+        for row, number in enumerate(numbers.tolist()):
             part = self._part(number)
-            out[slot][tuple(slice(length) for length in part.shape)] = part
+            out[row][tuple(slice(length) for length in part.shape)] = part
         return out
 
     def _part(self, number: int) -> Array:

@@ -20,9 +20,9 @@ class HashRows:
     ----------
     table : Any
         The hash table.
-        filters : list[tuple[int, int]] | None
+    filters : list[tuple[int, int]] | None
         The filters of the table, each with one parameter; None if libhdf5 must encode it.
-        known : Array
+    known : Array
         The rows that it holds already.
     """
 

@@ -66,19 +66,19 @@ class WritableFile:
     ------
     FileNotFoundError
         The file does not exist, in mode `r+`.
-        UsageError
+    UsageError
         Another process has the file open, or it holds no versions.
-        StaleJournal
+    StaleJournal
         The journal beside the file belongs to another file.
-        MissingJournal
+    MissingJournal
         A commit to the file was cut short, and its journal is missing.
     """
 
     def __init__(self, path: str, mode: str, system: System, timeout: float = 0.0) -> None:
         path = os.path.realpath(path)  # a new file may replace the file itself, but not a link to it
         self._path = path
-        if mode == "r+":
-            _check_has_bytes(path)
+        if mode == "r+" and not Path(path).stat().st_size:  # raises FileNotFoundError if there is no file
+            raise UsageError(f"{path} is empty and holds no versions: open it with mode='a' to begin")
         self._system = system
         self.journaled = JournaledFile(path, truncate=mode == "w", timeout=timeout, system=system)
         self._held: list[Any] = [self.journaled]
@@ -171,11 +171,6 @@ class WritableFile:
             self.journaled.close()
 
 
-def _check_has_bytes(path: str) -> None:
-    if not Path(path).stat().st_size:  # raises FileNotFoundError if there is no file
-        raise UsageError(f"{path} is empty and holds no versions: open it with mode='a' to begin")
-
-
 def _address(file: h5py.File) -> int | None:
     """The address of the object header of the group of versions."""
     try:
@@ -262,7 +257,7 @@ def check_borrowed(file: h5py.Group) -> None:
     ------
     UsageError
         The file is not on this machine's disk, or its journal must first finish a commit that was cut short.
-        StaleJournal
+    StaleJournal
         The journal beside the file belongs to another file.
     """
     path = file.file.filename
@@ -282,7 +277,7 @@ def prepare(file: h5py.Group) -> None:
     ------
     Unsupported
         A later library wrote the file.
-        UsageError
+    UsageError
         The file has an earlier layout.
     """
     if DATA not in file:
@@ -334,9 +329,9 @@ def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray
     ------
     ValueError
         The options contradict each other, or the array of earlier versions.
-        TypeError
+    TypeError
         Neither shape nor data is given, an option does not exist, or elements of this kind are not supported.
-        NotImplementedError
+    NotImplementedError
         The array has no axes.
     """
     shape, dtype, data = (asked.pop(name) for name in ("shape", "dtype", "data"))
@@ -346,6 +341,7 @@ def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray
     unknown = options.keys() - {"compression", "compression_opts", "shuffle", "fletcher32", "scaleoffset"}
     if unknown:
         raise TypeError(f"{', '.join(sorted(unknown))}: there is no such option")
+    is_dtype_given = data is not None or dtype is not None
     elements, dtype = _elements(data, dtype)
     if dtype.hasobject and not is_text(dtype):
         raise TypeError(f"{path}: elements of any length can only have versions if they are text, not {dtype}")
@@ -362,7 +358,7 @@ def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray
     chunk_shape = _chunk_shape(chunks, shape, dtype, path, store)
     check_chunk_count(path, shape, chunk_shape)
     if store is not None:
-        store.check_same(dtype if asked_for(data, dtype) else None, chunk_shape, fill)
+        store.check_same(dtype if is_dtype_given else None, chunk_shape, fill)
         dtype = store.raw.dtype
     fill = fill_element(dtype, (fill if fill is not None else None) if store is None else store.fill[()])
     if dtype.kind != "O":
@@ -375,11 +371,6 @@ def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray
         return StagedArray(path, chunk_shape, dtype, fill, chunks=staged, options=options)
     whole = np.array(as_elements(elements, dtype), dtype, order="C").reshape(shape)
     return StagedArray(path, chunk_shape, dtype, fill, whole=whole, options=options)
-
-
-def asked_for(data: Any, dtype: Any) -> bool:
-    """Whether the dtype was given, directly or by the elements."""
-    return data is not None or dtype is not None
 
 
 def _elements(data: Any, dtype: Any) -> tuple[Array | None, np.dtype[Any]]:

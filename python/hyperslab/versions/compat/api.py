@@ -7,17 +7,18 @@ import logging
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import h5py
 import numpy as np
 
 from hyperslab.errors import HyperslabError
-from hyperslab.versions.compat.differences import Box, differences
 from hyperslab.versions.compat.groups import InMemoryGroup
 from hyperslab.versions.compat.opened import Opened, is_outdated
-from hyperslab.versions.compat.read_only import CommittedGroup
+from hyperslab.versions.compat.read_only import ReadOnlyGroup
 from hyperslab.versions.compat.rebuilding import rebuild, stored_arrays
+from hyperslab.versions.compat.text import as_h5py
 from hyperslab.versions.compat.versions import (
     all_versions,
     get_nth_previous_version,
@@ -26,8 +27,19 @@ from hyperslab.versions.compat.versions import (
 )
 from hyperslab.versions.layout.names import DATA, FIRST_VERSION, VERSIONS, Time, stored_time
 
-VersionGroup = InMemoryGroup | CommittedGroup
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A part of an array: start and stop on each axis. Index the array with `raw`."""
+
+    bounds: tuple[tuple[int, int], ...]
+
+    @property
+    def raw(self) -> tuple[slice, ...]:
+        """The part as slices."""
+        return tuple(slice(start, stop, 1) for start, stop in self.bounds)
 
 
 class VersionedHDF5File:
@@ -107,7 +119,7 @@ class VersionedHDF5File:
     def __contains__(self, name: object) -> bool:
         return name in self.versions
 
-    def __getitem__(self, item: str | int | Time | None) -> VersionGroup:
+    def __getitem__(self, item: str | int | Time | None) -> InMemoryGroup | ReadOnlyGroup:
         """The group of a version.
 
         You can ask by name; by time in UTC, which gives the last version committed at or before it; by 0 or None for
@@ -136,7 +148,7 @@ class VersionedHDF5File:
             return self.get_version_by_timestamp(item)
         raise KeyError(f"{item!r} is not a key for versions: use a name, a number or a time")
 
-    def get_version_by_name(self, version: str) -> VersionGroup:
+    def get_version_by_name(self, version: str) -> InMemoryGroup | ReadOnlyGroup:
         """The group of a version by its name; "" gives the empty version that all others start from."""
         if version.startswith("/"):
             raise ValueError(f"{version!r} is not the name of a version, which has no '/': use the h5py file itself")
@@ -146,10 +158,10 @@ class VersionedHDF5File:
         if version not in self._versions:
             raise KeyError(f"there is no version {version!r} in {self.f.file.filename}")
         if not self._opened.is_writable:
-            return CommittedGroup(self._opened, version)
+            return ReadOnlyGroup(self._opened, version)
         return InMemoryGroup(self._opened, version)
 
-    def get_version_by_timestamp(self, timestamp: Time, exact: bool = False) -> VersionGroup:
+    def get_version_by_timestamp(self, timestamp: Time, exact: bool = False) -> InMemoryGroup | ReadOnlyGroup:
         """The group of the last version committed at or before a time in UTC; with `exact` only at that time."""
         return self.get_version_by_name(get_version_by_timestamp(self.f, timestamp, exact))
 
@@ -211,7 +223,7 @@ class VersionedHDF5File:
         """
         if self.closed:
             raise ValueError("File is closed")
-        return differences(self._opened, name, version1, version2)
+        return _differences(self._opened, name, version1, version2)
 
     def rebuild_hashtables(self) -> None:
         """Make all tables of hashes again."""
@@ -239,3 +251,33 @@ class VersionedHDF5File:
         if self.closed:
             return "<Closed VersionedHDF5File>"
         return f'<VersionedHDF5File object "{self.f.file.filename}" (mode {self.f.file.mode})>'
+
+
+def _differences(opened: Opened, name: str, first: str, second: str) -> dict[Box, tuple[Any, Any]]:
+    """The chunks that differ, with their elements in both versions; None where a version has no such part.
+
+    Raises
+    ------
+    KeyError
+        A version does not have the array.
+    """
+    dtypes = [opened.array(version, name).dtype for version in (first, second)]
+    changed = opened.native.diff(first, second).arrays.get(name)
+    found: dict[Box, tuple[Any, Any]] = {}
+    if changed is None:
+        return found
+    for chunk in changed.changed_chunks():
+        starts = [position * length for position, length in zip(chunk.chunk_index, changed.chunk_shape, strict=True)]
+        boxes, parts = [], []
+        for part, dtype in zip((chunk.before, chunk.after), dtypes, strict=True):
+            shape = () if part is None else part.shape
+            boxes.append(Box(tuple((start, start + length) for start, length in zip(starts, shape, strict=False))))
+            parts.append(None if part is None else as_h5py(part, dtype))
+        if boxes[0] == boxes[1]:
+            found[boxes[0]] = (parts[0], parts[1])
+            continue
+        if parts[0] is not None:
+            found[boxes[0]] = (parts[0], None)
+        if parts[1] is not None:
+            found[boxes[1]] = (None, parts[1])
+    return found

@@ -16,7 +16,7 @@ from numpy.exceptions import AxisError
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.errors import printable
 from hyperslab.versions.compat.text import as_h5py, decoded, is_string
-from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING
+from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, without
 from hyperslab.versions.stage.staged_array import StagedArray
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class DatasetLike:
         if isinstance(found, StagedArray):
             return found.attrs
         if self._committed_attrs is None:
-            self._committed_attrs = {key: value for key, value in found.attrs.items() if key not in ARRAY_BOOKKEEPING}
+            self._committed_attrs = without(found.attrs, ARRAY_BOOKKEEPING)
         return self._committed_attrs
 
     def _option(self, name: str, absent: Any = None) -> Any:

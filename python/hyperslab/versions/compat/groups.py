@@ -16,7 +16,7 @@ from hyperslab.versions.commit.chunk_store import is_text
 from hyperslab.versions.compat.arrays import DatasetLike, DatasetWrapper, InMemorySparseDataset
 from hyperslab.versions.compat.codecs import GIVEN_NOTHING, check_codecs, given, settings_of
 from hyperslab.versions.compat.opened import Opened
-from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, check_array_path
+from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, check_array_path, without
 from hyperslab.versions.stage.staged_array import StagedArray
 from hyperslab.versions.stage.staged_group import StagedGroup
 
@@ -41,13 +41,13 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
     ----------
     opened : Opened
         The file.
-        version : str
+    version : str
         The name of the version.
-        path : str
+    path : str
         The path of the group in the version.
-        staged : StagedGroup | None
+    staged : StagedGroup | None
         The staged group; None in a committed version.
-        up : InMemoryGroup | None
+    up : InMemoryGroup | None
         The group that holds it; None for the version itself.
     """
 
@@ -226,7 +226,7 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         raw = self.opened.f.get(source.attrs["raw_data"]) if "raw_data" in source.attrs else source
         options = {"chunks": source.chunks, "fillvalue": raw.fillvalue, **settings_of(raw)}
         made = self.create_dataset(link, data=source[()], dtype=source.dtype, **options)
-        made.attrs.update((key, value) for key, value in source.attrs.items() if key not in ARRAY_BOOKKEEPING)
+        made.attrs.update(without(source.attrs, ARRAY_BOOKKEEPING))
 
     def __delitem__(self, name: str) -> None:
         self.check_open()
@@ -282,9 +282,9 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         ------
         ValueError
             The options contradict each other or the earlier array, or the version was committed.
-            TypeError
+        TypeError
             Neither shape nor data is given, or elements of this kind cannot have versions.
-            NotImplementedError
+        NotImplementedError
             The array has no axes.
         """
         self.check_open()

@@ -13,7 +13,7 @@ from hyperslab.versions.compat.opened import Opened
 from hyperslab.versions.compat.text import as_h5py
 
 
-class CommittedGroup(h5py.Group):  # type: ignore[misc]
+class ReadOnlyGroup(h5py.Group):  # type: ignore[misc]
     """A group of a version, in a file open for reading."""
 
     def __init__(self, opened: Opened, version: str, path: str = "") -> None:
@@ -26,16 +26,16 @@ class CommittedGroup(h5py.Group):  # type: ignore[misc]
         kind = super().get(name, getclass=True)
         path = "/".join(part for part in (self._path, *name.split("/")) if part not in ("", "."))
         if kind is h5py.Group:
-            return CommittedGroup(self._opened, self._version, path)
+            return ReadOnlyGroup(self._opened, self._version, path)
         if kind is h5py.Dataset:
-            return CommittedArray(self, name, path)
+            return ReadOnlyArray(self, name, path)
         return super().__getitem__(name)
 
 
-class CommittedArray(h5py.Dataset):  # type: ignore[misc]
+class ReadOnlyArray(h5py.Dataset):  # type: ignore[misc]
     """An array of a version. h5py opens virtual arrays slowly, so this waits until something needs it."""
 
-    def __init__(self, group: CommittedGroup, name: str, path: str) -> None:
+    def __init__(self, group: ReadOnlyGroup, name: str, path: str) -> None:
         self._group, self._link, self._path = group, name, path
         self._array: ArchiveArray = group._opened.array(group._version, path)
 

@@ -49,23 +49,23 @@ def modify_metadata(
     ----------
     f : VersionedHDF5File | h5py.Group
         The file.
-        dataset_name : str
+    dataset_name : str
         The path of the array in a version.
-        chunks : int, tuple of int or True, optional
+    chunks : int, tuple of int or True, optional
         The new chunk shape in elements.
-        dtype : dtype, optional
+    dtype : dtype, optional
         The new dtype; all elements are cast to it.
-        fillvalue : scalar, optional
+    fillvalue : scalar, optional
         The new fill value; elements equal to the old fill value become the new one.
-        compression : str, int or None
+    compression : str, int or None
         The codec; None turns it off.
-        compression_opts : Any
+    compression_opts : Any
         The settings of the codec.
-        scaleoffset : int or None
+    scaleoffset : int or None
         The setting of HDF5's scale-offset filter; None turns it off.
-        shuffle : bool
+    shuffle : bool
         Whether bytes are shuffled before compression.
-        fletcher32 : bool
+    fletcher32 : bool
         Whether chunks have checksums.
 
     Raises

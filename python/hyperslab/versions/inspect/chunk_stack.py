@@ -11,7 +11,7 @@ from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, HyperslabError, Unsupported
-from hyperslab.versions.layout.elements import fill_element
+from hyperslab.versions.layout.elements import fill_element, read_chunks
 from hyperslab.versions.layout.names import DATA, FIRST_VERSION, HASH_TABLE_DTYPE, VERSIONS, Array
 from hyperslab.versions.layout.reading import parsed
 from hyperslab.versions.layout.slots import MISSING, Slots, check_chunk_count, stored_length
@@ -33,7 +33,7 @@ class ChunkStack:
     ------
     DamagedFile
         The arrays contradict the layout.
-        Unsupported
+    Unsupported
         The stack has room for too many chunks.
     """
 
@@ -108,23 +108,12 @@ class ChunkStack:
         """Chunks by their slots, stacked along a new first axis; slot -1 gives a chunk of the fill value."""
         stored = slots != MISSING
         wanted, inverse = np.unique(slots[stored], return_inverse=True)
-        read = self._read(wanted)
+        read = read_chunks(self.raw, self.chunk_shape, wanted)
         if np.array_equal(wanted, slots):
             return read
         chunks: Array = np.full((len(slots), *read.shape[1:]), self.fill, read.dtype)
         chunks[stored] = read[inverse]
         return chunks
-
-    def _read(self, slots: Slots) -> Array:
-        """Chunks by their slots, which are distinct and in order."""
-        length, dtype = self.chunk_shape[0], self.raw.dtype
-        shape = (len(slots), *self.chunk_shape, *dtype.shape)
-        if not len(slots):
-            return np.empty(shape, dtype.base)
-        first, last = int(slots[0]), int(slots[-1]) + 1
-        if last - first == len(slots):
-            return np.asarray(self.raw[first * length : last * length]).reshape(shape)
-        return np.asarray(self.raw[(slots[:, None] * length + np.arange(length)).reshape(-1)]).reshape(shape)
 
 
 def chunk_stacks(path: str) -> tuple[dict[str, ChunkStack], dict[str, str]]:

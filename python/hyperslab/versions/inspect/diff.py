@@ -19,6 +19,7 @@ from hyperslab.progress import Progress
 from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMap, chunk_map
 from hyperslab.versions.inspect.chunk_stack import ChunkStack
 from hyperslab.versions.inspect.regions import Boxes, joined, unequal, within
+from hyperslab.versions.layout.elements import same_value
 from hyperslab.versions.layout.names import DATA, VERSIONS, Array
 from hyperslab.versions.layout.reading import parsed
 from hyperslab.versions.layout.slots import MISSING, check_chunk_count
@@ -341,16 +342,6 @@ def changed_values(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[
     """The attributes that differ."""
     found = {name: Change(before.get(name), after.get(name)) for name in [*before, *after]}
     return {name: change for name, change in found.items() if not same_value(*change)}
-
-
-def same_value(one: Any, other: Any) -> bool:
-    """Whether two attribute values are equal, including their dtypes."""
-    if one is None or other is None:
-        return one is other
-    left, right = np.asarray(one), np.asarray(other)
-    if left.dtype != right.dtype or left.shape != right.shape:
-        return False
-    return left.tolist() == right.tolist() if left.dtype.hasobject else left.tobytes() == right.tobytes()
 
 
 class Stacks(dict[str, ChunkStack]):

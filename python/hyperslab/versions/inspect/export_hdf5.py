@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
@@ -18,9 +18,11 @@ from hyperslab.errors import DamagedFile, UsageError
 from hyperslab.journal.locks import shared
 from hyperslab.progress import Progress
 from hyperslab.replacing import replacing
-from hyperslab.versions.inspect.exported import Exported, without
 from hyperslab.versions.inspect.stored_bytes import StoredBytes
-from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, VERSION_BOOKKEEPING, raw_path
+from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, VERSION_BOOKKEEPING, raw_path, without
+
+if TYPE_CHECKING:
+    from hyperslab.versions.inspect.export import Exported
 
 REPORTED_CHUNKS = 256
 SLAB_NBYTES = 64 << 20

@@ -11,7 +11,7 @@ from hyperslab.versions.layout.table import VersionKey, VersionTable
 if TYPE_CHECKING:
     from hyperslab.progress import Progress
     from hyperslab.versions.inspect.diff import VersionDiff
-    from hyperslab.versions.inspect.exported import Exported
+    from hyperslab.versions.inspect.export import Exported
     from hyperslab.versions.inspect.log import LogEntry
     from hyperslab.versions.inspect.stats import Stats
     from hyperslab.versions.inspect.verify import Verification
@@ -107,7 +107,7 @@ class Inspected:
         ------
         KeyError
             A version does not exist.
-            DamagedFile
+        DamagedFile
             Not even the list of versions can be read.
         """
         from hyperslab.versions.inspect.verify import verify

@@ -33,7 +33,7 @@ def within(differ: npt.NDArray[np.bool_], origins: npt.NDArray[np.int64]) -> Box
     ----------
     differ : npt.NDArray[np.bool_]
         The chunks, stacked along a new first axis.
-        origins : npt.NDArray[np.int64]
+    origins : npt.NDArray[np.int64]
         The first index of each chunk in its array (chunk × axis).
     """
     if differ.ndim == 2:

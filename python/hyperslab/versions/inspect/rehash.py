@@ -39,11 +39,11 @@ def rehashed(
         The chunks.
     slots : Slots
         The chunks to hash.
-        row_of : Slots
+    row_of : Slots
         For each slot, the row of the table that holds its hash.
-        shapes : Shapes
+    shapes : Shapes
         The shapes of chunks of which versions show only a part.
-        guessed : Set[int]
+    guessed : Set[int]
         The chunks whose shapes are only possible: it is enough if one fits, and with several axes none may fit.
 
     Raises

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
@@ -15,7 +15,6 @@ from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import HyperslabError
 from hyperslab.versions.inspect.chunk_stack import ChunkStack, chunk_stacks
-from hyperslab.versions.inspect.testimony import Testimony
 from hyperslab.versions.layout.fingerprint_log import Mark, Marks, Record
 from hyperslab.versions.layout.fingerprints import (
     array_attributes,
@@ -33,6 +32,9 @@ from hyperslab.versions.layout.reading import parsed
 from hyperslab.versions.layout.slots import Slots, grid_slots
 from hyperslab.versions.layout.table import VersionTable
 
+if TYPE_CHECKING:
+    from hyperslab.versions.inspect.witness import Testimony
+
 UNLIKE = "HDF5 sees other {} than hyperslab"
 FEW = 3  # names in a message
 LOST = "it was committed, but does not exist (unless other software removed it, as `del file[name]` does)"
@@ -46,11 +48,11 @@ class SecondLook:
     ----------
     path : str
         The path of the file.
-        file : h5py.File
+    file : h5py.File
         The file, opened by h5py.
-        found : Testimony
+    found : Testimony
         Takes what is found.
-        names : Sequence[str] | None
+    names : Sequence[str] | None
         The versions to look at; None for all.
     """
 

@@ -37,9 +37,9 @@ def staged_difference(root: StagedGroup, versions: Any) -> VersionDiff:
     versions : Any
         The `VersionedFile` that it is staged in.
 
-        Returns
-        -------
-        VersionDiff
+    Returns
+    -------
+    VersionDiff
         What the version changes.
     """
     versions._check_whole()
@@ -91,11 +91,11 @@ class StagedSide(Side):
         source = TouchedChunks(array) if array.whole is None else WholeChunks(array)
         digests = source.digests(source.numbers)
         if f"{DATA}/{array.name}/raw_data" in file:
-            source.places[source.numbers], _ = ChunkStore(file, array.name).find(digests)
+            source.slots[source.numbers], _ = ChunkStore(file, array.name).find(digests)
         else:
             nothing = chunk_hash(np.full(array.chunks, array.fillvalue, array.dtype))
-            source.places[source.numbers], _ = ChunkTable(b"", np.empty(0, np.int64)).find(digests, nothing, 0)
-        found = ChunkMap(array.name, array.shape, array.dtype, array.chunks, source.places, dict(array.attrs))
+            source.slots[source.numbers], _ = ChunkTable(b"", np.empty(0, np.int64)).find(digests, nothing, 0)
+        found = ChunkMap(array.name, array.shape, array.dtype, array.chunks, source.slots, dict(array.attrs))
         return cls(found, stacks, source, digests, array.fillvalue)
 
     def chunks(self, indices: npt.NDArray[np.int64]) -> Array:

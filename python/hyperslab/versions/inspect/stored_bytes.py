@@ -51,7 +51,7 @@ class StoredBytes:
         ------
         DamagedFile
             The file ends before a range does.
-            Unsupported
+        Unsupported
             A range lies in another file.
         """
         together: list[tuple[int, int]] = []

@@ -8,14 +8,47 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from hyperslab.versions.inspect.testimony import Testimony
+from hyperslab.errors import HyperslabError
 
 SECONDS = 60  # and one more for each MB
 OPEN = "file is already open for write"  # what HDF5 says of a file of its newest layouts
+FAULTS = (
+    OSError,
+    KeyError,
+    RuntimeError,
+    ValueError,
+    TypeError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    SystemError,
+)
+
+
+@dataclass
+class Testimony:
+    """What was seen: damage (what, array, versions); which versions are proved; and why the others are not."""
+
+    damages: list[tuple[str, str | None, list[str] | None]] = field(default_factory=list)
+    proved: list[str] = field(default_factory=list)
+    unproved: dict[str, str] = field(default_factory=dict)
+
+    def add(self, what: str, array: str | None = None, versions: Sequence[str] | None = None) -> None:
+        """Report damage."""
+        self.damages.append((what, array, None if versions is None else list(versions)))
+
+    @contextmanager
+    def heard(self, what: str, array: str | None = None, versions: Sequence[str] | None = None) -> Iterator[None]:
+        """Report as damage what HDF5 cannot do."""
+        try:
+            yield
+        except (*FAULTS, HyperslabError) as error:
+            self.add(f"{what}: {type(error).__name__}: {error}", array, versions)
 
 
 def ask(path: str, names: Sequence[str] | None) -> Testimony:

@@ -11,24 +11,16 @@ from hyperslab.versions.layout.names import Array
 from hyperslab.versions.layout.slots import Slots
 
 
-class ChunkLoader:
-    """Reads the stored chunks in the given slots in one call."""
-
-    def __init__(self, raw: ArchiveArray, chunk_shape: tuple[int, ...]) -> None:
-        self._raw = raw
-        self._chunk_shape = chunk_shape
-
-    def __call__(self, slots: Slots) -> Array:
-        """The chunks, stacked along a new first axis."""
-        length = self._chunk_shape[0]
-        first, last = int(slots[0]), int(slots[-1]) + 1
-        if len(slots) == last - first and (np.diff(slots) == 1).all():
-            read = np.asarray(self._raw[first * length : last * length])
-        else:
-            rows = (slots[:, None] * length + np.arange(length)).reshape(-1)
-            read = np.asarray(self._raw[rows])
-        chunks: Array = as_elements(read, self._raw.dtype).reshape(len(slots), *self._chunk_shape)
-        return chunks
+def read_chunks(raw: ArchiveArray, chunk_shape: tuple[int, ...], slots: Slots) -> Array:
+    """Stored chunks by their slots, stacked along a new first axis."""
+    length, dtype = chunk_shape[0], raw.dtype
+    shape = (len(slots), *chunk_shape, *dtype.shape)
+    if not len(slots):
+        return np.empty(shape, dtype.base)
+    first, last = int(slots[0]), int(slots[-1]) + 1
+    if len(slots) == last - first and (np.diff(slots) == 1).all():
+        return np.asarray(raw[first * length : last * length]).reshape(shape)
+    return np.asarray(raw[(slots[:, None] * length + np.arange(length)).reshape(-1)]).reshape(shape)
 
 
 def fill_element(dtype: np.dtype[Any], stored: Any) -> Any:
@@ -56,6 +48,21 @@ def as_elements(value: Any, dtype: np.dtype[Any]) -> Any:
         if not isinstance(one, str):
             flat[position] = _text(one)
     return flat.reshape(array.shape)
+
+
+def same_value(one: Any, other: Any) -> bool:
+    """Whether two attribute values are equal bit by bit, including their dtypes; None means that there is none."""
+    if one is other or one is None or other is None:
+        return one is other
+    left, right = np.asarray(one), np.asarray(other)
+    if left.dtype != right.dtype or left.shape != right.shape:
+        return False
+    if not left.dtype.hasobject:
+        return left.tobytes() == right.tobytes()
+    if left.dtype.names is not None:
+        return all(same_value(left[name], right[name]) for name in left.dtype.names)
+    pairs = zip(left.reshape(-1).tolist(), right.reshape(-1).tolist(), strict=True)
+    return all(same_value(*pair) if isinstance(pair[0], np.ndarray) else pair[0] == pair[1] for pair in pairs)
 
 
 def _text(one: Any) -> str | bytes:

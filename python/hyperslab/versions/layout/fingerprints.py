@@ -158,9 +158,9 @@ def content(shape: tuple[int, ...], slots: Slots, keys: npt.NDArray[np.int64]) -
     ----------
     shape : tuple[int, ...]
         The shape of the array.
-        slots : Slots
+    slots : Slots
         The slot of each chunk, in C order; -1 if the chunk is not stored, which counts as a hash of zeros.
-        keys : npt.NDArray[np.int64]
+    keys : npt.NDArray[np.int64]
         The first 8 bytes of the hash of the chunk in each slot.
     """
     flat = slots.reshape(-1)

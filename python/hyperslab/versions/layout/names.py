@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
 from typing import Any, TypeAlias
@@ -43,6 +44,11 @@ def bookkeeping(name: str, *, is_array: bool) -> tuple[str, ...]:
     if is_array:
         return ARRAY_BOOKKEEPING if depth > 1 else ()
     return VERSION_BOOKKEEPING if depth == 1 else ()
+
+
+def without(attributes: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """The attributes without some names."""
+    return {name: attributes[name] for name in attributes if name not in names}
 
 
 def raw_path(array: str) -> str:

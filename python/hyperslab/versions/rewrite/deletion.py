@@ -6,6 +6,7 @@ Chunks are copied as they are stored, without decoding them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import h5py
@@ -24,17 +25,17 @@ from hyperslab.versions.layout.slots import MISSING, Slots, slots_of
 from hyperslab.versions.layout.version_group import check_chunks
 from hyperslab.versions.rewrite.rewriting import (
     CHUNKS,
-    Change,
     MakeChunks,
     NewChunks,
     Raw,
+    RewritePlan,
     Target,
     arrays_of,
     version_groups,
 )
 
 
-def deletion(file: h5py.File, names: str | Iterable[str]) -> Change:
+def deletion(file: h5py.File, names: str | Iterable[str]) -> RewritePlan:
     """Plan the deletion of versions. The parent of a deleted version takes over its children.
 
     Raises
@@ -65,11 +66,11 @@ def deletion(file: h5py.File, names: str | Iterable[str]) -> Change:
         if path not in used:
             arrays[path] = None
         elif not used[path].all():
-            arrays[path] = _compacted_of(path, np.flatnonzero(used[path]))
-    return Change(frozenset(kept), current, arrays, parents)
+            arrays[path] = partial(compacted, path=path, kept=np.flatnonzero(used[path]))
+    return RewritePlan(frozenset(kept), current, arrays, parents)
 
 
-def nothing(file: h5py.File) -> Change:
+def nothing(file: h5py.File) -> RewritePlan:
     """Plan to keep all versions. Rewriting a file by this plan only drops what no version needs."""
     return deletion(file, ())
 
@@ -105,10 +106,6 @@ def used_chunks(file: h5py.File, versions: list[str]) -> dict[str, npt.NDArray[n
             if slots is not None:
                 used[path][slots[slots != MISSING]] = True
     return used
-
-
-def _compacted_of(path: str, kept: Slots) -> MakeChunks:
-    return lambda target: compacted(target, path, kept)
 
 
 def compacted(target: Target, path: str, kept: Slots) -> NewChunks:

@@ -22,7 +22,7 @@ from hyperslab.versions.layout.elements import as_elements, fill_element
 from hyperslab.versions.layout.names import DATA, DEFAULT_CHUNK_LENGTH, FIRST_VERSION, VERSIONS, Array, chunk_hash
 from hyperslab.versions.layout.slots import MISSING, Slots, slots_of
 from hyperslab.versions.rewrite.deletion import created_like
-from hyperslab.versions.rewrite.rewriting import Change, NewChunks, Raw, Target
+from hyperslab.versions.rewrite.rewriting import NewChunks, Raw, RewritePlan, Target
 
 CODECS = ("compression", "compression_opts", "shuffle", "fletcher32", "scaleoffset")
 # The bytes of new chunks to hold in memory at a time.
@@ -31,7 +31,7 @@ BATCH_NBYTES = 32 << 20
 Convert: TypeAlias = "Callable[[Any], Array]"
 
 
-def modification(file: h5py.File, path: str, asked: dict[str, Any], codecs: dict[str, Any]) -> Change:
+def modification(file: h5py.File, path: str, asked: dict[str, Any], codecs: dict[str, Any]) -> RewritePlan:
     """Plan to change how an array is stored.
 
     Parameters
@@ -81,8 +81,8 @@ def modification(file: h5py.File, path: str, asked: dict[str, Any], codecs: dict
     kept = frozenset(name for name in versions if name != FIRST_VERSION)
     current = versions.attrs["current_version"]
     if stays:
-        return Change(kept, current, {path: make} if codecs else {})
-    return Change(kept, current, {path: make}, read=frozenset((path,)))
+        return RewritePlan(kept, current, {path: make} if codecs else {})
+    return RewritePlan(kept, current, {path: make}, read=frozenset((path,)))
 
 
 def _stored_dtype(asked: Any) -> np.dtype[Any]:

@@ -26,7 +26,16 @@ from hyperslab.journal.write_guard import UNFINISHED, is_set_in
 from hyperslab.versions.commit.codec_options import codec_options
 from hyperslab.versions.file import VersionedFile
 from hyperslab.versions.layout.elements import fill_element
-from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, DATA, DATA_VERSION, FIRST_VERSION, VERSIONS, parsed_time
+from hyperslab.versions.layout.names import (
+    ARRAY_BOOKKEEPING,
+    DATA,
+    DATA_VERSION,
+    FIRST_VERSION,
+    VERSION_BOOKKEEPING,
+    VERSIONS,
+    parsed_time,
+    without,
+)
 from hyperslab.versions.layout.slots import MISSING
 from hyperslab.versions.layout.table import data_version_of, is_committed
 from hyperslab.versions.rewrite.evidence import READING, Evidence, Shape
@@ -302,9 +311,7 @@ class Repairing:
                     raise
                 except READING as error:
                     self._lose(one.name, path, str(error))
-            for name, value in one.group.attrs.items():
-                if name not in ("prev_version", "committed", "timestamp"):
-                    version.attrs[name] = value
+            version.attrs.update(without(one.group.attrs, VERSION_BOOKKEEPING))
             for path in sorted(_paths(version), reverse=True):
                 if path not in kept:
                     del version[path]
@@ -333,7 +340,7 @@ class Repairing:
             staged.attrs.clear()
             staged.attrs.update(child.attrs.items())
             return None
-        attributes = {name: value for name, value in child.attrs.items() if name not in ARRAY_BOOKKEEPING}
+        attributes = without(child.attrs, ARRAY_BOOKKEEPING)
         shown = self._proved(path, child)
         array = self._put_array(version, path, shown, before)
         array.attrs.clear()

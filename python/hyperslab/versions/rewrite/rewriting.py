@@ -61,7 +61,7 @@ MakeChunks: TypeAlias = "Callable[[Target], NewChunks]"
 
 
 @dataclass(frozen=True)
-class Change:
+class RewritePlan:
     """What is going to happen to the versions of a file.
 
     Attributes
@@ -96,7 +96,7 @@ class Target(NamedTuple):
     arrays: VirtualArrays
 
 
-def rewrite_in_place(file: h5py.File, change: Change, journaled: JournaledFile | None) -> None:
+def rewrite_in_place(file: h5py.File, change: RewritePlan, journaled: JournaledFile | None) -> None:
     """Replace the tree of versions in a file with a new one. The links to it change last."""
     arrays = VirtualArrays(file, journaled)
     top = file["/"].id
@@ -115,7 +115,7 @@ def rewrite_in_place(file: h5py.File, change: Change, journaled: JournaledFile |
             raise
 
 
-def rewrite_elsewhere(file: h5py.File, target: h5py.File, change: Change, journaled: JournaledFile) -> None:
+def rewrite_elsewhere(file: h5py.File, target: h5py.File, change: RewritePlan, journaled: JournaledFile) -> None:
     """Write everything in a file to a new one, with the versions changed."""
     arrays = VirtualArrays(target, journaled)
     copy_attributes(file["/"].id, target["/"].id)
@@ -129,7 +129,7 @@ def rewrite_elsewhere(file: h5py.File, target: h5py.File, change: Change, journa
 class Rewriting:
     """Writes the versions of a file again."""
 
-    def __init__(self, target: Target, change: Change) -> None:
+    def __init__(self, target: Target, change: RewritePlan) -> None:
         self._target = target
         self._change = change
         self._chunks: dict[str, NewChunks] = {}
@@ -274,9 +274,9 @@ def version_groups(path: str, names: list[str], read: Iterable[str] = ()) -> Ite
     ----------
     path : str
         The file.
-        names : list[str]
+    names : list[str]
         The names of the versions.
-        read : Iterable[str]
+    read : Iterable[str]
         The paths of the arrays whose elements you will read; of the others you get only the metadata.
     """
     start, count = 0, 1

@@ -13,7 +13,7 @@ from hyperslab.archive.tree import Group
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile
 from hyperslab.versions.commit.chunk_store import ChunkStores
-from hyperslab.versions.layout.elements import ChunkLoader, as_elements
+from hyperslab.versions.layout.elements import as_elements, read_chunks
 from hyperslab.versions.layout.names import VERSIONS, Array, raw_path
 from hyperslab.versions.layout.reading import parsed, version_group
 from hyperslab.versions.layout.slots import Slots
@@ -83,8 +83,9 @@ class CommittedArray:
     def load(self, slots: Slots) -> Array:
         """Stored chunks by their slots, stacked along a new first axis."""
         if len(slots) > FEW_CHUNKS:
-            return ChunkLoader(self.version.raw(self.path), self.chunks)(slots)
-        read = self.version.stores.of_path(self.path).read(slots)
+            read = read_chunks(self.version.raw(self.path), self.chunks, slots)
+        else:
+            read = self.version.stores.of_path(self.path).read(slots)
         chunks: Array = as_elements(read, self.dtype).reshape(read.shape)
         return chunks
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy as np
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.indexing import Key
 from hyperslab.errors import Unsupported
-from hyperslab.versions.layout.elements import ChunkLoader, as_elements, fill_element
-from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, Array
-from hyperslab.versions.layout.slots import MISSING, check_chunk_count, grid_slots
+from hyperslab.versions.layout.elements import as_elements, fill_element, read_chunks
+from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, Array, without
+from hyperslab.versions.layout.slots import MISSING, Slots, check_chunk_count, grid_slots
 from hyperslab.versions.stage.selection import selected, spread
 from hyperslab.versions.stage.staged_chunks import StagedChunks
 
@@ -66,8 +67,7 @@ class StagedArray:
                 raise Unsupported(f"{base.filename}: {said}: hyperslab.versions.repair helps, if its shape is damaged")
             array = cls(path, chunk_shape, raw.dtype, fill, whole=np.array(base[...], raw.dtype))
         else:
-            load = ChunkLoader(raw, chunk_shape)
-            chunks = StagedChunks(base.shape, chunk_shape, raw.dtype, fill, slots, load)
+            chunks = StagedChunks(base.shape, chunk_shape, raw.dtype, fill, slots, partial(_loaded, raw, chunk_shape))
             array = cls(path, chunk_shape, raw.dtype, fill, chunks=chunks)
         array._start_as(base)
         return array
@@ -82,7 +82,7 @@ class StagedArray:
 
     def _start_as(self, base: ArchiveArray | CommittedArray) -> None:
         self.base = base
-        self.attrs = {name: value for name, value in base.attrs.items() if name not in ARRAY_BOOKKEEPING}
+        self.attrs = without(base.attrs, ARRAY_BOOKKEEPING)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -205,3 +205,8 @@ class StagedArray:
     def _check_open(self) -> None:
         if not self._open:
             raise ValueError(f"{self.name}: its version was committed or abandoned; stage a new version")
+
+
+def _loaded(raw: ArchiveArray, chunk_shape: tuple[int, ...], slots: Slots) -> Array:
+    chunks: Array = as_elements(read_chunks(raw, chunk_shape, slots), raw.dtype)
+    return chunks

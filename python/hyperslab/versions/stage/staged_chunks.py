@@ -30,15 +30,15 @@ class StagedChunks:
     ----------
     shape : tuple[int, ...]
         The shape of the array.
-        chunk_shape : tuple[int, ...]
+    chunk_shape : tuple[int, ...]
         The shape of each chunk.
-        dtype : np.dtype[Any]
+    dtype : np.dtype[Any]
         The dtype of the elements.
-        fill : Any
+    fill : Any
         The fill value.
-        stored : Slots
+    stored : Slots
         The slot of each chunk of the grid, or -1.
-        load : Callable[[Slots], Array]
+    load : Callable[[Slots], Array]
         Reads the stored chunks in some slots, stacked along a new first axis.
     """
 
