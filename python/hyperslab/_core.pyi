@@ -540,6 +540,10 @@ class ArchiveFile:
         """
 
     @staticmethod
+    def given(file: GivenFile, chunk_cache_nbytes: int, resolver: DocumentResolver | None = None) -> ArchiveFile:
+        """Open a file that a program has."""
+
+    @staticmethod
     def of_references(
         documents: dict[str, bytes],
         tables: dict[str, tuple[_Files, _Offsets, _Offsets, dict[int, bytes]]],
@@ -724,6 +728,40 @@ def combine(
     """
 
 @final
+class GivenFile:
+    """A file that a program has: its bytes, or a function that reads ranges of it."""
+
+    @staticmethod
+    def of_bytes(name: str, version: str, bytes: bytes) -> GivenFile:
+        """Bytes in memory, which are not copied."""
+
+    @staticmethod
+    def of_reader(
+        name: str,
+        version: str,
+        host: str,
+        nbytes: int,
+        read: Callable[[list[tuple[int, int]]], list[bytes]],
+        most_in_flight: int,
+    ) -> GivenFile:
+        """What `read` gives for pairs of offset and length; several threads call it.
+
+        Parameters
+        ----------
+        name : str
+            What people call the file.
+        version : str
+            What tells it from others of its name.
+        host : str
+            What its requests are counted under.
+        nbytes : int
+            How long it is.
+        read : Callable[[list[tuple[int, int]]], list[bytes]]
+            The bytes of each range, all of them.
+        most_in_flight : int
+            How many threads may call it at a time.
+        """
+
 class RemoteFile:
     """Where a remote file is and how to reach it. It includes secrets, so it cannot be shown or pickled.
 
@@ -958,6 +996,14 @@ class StoredArray:
     @property
     def codecs(self) -> list[str]:
         """The names of the codecs in encoding order. With several segments, those of the first one."""
+
+    @property
+    def filters(self) -> list[tuple[int, list[int]]]:
+        """The filters of HDF5: the number and the parameters of each, in the order of encoding."""
+
+    @property
+    def type_name(self) -> str | None:
+        """The name of the committed datatype of HDF5 that elements have."""
 
     @property
     def chunk_count(self) -> int:

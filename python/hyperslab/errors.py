@@ -8,6 +8,7 @@ HyperslabError                 hyperslab-error       any of these
 │   ├── StudyError             study-error           a study file does not describe a valid experiment
 │   ├── NotCombinable          not-combinable        files cannot form one archive; the message says how two differ
 │   ├── TooLargeForMemory      too-large-for-memory  MemoryError: a selection has more bytes than there is memory
+│   ├── NoSuchGroup            no-such-group         KeyError, OSError: a file has no such group
 │   ├── Refused                refused               a format cannot do what you ask; the message has the reason
 │   ├── NotAStoreProfile       not-a-store-profile   a file is not a store profile, or has another version
 │   ├── Untrained              untrained             a store profile does not cover a library, operation or codec
@@ -71,6 +72,16 @@ class TooLargeForMemory(UsageError, MemoryError):
     """A selection does not fit in memory; the message says how many bytes it has. Select less."""
 
     code = "too-large-for-memory"
+
+
+class NoSuchGroup(UsageError, OSError, KeyError):
+    """A file has no group of this name; the message has those that there are."""
+
+    code = "no-such-group"
+
+    def __new__(cls, *message: object) -> Self:
+        """Create the error with `OSError`'s constructor: `ValueError`'s comes first, and refuses this class."""
+        return OSError.__new__(cls, *message)
 
 
 class Refused(UsageError):

@@ -53,6 +53,11 @@ pub(crate) enum ArchiveKind {
     /// A local file that is not kept open.
     Closed(FileVersion),
     Remote(Arc<RemoteStore>),
+    /// A file that the caller gave, and what tells it from others of its name.
+    Given {
+        store: Arc<dyn Store>,
+        version: String,
+    },
     References(Box<OpenReferences>),
     /// A remote Zarr hierarchy. It is known only by its keys.
     Keys(Box<FarArrays>),
@@ -174,6 +179,7 @@ impl Archive {
             ArchiveKind::Keys(far) => Some(format!("metadata {:016x}", far.digest)),
             ArchiveKind::Closed(version) => Some(version.to_string()),
             ArchiveKind::Remote(store) => store.version(),
+            ArchiveKind::Given { version, .. } => Some(version.clone()),
             ArchiveKind::Collection(collection) => Some(collection.version.clone()),
         }
     }
@@ -189,6 +195,7 @@ impl Archive {
             ArchiveKind::Local(store) => store.nbytes(),
             ArchiveKind::Closed(version) => version.nbytes(),
             ArchiveKind::Remote(store) => store.nbytes(),
+            ArchiveKind::Given { store, .. } => store.nbytes(),
         };
         self.tree.declared_nbytes.map_or(0, |declared| declared.saturating_sub(held))
     }
@@ -220,7 +227,7 @@ impl Archive {
             _ if matches!(self.format, Format::References | Format::Dmrpp) => return None,
             ArchiveKind::Local(store) => Some(store.version()),
             ArchiveKind::Closed(version) => Some(*version),
-            ArchiveKind::Remote(_) => None,
+            ArchiveKind::Remote(_) | ArchiveKind::Given { .. } => None,
             ArchiveKind::Folder
             | ArchiveKind::References(_)
             | ArchiveKind::Keys(_)
@@ -232,9 +239,12 @@ impl Archive {
 
     /// What opens it, if a path is not enough.
     pub(crate) fn own_opener(&self) -> Option<Opener> {
-        let ArchiveKind::Remote(store) = &self.kind else { return None };
-        let store = Arc::clone(store);
-        Some(Arc::new(move |_| Ok(Arc::clone(&store) as Arc<dyn Store>)))
+        let store = match &self.kind {
+            ArchiveKind::Remote(store) => Arc::clone(store) as Arc<dyn Store>,
+            ArchiveKind::Given { store, .. } => Arc::clone(store),
+            _ => return None,
+        };
+        Some(Arc::new(move |_| Ok(Arc::clone(&store))))
     }
 
     /// Whether the array's chunks are missing from the tree and are looked up when the array is first used.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use hyperslab_core::{
     Along, Array, Attribute, ByteOrder, Charset, ChunkGrid, Counterparts, Element, FileIndex, Fill, Group,
-    Link, Manifest, Packing, PlanError, Role, Segment, SegmentAxis, StringPadding, Tree, Unreadable, Value,
-    VirtualMappings, concatenate, counterparts, recoded, same_bytes, with_new_axis,
+    Link, Manifest, Notes, Packing, PlanError, Role, Segment, SegmentAxis, StringPadding, Tree, Unreadable,
+    Value, VirtualMappings, concatenate, counterparts, recoded, same_bytes, with_new_axis,
 };
 use hyperslab_engine::{FarStore, FileStore, Identity, Opener, OtherFile, Store, Stores};
 
@@ -303,6 +303,7 @@ fn renumbered(array: &Array, numbers: &[FileIndex]) -> Array {
         element: array.element.clone(),
         fill: array.fill.clone(),
         is_chunked: array.is_chunked,
+        notes: array.notes.clone(),
         segments: array
             .segments
             .as_ref()
@@ -345,6 +346,7 @@ fn inline(like: &Array, (dtype, shape, bytes): &(String, Vec<u64>, Vec<u8>)) -> 
         element,
         fill: Fill::Zero,
         is_chunked: false,
+        notes: Notes::default(),
         segments: Ok(vec![segment]),
         virtual_mappings: VirtualMappings::NONE,
         attributes: Vec::new(),

@@ -43,6 +43,11 @@ impl ArchiveArray {
                 let fault = |problem| failure.map_or_else(|| pointers.fault(problem), Error::Read);
                 found.map_err(fault).map_err(|error| work.failure(error))
             }
+            ArchiveKind::Given { store, .. } => {
+                let policy = if store.far().is_some() { far_policy() } else { Policy::LOCAL };
+                let found = pointers.values(&LocalSource(&**store), policy);
+                found.map_err(|problem| pointers.fault(problem))
+            }
             ArchiveKind::References(references) => {
                 let number = references.found.heap_file(self.number());
                 let store = file.stores.get(number.ok_or_else(|| pointers.fault(no_pointers()))?)?;

@@ -139,6 +139,7 @@ impl LazyIndexes {
             element: described.element.clone(),
             fill: described.fill.clone(),
             is_chunked: true,
+            notes: described.notes.clone(),
             role: described.role,
             segments: Ok(vec![segment]),
             virtual_mappings: VirtualMappings::NONE,

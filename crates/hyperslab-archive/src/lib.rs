@@ -38,6 +38,7 @@ mod interrupt;
 mod lazy_indexes;
 mod lazy_tables;
 mod open_far;
+mod open_given;
 mod open_local;
 mod open_references;
 mod reading;

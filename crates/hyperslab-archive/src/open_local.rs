@@ -157,7 +157,7 @@ impl Archive {
     }
 
     /// The opened file, and the files that it names.
-    fn stores_of(
+    pub(crate) fn stores_of(
         path: &Path,
         opened: Arc<dyn Store>,
         format: Format,

@@ -3,8 +3,8 @@
 #![allow(missing_docs, clippy::unwrap_used)] // a test's name says what it does; it fails by panicking
 
 use hyperslab_core::{
-    Array, AxisIndices, AxisSelection, ChunkGrid, Element, Error, Fill, Manifest, Orthogonal, PlanError,
-    ReadPlan, Role, Segment, SegmentAxis, VirtualMappings,
+    Array, AxisIndices, AxisSelection, ChunkGrid, Element, Error, Fill, Manifest, Notes, Orthogonal,
+    PlanError, ReadPlan, Role, Segment, SegmentAxis, VirtualMappings,
 };
 
 /// Elements so wide that a part has four of them.
@@ -29,6 +29,7 @@ fn array(nbytes: u64, length: u64, origin: u64, before: u64, chunk: u64) -> Arra
         fill: Fill::Zero,
         segments: Ok(vec![segment]),
         is_chunked: true,
+        notes: Notes::default(),
         role: Role::default(),
         virtual_mappings: VirtualMappings::NONE,
         dimensions: None,

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hyperslab_core::{
-    Array, ByteOrder, ByteRange, ChunkGrid, Codec, Element, Fill, Manifest, Orthogonal, ReadPlan, Role,
-    Segment, SegmentAxis, StoredChunk, VirtualMappings,
+    Array, ByteOrder, ByteRange, ChunkGrid, Codec, Element, Fill, Manifest, Notes, Orthogonal, ReadPlan,
+    Role, Segment, SegmentAxis, StoredChunk, VirtualMappings,
 };
 use hyperslab_engine::{ChunkCache, Error, Execution, FileStore, ReadError, Stores, execute};
 
@@ -33,6 +33,7 @@ fn array(length: u64, chunk: u64, offsets: &[u64], is_plain: bool) -> Array {
         fill: Fill::Zero,
         segments: Ok(vec![segment]),
         is_chunked: true,
+        notes: Notes::default(),
         role: Role::default(),
         virtual_mappings: VirtualMappings::NONE,
         dimensions: None,

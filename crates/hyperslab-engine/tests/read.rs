@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use hyperslab_core::{
     Array, AxisIndices, AxisSelection, ByteOrder, ByteRange, ChunkGrid, CoalescePolicy, Codec, Element, Fill,
-    Manifest, Orthogonal, ReadPlan, Role, Segment, SegmentAxis, StoredChunk, VirtualMappings,
+    Manifest, Notes, Orthogonal, ReadPlan, Role, Segment, SegmentAxis, StoredChunk, VirtualMappings,
 };
 use hyperslab_engine::{ChunkCache, Execution, FileStore, ReadError, Store, Stores, execute};
 use proptest::prelude::*;
@@ -124,6 +124,7 @@ fn array(shape: &[u64], segments: Vec<Segment>) -> Array {
         fill: Fill::Value(FILL.to_le_bytes().to_vec()),
         segments: Ok(segments),
         is_chunked: true,
+        notes: Notes::default(),
         role: Role::default(),
         virtual_mappings: VirtualMappings::NONE,
         dimensions: None,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hyperslab_core::{
-    Array, CoalescePolicy, Codec, Element, FIRST_IN_FLIGHT, Fill, Manifest, Orthogonal, ReadPlan, Role,
-    Segment, SegmentAxis, Selection, StoredChunk, VirtualMappings,
+    Array, CoalescePolicy, Codec, Element, FIRST_IN_FLIGHT, Fill, Manifest, Notes, Orthogonal, ReadPlan,
+    Role, Segment, SegmentAxis, Selection, StoredChunk, VirtualMappings,
 };
 
 use crate::chunk_locations::ChunkLocations;
@@ -71,6 +71,7 @@ impl OpenHyperslabEngine {
             element,
             fill: Fill::Zero,
             is_chunked: true,
+            notes: Notes::default(),
             segments: Ok(vec![segment]),
             virtual_mappings: VirtualMappings::NONE,
             dimensions: None,

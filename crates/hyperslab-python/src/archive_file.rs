@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::callbacks::{Context, Signals};
 use crate::document_resolver::DocumentResolver;
+use crate::given_file::GivenFile;
 use crate::remote::RemoteFile;
 use crate::stored_array::StoredArray;
 use crate::table_columns::{self, Columns, Tables};
@@ -71,6 +72,19 @@ impl ArchiveFile {
     ) -> PyResult<Self> {
         let (folder, options) = (folder.get(), options(chunk_cache_nbytes, None));
         opened(py, || Archive::open_remote_zarr(&folder.0, &options))
+    }
+
+    /// Open a file that Python has: its bytes, or an object that reads ranges of it.
+    #[staticmethod]
+    fn given(
+        py: Python<'_>,
+        file: &Bound<'_, GivenFile>,
+        chunk_cache_nbytes: usize,
+        resolver: Option<DocumentResolver>,
+    ) -> PyResult<Self> {
+        let (file, options) = (file.get(), options(chunk_cache_nbytes, resolver));
+        let (store, version) = (file.store(), file.version.clone());
+        opened(py, || Archive::open_given(store, version, &options))
     }
 
     /// An archive of Zarr metadata documents, by key, and tables of chunks, by array path.

@@ -12,6 +12,7 @@ mod collection;
 mod document_resolver;
 mod dtypes;
 mod errors;
+mod given_file;
 mod grid;
 mod hyperslab;
 mod integers;
@@ -44,6 +45,8 @@ mod _core {
     use crate::collection::{combine, find_counterparts};
     #[pymodule_export]
     use crate::document_resolver::{DocumentResolver, refusal};
+    #[pymodule_export]
+    use crate::given_file::GivenFile;
     #[pymodule_export]
     use crate::grid::ChunkGrid;
     #[pymodule_export]

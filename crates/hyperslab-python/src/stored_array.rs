@@ -149,6 +149,18 @@ impl StoredArray {
         self.ask(py, ArchiveArray::codec_names)
     }
 
+    /// The filters of HDF5: the number and the parameters of each, in the order of encoding.
+    #[getter]
+    fn filters(&self) -> Vec<(u16, Vec<u32>)> {
+        self.0.described().notes.filters.clone()
+    }
+
+    /// The name of the committed datatype of HDF5 that elements have.
+    #[getter]
+    fn type_name(&self) -> Option<String> {
+        self.0.described().notes.type_name.clone()
+    }
+
     /// How many chunks are stored; None if no index lists them.
     #[getter]
     fn stored_chunk_count(&self, py: Python<'_>) -> PyResult<Option<u64>> {

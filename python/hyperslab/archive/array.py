@@ -164,6 +164,16 @@ class Array:
         return tuple(self._stored.codecs)
 
     @property
+    def filters(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """HDF5's filters: the number and the parameters of each, in the order of encoding; of other formats none."""
+        return tuple((number, tuple(parameters)) for number, parameters in self._stored.filters)
+
+    @property
+    def type_name(self) -> str | None:
+        """The name of the committed datatype of HDF5 that the elements have; None where they have none."""
+        return self._stored.type_name
+
+    @property
     def dims(self) -> tuple[str, ...] | None:
         """The names of the dimensions; None if the file does not name them."""
         dimensions = self._stored.dimensions

@@ -20,7 +20,7 @@ from hyperslab.errors import Unsupported
 
 # Attributes that HDF5's dimension scales and netCDF use internally, also in files that netCDF did not write.
 BOOKKEEPING = frozenset(
-    ("CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid", "_Netcdf4Coordinates",
+    ("CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "_Netcdf4Dimid", "_Netcdf4Coordinates",
      "_NCProperties", "_nc3_strict")
 )  # fmt: skip
 MASKS = ("_FillValue", "missing_value")

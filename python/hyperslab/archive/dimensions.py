@@ -2,27 +2,139 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from typing import Literal
 
 from hyperslab.archive.array import Array
+from hyperslab.archive.tree import Group
+from hyperslab.archive.walking import groups_by_path
+
+Names = dict[str, tuple[str, ...]]
+Numbering = Literal["sort", "access"]
+# Of a dimension: its name, its length, and whether it may grow.
+Dimension = tuple[str, int, bool]
 
 
-def dimension_names(arrays: Mapping[str, Array]) -> dict[str, tuple[str, ...]]:
-    """The names of the dimensions of each array, by the name of the array.
+def dimension_names(arrays: Mapping[str, Array]) -> Names:
+    """The names of each array's dimensions, by the array's name, where the group is looked at alone.
 
     An axis without a name gets the name that netCDF-C gives it: `phony_dim_0`, `phony_dim_1`, and so on. There is one
     name for each length, in the order of appearance, and another one where an array has two axes of the same length.
     """
-    phony: list[int] = []  # the length of each generated name
-    return {name: array.dims or _phony(array.shape, phony) for name, array in arrays.items()}
+    phony: list[Dimension] = []
+    return {name: array.dims or _matching(array, phony, len(phony), False)[0] for name, array in arrays.items()}
 
 
-def _phony(shape: tuple[int, ...], phony: list[int]) -> tuple[str, ...]:
-    taken: list[int] = []
-    for length in shape:
-        free = (number for number, known in enumerate(phony) if known == length and number not in taken)
-        number = next(free, len(phony))
-        if number == len(phony):
-            phony.append(length)
-        taken.append(number)
-    return tuple(f"phony_dim_{number}" for number in taken)
+class PhonyDimensions:
+    """Dimensions without a name, numbered through a whole file, so that all of its groups are one tree of xarray's.
+
+    `"sort"` numbers as netCDF-C does: the groups in a group before its own arrays, after all dimensions with names. An
+    axis takes the name of a dimension of its own group that has its length, and may grow if the axis may; else a new
+    one. `"access"` numbers as h5netcdf does if nobody asks for another way: each group before those in it.
+    """
+
+    def __init__(self, top: Group, numbering: Numbering = "sort") -> None:
+        self._top = top
+        self._numbering = numbering
+        self._known: dict[tuple[int, int], Names] = {}
+
+    def names(self, group: Group) -> Names:
+        """The names of the dimensions of each array in a group."""
+        arrays = group.arrays
+        if all(array.dims is not None for array in arrays.values()):
+            return {name: array.dims or () for name, array in arrays.items()}
+        if group.key not in self._known:
+            self._number(group)
+        return self._known[group.key]
+
+    def _number(self, group: Group) -> None:
+        """Name all axes of the file that a group is in."""
+        root = group.opened.root
+        groups = [found for _, found in groups_by_path(root)]
+        if group.key not in {found.key for found in groups}:
+            groups = [found for _, found in groups_by_path(group)]  # a version, which is no group of the file's tree
+        if self._numbering == "access":
+            self._known.update(_by_access(groups))
+        else:
+            self._known.update(_as_netcdf(groups))
+
+
+def _as_netcdf(groups: list[Group]) -> dict[tuple[int, int], Names]:
+    """As netCDF-C names them when it opens a file (`nc4_rec_match_dimscales` in its `hdf5open.c`)."""
+    arrays = {group.key: group.arrays for group in groups}
+    named = {key: _named(found) for key, found in arrays.items()}
+    number = sum(len(dimensions) for dimensions in named.values())
+    names: dict[tuple[int, int], Names] = {}
+    for group in _inner_first(groups):
+        known, names[group.key] = named[group.key], {}
+        for name, array in arrays[group.key].items():
+            found = array.dims
+            if found is None:
+                found, number = _matching(array, known, number, True)
+            names[group.key][name] = found
+    return names
+
+
+def _inner_first(groups: list[Group]) -> list[Group]:
+    """Groups, of which each comes before those in it, the other way round: each behind those in it."""
+    inside: dict[tuple[int, int], list[Group]] = {group.key: [] for group in groups}
+    seen = {groups[0].key}
+    for group in groups:
+        for child in group.groups.values():
+            if child.key not in seen and child.key in inside:
+                seen.add(child.key)
+                inside[group.key].append(child)
+    ordered, waiting = [], [groups[0]]
+    while waiting:  # each before those in it and the last of these first: that order turned round is wanted
+        group = waiting.pop()
+        ordered.append(group)
+        waiting += inside[group.key]
+    return ordered[::-1]
+
+
+def _named(arrays: Mapping[str, Array]) -> list[Dimension]:
+    """The dimensions that arrays of a group stand for: HDF5's dimension scales."""
+    scales = ((name, array) for name, array in arrays.items() if array.ndim and _is_scale(array))
+    return [(name, array.shape[0], array.max_shape[:1] == (None,)) for name, array in scales]
+
+
+def _is_scale(array: Array) -> bool:
+    return dict(array.attrs.readable()).get("CLASS") in ("DIMENSION_SCALE", b"DIMENSION_SCALE")
+
+
+def _matching(array: Array, known: list[Dimension], number: int, is_strict: bool) -> tuple[tuple[str, ...], int]:
+    """Names for the axes of an array, of which new ones join those that are known; and the next number."""
+    taken: list[str] = []
+    most = array.max_shape
+    for axis, length in enumerate(array.shape):
+        grows = is_strict and axis < len(most) and most[axis] is None
+        free = (name for name, other, may in known if other == length and may == grows and name not in taken)
+        name = next(free, None)
+        if name is None:
+            name, number = f"phony_dim_{number}", number + 1
+            known.append((name, length, grows))
+        taken.append(name)
+    return tuple(taken), number
+
+
+def _by_access(groups: list[Group]) -> dict[tuple[int, int], Names]:
+    """As h5netcdf names them, group by group."""
+    number, names = 0, {}
+    for group in groups:
+        arrays = group.arrays
+        known = _named(arrays)
+        wanted: Counter[int] = Counter()
+        for array in arrays.values():
+            if array.dims is None:
+                wanted |= Counter(array.shape)
+        there = Counter(length for _, length, _ in known)
+        for length, count in wanted.items():
+            for _ in range(there[length], count):
+                known.append((f"phony_dim_{number}", length, False))
+                number += 1
+        free = [(name, length, False) for name, length, _ in known]
+        names[group.key] = {
+            name: array.dims or _matching(array, free, number, False)[0] for name, array in arrays.items()
+        }
+    return names

@@ -1,63 +1,92 @@
 """Open stores of other libraries, obstore and fsspec: convert their locations and options to those of hyperslab.
 
-hyperslab reads with its own requests, configured like the store. It refuses a configuration that it cannot convert, and
-never ignores a part of it.
+Their connections stay theirs: what they were configured with is taken over, so that files are read by our own requests.
+Where something of it cannot be taken over, the store itself reads its files: it is never left out.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
-from hyperslab.archive.remote import Remote, is_url
+from hyperslab.archive.given_files import ACCEPTED, Given, GivenOfFsspec, GivenOfObstore, given_of, is_given
+from hyperslab.archive.given_keys import GivenKeys
+from hyperslab.archive.remote import Remote, is_url, shown
+from hyperslab.archive.store_options import OF_READING, client_options, provided
 from hyperslab.errors import UsageError
 
-# Options of fsspec's file systems that only affect how these read, list and cache.
-OF_READING = frozenset((
-    "asynchronous", "loop", "skip_instance_cache", "use_listings_cache", "listings_expiry_time", "max_paths",
-    "block_size", "default_block_size", "default_fill_cache", "default_cache_type", "cache_type", "cache_options",
-    "cache_regions", "batch_size", "fill_cache", "max_concurrency", "auto_mkdir", "simple_links", "same_names",
-    "size_policy", "get_client",
-))  # fmt: skip
-# Options of obstore's clients that our own requests do not need.
-OF_CLIENTS = frozenset((
-    "allow_http", "http1_only", "http2_only", "http2_keep_alive_interval", "http2_keep_alive_timeout",
-    "http2_keep_alive_while_idle", "http2_max_frame_size", "pool_idle_timeout", "pool_max_idle_per_host", "user_agent",
-    "randomize_addresses",
-))  # fmt: skip
-SECONDS = {"timeout": "timeout", "connect_timeout": "connect_timeout"}
+Location: TypeAlias = str | Remote | Given
+CACHES = ("simplecache", "filecache", "blockcache", "cached")  # of fsspec, in front of another file system
 OBSTORE_URLS = {"S3Store": ("s3", "bucket"), "GCSStore": ("gs", "bucket"), "AzureStore": ("az", "container_name")}
 
 
 def is_foreign(source: object) -> bool:
-    """Whether this is a store, file or mapper of obstore or fsspec, or a pair of a store and a path."""
+    """Whether it is a store, file or mapper of another library, a store with a path in it, bytes, or an open file."""
     if isinstance(source, tuple):
         return len(source) == 2 and _library(source[0]) is not None
-    return _library(source) is not None
+    return _library(source) is not None or is_given(source)
 
 
-def location_of(source: Any) -> str | Remote:
-    """The local path of such a source, or its URL with options.
+def is_chained(path: str) -> bool:
+    """Whether it is a URL that only fsspec understands: `memory://`, `simplecache::https://`, `zip://a::b.zip`."""
+    is_other = "://" in path or "::" in path
+    return is_other and not is_url(path) and not path.startswith("file://") and not os.path.exists(path)  # noqa: PTH110
+
+
+def location_of(source: Any, options: Mapping[str, Any] | None = None) -> Location:
+    """The local path, the URL with its options, or the file that is read by its own object.
+
+    Parameters
+    ----------
+    source : Any
+        What is foreign, or a URL that only fsspec understands.
+    options : Mapping[str, Any] | None
+        The options of such a URL.
 
     Raises
     ------
     UsageError
-        hyperslab cannot read this kind of store, or cannot convert its configuration.
+        Nothing can be read from it.
     """
+    if isinstance(source, str):
+        return _of_chained(source, dict(options or {}))
     store, path = source if isinstance(source, tuple) else (source, None)
-    if _library(store) == "obstore":
-        return _of_obstore(store, "" if path is None else os.fspath(path))
+    library = _library(store)
+    if library == "zarr":
+        return location_of_zarr(store, "" if path is None else os.fspath(path))
+    if library == "obstore":
+        return _of_store(store, "" if path is None else os.fspath(path))
+    if library == "upath" and isinstance(store, os.PathLike) and not hasattr(store, "fs"):
+        return os.path.abspath(store)  # noqa: PTH100
+    if library is None and not (hasattr(store, "fs") and isinstance(getattr(store, "path", None), str)):
+        return given_of(store)
     if path is None:
+        if getattr(store, "compression", None):  # a file that fsspec unpacks
+            return given_of(store.open())
         store, path = _of_file(store)
-    return _of_fsspec(store, path)
+    return _of_fsspec(store, os.fspath(path))
+
+
+def location_of_zarr(store: Any, path: str) -> Location:
+    """What a store of zarr-python leads to, or the keys in it."""
+    kind = type(store).__name__
+    if kind == "LocalStore":
+        return os.path.join(os.path.abspath(store.root), path)  # noqa: PTH100, PTH118
+    if kind == "FsspecStore":
+        return _of_fsspec(store.fs, "/".join(part for part in (store.path.rstrip("/"), path) if part))
+    if kind == "ObjectStore" and type(store.store).__name__ != "MemoryStore":
+        return _of_obstore(store.store, path)
+    return GivenKeys.of_zarr(store, path)
 
 
 def _library(source: object) -> str | None:
-    """The library of an object, obstore or fsspec, by the modules of its classes; neither is imported."""
+    """Which of the libraries made it, by the classes that it is made of: none is imported for that."""
     modules = {kind.__module__.partition(".")[0] for kind in type(source).__mro__}
-    return next((name for name in ("obstore", "fsspec") if name in modules), None)
+    found = next((name for name in ("upath", "obstore", "fsspec") if name in modules), None)
+    if found is None and "zarr" in modules and hasattr(source, "list_prefix"):
+        return "zarr"
+    return found
 
 
 def _of_file(source: Any) -> tuple[Any, str]:
@@ -68,16 +97,47 @@ def _of_file(source: Any) -> tuple[Any, str]:
     return source.fs, path
 
 
-def _of_fsspec(fs: Any, path: str) -> str | Remote:
+def _of_chained(url: str, options: dict[str, Any]) -> Location:
+    """What a URL of fsspec leads to; without the library of its inmost part, what is there without a cache."""
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise UsageError(f"{shown(url)} is a URL of fsspec: pip install fsspec; {ACCEPTED}") from None
+    try:
+        fs, path = url_to_fs(url, **options)
+    except ImportError as error:
+        cache, _, inner = url.partition("::")
+        if cache in CACHES and is_url(inner):
+            inmost = options.get(inner.partition("://")[0], options)
+            return Remote(inner, {name: value for name, value in inmost.items() if name not in CACHES})
+        raise UsageError(f"{shown(url)}: fsspec cannot open it ({error})") from None
+    except ValueError as error:
+        raise UsageError(f"{shown(url)}: fsspec does not know such a URL ({error}); {ACCEPTED}") from None
+    return _of_fsspec(fs, path)
+
+
+def _of_fsspec(fs: Any, path: str) -> Location:
     from fsspec.implementations.local import LocalFileSystem
 
     fs = getattr(fs, "sync_fs", fs)
     if type(fs) is LocalFileSystem:
         return str(os.path.abspath(fs._strip_protocol(path)))  # noqa: PTH100 -- resolve() would follow links
     url = fs.unstrip_protocol(path)
-    if not is_url(url) or type(fs).__module__.startswith("fsspec.implementations.cached"):
-        raise UsageError(f"hyperslab cannot read through {type(fs).__name__} of fsspec: give a path or a URL")
-    return Remote(url, {name: value for name, value in fs.storage_options.items() if name not in OF_READING})
+    if is_url(url) and not type(fs).__module__.startswith("fsspec.implementations.cached"):
+        return Remote(url, {name: value for name, value in fs.storage_options.items() if name not in OF_READING})
+    if fs.isdir(path):
+        return GivenKeys.of_fsspec(fs, path)
+    return GivenOfFsspec(fs, path)
+
+
+def _of_store(store: Any, path: str) -> Location:
+    """A file of obstore: by our own requests, or by obstore where its configuration cannot be taken over."""
+    try:
+        return _of_obstore(store, path)
+    except UsageError:
+        if not path:
+            raise
+        return GivenOfObstore(store, path)
 
 
 def _of_obstore(store: Any, path: str) -> str | Remote:
@@ -85,8 +145,7 @@ def _of_obstore(store: Any, path: str) -> str | Remote:
     if kind == "LocalStore":
         return os.path.join(_known(store.prefix, kind), path) if path else str(_known(store.prefix, kind))  # noqa: PTH118
     if kind == "HTTPStore":
-        headers = _headers((store.client_options or {}).get("default_headers"))
-        options = {**_client_options(store, ("default_headers",)), **({"headers": headers} if headers else {})}
+        options = client_options(store.client_options, ("default_headers",))
         return Remote("/".join((store.url.rstrip("/"), path)).rstrip("/") if path else store.url, options)
     if kind not in OBSTORE_URLS:
         raise UsageError(f"hyperslab cannot read through {kind} of obstore: give a path or a URL")
@@ -96,7 +155,7 @@ def _of_obstore(store: Any, path: str) -> str | Remote:
     if config.pop("skip_signature", None) == "true":
         config["anon"] = True
     parts = [part for part in (store.prefix, path) if part]
-    options = {**config, **_credentials(store), **_client_options(store, ())}
+    options = {**config, **provided(store.credential_provider), **client_options(store.client_options)}
     return Remote("/".join((root, *map(str, parts))), options)
 
 
@@ -104,44 +163,3 @@ def _known(prefix: Any, kind: str) -> Any:
     if prefix is None:
         raise UsageError(f"{kind} of obstore has no prefix: give a path")
     return prefix
-
-
-def _headers(given: Mapping[Any, Any] | None) -> dict[str, str]:
-    return {_text(name): _text(value) for name, value in (given or {}).items()}
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
-
-
-def _client_options(store: Any, handled: tuple[str, ...]) -> dict[str, Any]:
-    """The timeouts of a client. Any other option must be one that our requests do not need."""
-    given = dict(store.client_options or {})
-    unknown = sorted(set(given) - OF_CLIENTS - set(SECONDS) - set(handled))
-    if unknown:
-        raise UsageError(f"hyperslab cannot use these client_options of an obstore store: {', '.join(unknown)}")
-    return {SECONDS[name]: _seconds(value) for name, value in given.items() if name in SECONDS}
-
-
-def _seconds(value: Any) -> float:
-    """Seconds from a duration of obstore: a timedelta, or text such as "30s", "2m" or "500ms"."""
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    text = str(value).replace(" ", "")
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
-    units = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-    unit = units.get(text[len(number) :])
-    if unit is None or not number.replace(".", "", 1).isdecimal():
-        raise UsageError("a timeout of the obstore store has an unknown form: use a timedelta")
-    return float(number) * unit
-
-
-def _credentials(store: Any) -> dict[str, str]:
-    """The present answer of a credential provider; it is not asked again."""
-    provider = store.credential_provider
-    if provider is None:
-        return {}
-    given = provider()
-    if not isinstance(given, Mapping):
-        raise UsageError("hyperslab cannot use an asynchronous credential provider of an obstore store")
-    return {name: str(value) for name, value in given.items() if name != "expires_at" and value is not None}

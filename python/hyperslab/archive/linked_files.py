@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 from weakref import WeakValueDictionary
 
+from hyperslab.archive.given_files import Given
 from hyperslab.archive.remote import Remote
 from hyperslab.errors import Unsupported
 
@@ -30,8 +31,8 @@ class LinkedFiles:
         """Remember an open file."""
         self._known.setdefault(identity(file.location), file)
 
-    def known(self, location: str | Remote) -> OpenFile | None:
-        """The open file at a location; None if it is not open.
+    def known(self, location: str | Remote | Given) -> OpenFile | None:
+        """The open file that is at a place; none where it is not open.
 
         Raises
         ------
@@ -46,11 +47,13 @@ class LinkedFiles:
         return None
 
 
-def identity(location: str | Remote) -> Hashable:
-    """What identifies a file: device and inode, since its name may be a link; for a remote file the URL."""
+def identity(location: str | Remote | Given) -> Hashable:
+    """What tells files apart: device and inode, since names may be links themselves; far away the URL."""
     if isinstance(location, Remote):
         parts = urlsplit(location.url)
         return urlunsplit(parts._replace(path=posixpath.normpath(parts.path)))
+    if isinstance(location, Given):
+        return id(location)
     try:
         found = os.stat(location)  # noqa: PTH116
     except OSError:

@@ -12,7 +12,10 @@ from urllib.request import url2pathname
 from hyperslab._core import ArchiveFile, DocumentResolver
 from hyperslab.archive import foreign_stores
 from hyperslab.archive.allowed import Allowed, Locations
+from hyperslab.archive.given_files import ACCEPTED, Given
 from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
+from hyperslab.archive.store_options import configured
+from hyperslab.archive.url_prefix import HTTP
 from hyperslab.errors import DamagedFile, NoSuchRemoteFile, Unsupported, UsageError
 from hyperslab.journal.settling import between_commits
 
@@ -22,25 +25,42 @@ ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 
 def locate(
     path: Any, options: Mapping[str, Any], cache_nbytes: int = 0, allowed: Locations | None = None
-) -> tuple[str | Remote, SourceResolver]:
-    """The absolute path of a local file, or a URL with its options; and what resolves the files that it leads to.
+) -> tuple[foreign_stores.Location, SourceResolver]:
+    """The absolute path of a local file, or a URL with its options, and how to reach what it leads to.
 
     `OpenFile` opens these in any process. Both pickle without credentials.
     """
-    if foreign_stores.is_foreign(path):
-        path = foreign_stores.location_of(path)
-        if isinstance(path, Remote):
-            path, options = path.url, {**path.options, **options}
+    path, options = _taken_over(path, options)
+    if isinstance(path, Given):
+        given = [name for name, value in (("cache_nbytes", cache_nbytes), ("storage_options", options)) if value]
+        if given:
+            raise UsageError(f"{given[0]}= is for URLs, {path.name} is an object")
+        return path, SourceResolver({}, allowed=Allowed.of(allowed, path.name))
     path = os.fspath(path)
     if isinstance(path, str) and path.startswith("file://"):
         path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
     if isinstance(path, str) and is_url(path):
-        own = Allowed.of(allowed, shown(path))
+        kind, own = path.partition("://")[0].lower(), Allowed.of(allowed, shown(path))
+        if kind in HTTP:
+            options = {**configured(kind), **options}
         return Remote(path, options, cache_nbytes=cache_nbytes), SourceResolver(options, near=path, allowed=own)
     if cache_nbytes:
         raise UsageError(f"cache_nbytes= is for URLs, but {path} is a local path")
     path = str(os.path.abspath(path))  # noqa: PTH100 -- resolve() would follow links
     return path, SourceResolver(options, allowed=Allowed.of(allowed, path))
+
+
+def _taken_over(path: Any, options: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+    """What a store, an open file or a URL of fsspec leads to, with the options that it has itself."""
+    is_chained = isinstance(path, str) and foreign_stores.is_chained(path)
+    if is_chained or foreign_stores.is_foreign(path):
+        found = foreign_stores.location_of(path, options if is_chained else None)
+        own = found.options if isinstance(found, Remote) else {}
+        given = {} if is_chained else options
+        return found.url if isinstance(found, Remote) else found, {**own, **given}
+    if not isinstance(path, str | os.PathLike):
+        raise UsageError(f"hyperslab cannot open a {type(path).__name__}: {ACCEPTED}")
+    return path, options
 
 
 def has_journal(path: str) -> bool:

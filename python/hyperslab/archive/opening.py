@@ -9,6 +9,7 @@ from hyperslab.archive import collection
 from hyperslab.archive.allowed import Locations
 from hyperslab.archive.combining import Combining
 from hyperslab.archive.far_listing import is_pattern
+from hyperslab.archive.given_files import Given
 from hyperslab.archive.open_file import locate
 from hyperslab.archive.remote import Remote
 from hyperslab.archive.tree import REFERENCES, Group, OpenFile
@@ -95,6 +96,8 @@ def open(
             raise UsageError("version= works with one file only: open one file at a time")
         return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes, allowed)
     location, resolver = locate(path, options, cache_nbytes, allowed)
+    if isinstance(location, Given) and version is not None:
+        raise UsageError(f"version= is for files with a path or a URL, {location.name} has none")
     if version is not None:
         from hyperslab.versions.layout.seen import opened_version
 

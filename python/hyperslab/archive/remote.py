@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 from hyperslab._core import DocumentResolver, RemoteFile, host_statistics, refusal, web_url
 from hyperslab.archive.allowed import Allowed
+from hyperslab.archive.store_options import configured, translated
 from hyperslab.archive.url_prefix import AZURE, GCS, HTTP, S3, UrlParts, folder_of, parts_of
 from hyperslab.errors import NotAllowed, UsageError
 
@@ -21,7 +22,7 @@ LIMITS = {"connect_timeout": 10.0, "timeout": 30.0, "attempts": 6, "patience": 1
 # Only these options are shown and pickled; any other may be secret.
 OPEN_OPTIONS = {
     *LIMITS, "anon", "endpoint", "endpoint_url", "region", "region_name", "requester_pays", "account_name", "project",
-    "virtual_hosted_style_request", "use_ssl", "account_host",
+    "virtual_hosted_style_request", "use_ssl", "account_host", "profile",
 }  # fmt: skip
 
 _registered: dict[UrlParts, dict[str, Any]] = {}
@@ -117,11 +118,13 @@ class Remote:
         UsageError
             The URL or an option is not known, or this process lacks credentials that pickling removed.
         """
-        given = {**_registered_for(self.url), **self.options}
+        own = {} if self._kind in HTTP else configured(self._kind)  # a web server may be one that a document names
+        given = {**own, **_registered_for(self.url), **self.options}
         absent = [name for name in self.lacking if name not in given]
         if absent and self._kind in HTTP:
             said = f"{shown(self.url)} was opened with {', '.join(absent)} in another process"
-            raise UsageError(f"{said}; give it here too: hyperslab.credentials(URL prefix, {absent[0]}=...)")
+            raise UsageError(f"{said}; say it here: hyperslab.credentials(URL prefix, {absent[0]}=...)")
+        given = translated(self._kind, given)
         limits = {name: given.pop(name, default) for name, default in LIMITS.items()}
         url, config, headers = _KINDS[self._kind](self.url, given)
         kept = self.cache_nbytes
@@ -374,18 +377,7 @@ def _login(given: dict[str, Any], auth: Any, in_url: tuple[str, str]) -> tuple[s
 
 
 def _s3(url: str, given: dict[str, Any]) -> Reached:
-    """The options of s3fs, or those of `object_store`."""
-    client = dict(given.pop("client_kwargs", None) or {})
-    styled = dict((given.pop("config_kwargs", None) or {}).get("s3") or {})
-    given |= client
-    given.pop("use_ssl", None)
-    given = _renamed(given, {
-        "key": "aws_access_key_id", "secret": "aws_secret_access_key", "token": "aws_session_token",
-        "anon": "aws_skip_signature", "endpoint_url": "aws_endpoint", "endpoint": "aws_endpoint",
-        "region_name": "aws_region", "region": "aws_region", "requester_pays": "aws_request_payer",
-    })  # fmt: skip
-    if styled.get("addressing_style") == "virtual":
-        given["aws_virtual_hosted_style_request"] = True
+    """Options as `object_store` has them."""
     return url, _config(given, "S3"), []
 
 

@@ -12,13 +12,13 @@ from typing import Any, TypeAlias, TypeGuard
 
 from hyperslab.archive import far_listing
 from hyperslab.archive.allowed import Locations
-from hyperslab.archive.foreign_stores import is_foreign
+from hyperslab.archive.foreign_stores import Location, is_chained, is_foreign
 from hyperslab.archive.open_file import locate
 from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import UsageError
 
-Located: TypeAlias = tuple[str | Remote, SourceResolver] | Group
+Located: TypeAlias = tuple[Location, SourceResolver] | Group
 Paths: TypeAlias = str | os.PathLike[str] | Group | Iterable[str | os.PathLike[str] | Group]
 # Remote files opened at a time: as many as the requests that a new host gets at first.
 MOST_OPENED_FAR = 32
@@ -27,13 +27,14 @@ MOST_OPENED_FAR = 32
 def are_many(paths: Paths) -> bool:
     """Whether these are several files: a list, or a pattern that is not the name of a file."""
     if isinstance(paths, str):
-        return not is_url(paths) and glob.has_magic(paths) and not os.path.exists(paths)  # noqa: PTH110
+        return not is_url(paths) and not is_chained(paths) and glob.has_magic(paths) and not os.path.exists(paths)  # noqa: PTH110
     return is_listed(paths)
 
 
 def is_listed(paths: Any) -> TypeGuard[Iterable[Any]]:
-    """Whether this is a list, not a single file, group, or store of another library."""
-    return not (isinstance(paths, str | os.PathLike | Group) or is_foreign(paths))
+    """Whether it is a list, and no single file, group or store of another library."""
+    is_one = isinstance(paths, str | os.PathLike | Group) or is_foreign(paths)
+    return isinstance(paths, Iterable) and not is_one
 
 
 def located(

@@ -12,6 +12,7 @@ from hyperslab._core import ArchiveFile, DocumentResolver
 from hyperslab.archive import display, walking
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
+from hyperslab.archive.given_files import Given
 from hyperslab.archive.linked_files import LinkedFiles
 from hyperslab.archive.open_file import far_file, is_zarr_folder, local_file
 from hyperslab.archive.parquet_references import ParquetReferences
@@ -34,7 +35,7 @@ class OpenFile:
 
     def __init__(
         self,
-        location: str | Remote,
+        location: str | Remote | Given,
         chunk_cache_nbytes: int,
         resolver: SourceResolver,
         patterns: tuple[str, ...] = (),
@@ -50,6 +51,9 @@ class OpenFile:
         self._core: ArchiveFile | None
         if isinstance(location, Remote):
             self.path, self._core = far_file(location, chunk_cache_nbytes, resolver, patterns)
+        elif isinstance(location, Given):
+            self.path = location.name
+            self._core = location.opened(chunk_cache_nbytes, resolver.for_document(location.name))
         else:
             self.path = location
             kind = ParquetReferences if is_zarr_folder(location) else ZippedZarr
@@ -72,8 +76,8 @@ class OpenFile:
 
     @property
     def is_remote(self) -> bool:
-        """Whether the file is remote."""
-        return isinstance(self.location, Remote)
+        """Whether the file is no file of this machine: it is far away, or a program's own."""
+        return not isinstance(self.location, str)
 
     @property
     def url(self) -> str | None:
@@ -133,7 +137,8 @@ class OpenFile:
     def other(self, file: str) -> OpenFile:
         """Open the file that a link leads to, by the name in the link."""
         if file not in self._others or self._others[file].is_closed:
-            location, resolver = self.resolver.linked(self.location, file)
+            own = self.path if isinstance(self.location, Given) else self.location
+            location, resolver = self.resolver.linked(own, file)
             self._linked.add(self)
             known = self._linked.known(location)
             if known is not None:  # not stored: files that link to each other would keep each other open
@@ -155,8 +160,10 @@ class OpenFile:
         return (found_again, (self.location, self.chunk_cache_nbytes, self.resolver, name))
 
 
-def found_again(location: str | Remote, chunk_cache_nbytes: int, resolver: SourceResolver, name: str) -> Group | Array:
-    """Open a file again, and find the group or array that was pickled."""
+def found_again(
+    location: str | Remote | Given, chunk_cache_nbytes: int, resolver: SourceResolver, name: str
+) -> Group | Array:
+    """What pickled groups and arrays become."""
     root = OpenFile(location, chunk_cache_nbytes, resolver).root
     return root if name == "/" else root[name]
 

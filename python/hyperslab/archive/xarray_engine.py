@@ -23,13 +23,15 @@ from xarray.core import indexing
 from hyperslab.archive.allowed import Locations
 from hyperslab.archive.array import Array
 from hyperslab.archive.cf import attributes
-from hyperslab.archive.dimensions import dimension_names
+from hyperslab.archive.dimensions import PhonyDimensions
+from hyperslab.archive.encoding import as_netcdf, encoding, without_text_in_fields
 from hyperslab.archive.opening import open
-from hyperslab.archive.remote import is_url, shown
+from hyperslab.archive.signatures import begins_like_a_file
 from hyperslab.archive.tree import Group
 from hyperslab.archive.walking import groups_by_path
+from hyperslab.archive.xarray_options import split
 from hyperslab.cached import cached_property
-from hyperslab.errors import UsageError
+from hyperslab.errors import NoSuchGroup, UsageError
 from hyperslab.versions.layout.names import bookkeeping
 
 if TYPE_CHECKING:
@@ -37,7 +39,22 @@ if TYPE_CHECKING:
 
     from hyperslab.versions.layout.table import VersionKey
 
-SUFFIXES = (".nc", ".nc4", ".cdf", ".h5", ".hdf5", ".he5", ".hdf", ".h4", ".fits", ".fit", ".fts", ".zarr")
+SUFFIXES = (
+    ".nc",
+    ".nc4",
+    ".cdf",
+    ".h5",
+    ".hdf5",
+    ".he5",
+    ".hdf",
+    ".h4",
+    ".fits",
+    ".fit",
+    ".fts",
+    ".zarr",
+    ".hs",
+    ".dmrpp",
+)
 MOST_FILES = 32  # that tasks of other processes are about, kept open
 # What NetCDF-4 puts before the name of a variable that is called like a dimension, but is not its coordinate.
 NON_COORDINATE = "_nc4_non_coord_"
@@ -60,14 +77,14 @@ class LazyArray(BackendArray):
     is_opening = False
 
     def __init__(self, array: Array) -> None:
-        self.array = array
+        self._array = array
         self.shape = array.shape
         self.dtype = array.dtype
         again, (*recipe, name) = array.__reduce__()
         self._recipe = ((again, *recipe), name, array.__dask_tokenize__())
 
     @cached_property
-    def array(self) -> Array:
+    def _array(self) -> Array:
         """The array; one that came from another process is found when it is first needed."""
         recipe, name, token = self._recipe
         with _opening[0]:  # threads of a worker share the file that the first of them opens
@@ -89,9 +106,9 @@ class LazyArray(BackendArray):
 
     def _read(self, key: tuple[Any, ...]) -> Any:
         if not any(isinstance(item, slice) and item.step is not None and item.step < 0 for item in key):
-            return self.array.read(key)
+            return without_text_in_fields(self._array.read(key))
         turned = [_forward(item, length) for item, length in zip(key, self.shape, strict=True)]
-        read = self.array.read(tuple(item for item, _ in turned))
+        read = without_text_in_fields(self._array.read(tuple(item for item, _ in turned)))
         kept = (flip for item, flip in turned if not isinstance(item, int | np.integer))
         return read[tuple(slice(None, None, -1 if flip else 1) for flip in kept)]
 
@@ -124,12 +141,13 @@ def _forward(item: Any, length: int) -> tuple[Any, bool]:
 class ArchiveDataStore(AbstractDataStore):
     """A group of an archive as a flat set of variables."""
 
-    def __init__(self, group: Group, drop_variables: Iterable[str] = ()) -> None:
+    def __init__(self, group: Group, drop_variables: Iterable[str] = (), phony: PhonyDimensions | None = None) -> None:
         self._group = group
         dropped = set(drop_variables)
-        named = ((name.removeprefix(NON_COORDINATE), array) for name, array in group.arrays.items())
-        self._arrays = {name: array for name, array in named if name not in dropped}
-        self._dimensions = dimension_names(self._arrays)
+        names = (PhonyDimensions(group) if phony is None else phony).names(group)
+        called = {name: name.removeprefix(NON_COORDINATE) for name in names}
+        self._arrays = {called[name]: array for name, array in group.arrays.items() if called[name] not in dropped}
+        self._dimensions = {called[name]: dimensions for name, dimensions in names.items()}
         self._lazy: list[LazyArray] = []
 
     def get_variables(self) -> dict[str, Variable]:
@@ -137,31 +155,18 @@ class ArchiveDataStore(AbstractDataStore):
         return {name: self._variable(name, array) for name, array in self._arrays.items() if array.is_variable}
 
     def _variable(self, name: str, array: Array) -> Variable:
-        lazy, encoding = LazyArray(array), self._encoding(name, array)
-        lazy.is_opening = array.dtype.hasobject and encoding["dtype"] is not str
+        dimensions = self._dimensions[name]
+        lazy, said = LazyArray(array), encoding(array, dimensions)
+        if _is_loaded(array):
+            said["dtype"] = str
+        lazy.is_opening = array.dtype.hasobject and said["dtype"] is not str
         self._lazy.append(lazy)
-        return Variable(self._dimensions[name], indexing.LazilyIndexedArray(lazy), _attributes(array), encoding)
+        return Variable(dimensions, indexing.LazilyIndexedArray(lazy), _attributes(array), said)
 
     def end_opening(self) -> None:
         """From now on objects are read."""
         for lazy in self._lazy:
             lazy.is_opening = False
-
-    def _encoding(self, name: str, array: Array) -> dict[str, Any]:
-        chunks = array.chunks
-        encoding: dict[str, Any] = {
-            "dtype": str if _is_loaded(array) else array.dtype,
-            "source": array.filename,
-            "original_shape": array.shape,
-            "chunksizes": chunks,
-            "contiguous": chunks is None,
-        }
-        lengths = array.chunk_lengths
-        if lengths is not None:
-            encoding["preferred_chunks"] = dict(zip(self._dimensions[name], lengths, strict=True))
-        codecs = array.codecs
-        encoding.update(zlib="deflate" in codecs, shuffle="shuffle" in codecs, fletcher32="fletcher32" in codecs)
-        return encoding
 
     def get_attrs(self) -> dict[str, Any]:
         """The group's attributes."""
@@ -195,13 +200,14 @@ def _is_loaded(array: Array) -> bool:
 def _attributes(node: Group | Array) -> dict[str, Any]:
     """Attributes as xarray's other engines give them, without those that versioned files keep for themselves."""
     own = bookkeeping(node.name, is_array=isinstance(node, Array))
-    return {name: value for name, value in attributes(node).items() if name not in own}
+    found = {name: value for name, value in attributes(node).items() if name not in own}
+    return {name: as_netcdf(name, value, node) for name, value in found.items()}
 
 
 class Engine(BackendEntrypoint):
     """What xarray calls."""
 
-    description = "HDF5, NetCDF, FITS, HDF4 and Zarr, read in parallel without their libraries"
+    description = "Open HDF5, NetCDF, FITS, HDF4, Zarr and references to them: paths, URLs, stores, open files, bytes"
     supports_groups = True
     open_dataset_parameters: ClassVar[tuple[str, ...]] = (
         *("filename_or_obj", "mask_and_scale", "decode_times", "concat_characters", "decode_coords"),
@@ -219,7 +225,7 @@ class Engine(BackendEntrypoint):
         version: VersionKey = None,
         allowed: Locations | None = None,
         open_options: dict[str, Any] | None = None,
-        **decoders: Any,
+        **keywords: Any,
     ) -> Dataset:
         """One group as a dataset.
 
@@ -240,19 +246,27 @@ class Engine(BackendEntrypoint):
             Folders and URLs that the file may lead to, as for `hyperslab.open`.
         open_options : dict[str, Any] | None
             What `hyperslab.open` takes beside the path.
-        decoders : Any
-            What xarray decodes by: `mask_and_scale`, `decode_times`, ...
+        keywords : Any
+            What xarray decodes by: `mask_and_scale`, `decode_times`, ...; `storage_options`, as for `hyperslab.open`;
+            and what its other engines take: docs/xarray.md.
         """
-        opened = _group(filename_or_obj, group, concat, version, allowed, open_options)
-        decoded = self._decoded(opened, drop_variables, decoders)
-        source = getattr(filename_or_obj, "path", filename_or_obj)
-        if is_url(source):
-            decoded.encoding["source"] = shown(source)  # xarray would keep it as it is, with password and signature
+        options, decoders, numbering = split(keywords)
+        options = _options(options, open_options, concat=concat, version=version, allowed=allowed)
+        opened = _group(filename_or_obj, group, options)
+        decoded = self._decoded(opened, drop_variables, decoders, PhonyDimensions(opened, numbering))
+        if not _is_path(filename_or_obj):  # xarray would keep a URL as it is, with password and signature
+            decoded.encoding["source"] = opened.filename
         return decoded
 
-    def _decoded(self, group: Group, drop_variables: str | Iterable[str] | None, decoders: dict[str, Any]) -> Dataset:
+    def _decoded(
+        self,
+        group: Group,
+        drop_variables: str | Iterable[str] | None,
+        decoders: dict[str, Any],
+        phony: PhonyDimensions,
+    ) -> Dataset:
         dropped = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
-        store = ArchiveDataStore(group, dropped)
+        store = ArchiveDataStore(group, dropped, phony)
         decoded = StoreBackendEntrypoint().open_dataset(store, drop_variables=dropped, **decoders)
         store.end_opening()
         return decoded
@@ -267,45 +281,58 @@ class Engine(BackendEntrypoint):
         version: VersionKey = None,
         allowed: Locations | None = None,
         open_options: dict[str, Any] | None = None,
-        **decoders: Any,
+        **keywords: Any,
     ) -> dict[str, Dataset]:
         """Every group below one, by its path relative to it."""
-        top = _group(filename_or_obj, group, concat, version, allowed, open_options)
-        return {f"/{path}": self._decoded(found, drop_variables, decoders) for path, found in groups_by_path(top)}
+        options, decoders, numbering = split(keywords)
+        options = _options(options, open_options, concat=concat, version=version, allowed=allowed)
+        top = _group(filename_or_obj, group, options)
+        phony, found = PhonyDimensions(top, numbering), groups_by_path(top)
+        return {f"/{path}": self._decoded(each, drop_variables, decoders, phony) for path, each in found}
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> DataTree:
         """Every group, as a tree."""
         from xarray import DataTree
 
         tree = DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
-        source = getattr(filename_or_obj, "path", filename_or_obj)
-        if is_url(source):
-            tree.encoding["source"] = shown(source)
+        if not _is_path(filename_or_obj) and tree.variables:
+            tree.encoding["source"] = next(iter(tree.variables.values())).encoding.get("source")
         return tree
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """Whether the name looks like a file that we read; xarray asks its own engines first."""
+        """Whether the name, or the first bytes, are those of a file that we read; xarray asks its own engines first."""
         if isinstance(filename_or_obj, Group):
             return True
-        return isinstance(filename_or_obj, str | os.PathLike) and str(filename_or_obj).endswith(SUFFIXES)
+        if isinstance(filename_or_obj, str | os.PathLike) and str(filename_or_obj).rstrip("/").endswith(SUFFIXES):
+            return True
+        return begins_like_a_file(filename_or_obj)
 
 
-def _group(
-    source: Any,
-    path: str | None,
-    concat: str | int | None,
-    version: VersionKey,
-    allowed: Locations | None,
-    open_options: dict[str, Any] | None,
-) -> Group:
-    given = {"concat": concat, "version": version, "allowed": allowed}
-    options = {**(open_options or {}), **{name: value for name, value in given.items() if value is not None}}
+def _is_path(source: Any) -> bool:
+    """Whether it is the path of a file of this machine."""
+    return isinstance(source, str | os.PathLike) and "://" not in str(source) and "::" not in str(source)
+
+
+def _options(given: dict[str, Any], open_options: dict[str, Any] | None, **named: Any) -> dict[str, Any]:
+    """What `hyperslab.open` takes beside the path."""
+    options = {**(open_options or {}), **{name: value for name, value in named.items() if value is not None}}
+    if "storage_options" in given:
+        options["storage_options"] = {**(options.get("storage_options") or {}), **given["storage_options"]}
+    return options
+
+
+def _group(source: Any, path: str | None, options: dict[str, Any]) -> Group:
+    if path is not None and not isinstance(path, str):
+        raise ValueError(f"group={path!r} must be a string: the path of a group")
     if isinstance(source, Group) and options:
         raise UsageError(f"{', '.join(options)}: only of a path or URL; {source.filename} is open already")
     root = source if isinstance(source, Group) else open(source, **options)
-    if version is not None and path is not None:
+    if options.get("version") is not None and path is not None:
         path = path.lstrip("/")  # of the version, not of the file
-    found = root if path is None else root[path]
+    try:
+        found = root if path is None else root[path]
+    except KeyError as error:
+        raise NoSuchGroup(f"{error.args[0]}: no group {path!r}") from error
     if not isinstance(found, Group):
         raise UsageError(f"{path!r} of {root.filename} is an array: give the group that it is in")
     return found

@@ -44,6 +44,7 @@ pub fn resolve<E: From<PlanError>>(array: &Array, find: &mut Find<'_, E>) -> Res
         element: array.element.clone(),
         fill: array.fill.clone(),
         is_chunked: array.is_chunked,
+        notes: array.notes.clone(),
         segments: array.segments.clone(),
         virtual_mappings: VirtualMappings::NONE, // there may be millions, so we do not copy them
         dimensions: array.dimensions.clone(),

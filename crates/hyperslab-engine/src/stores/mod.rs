@@ -3,6 +3,7 @@
 mod contract;
 mod file;
 mod file_version;
+mod given;
 mod held;
 mod padded;
 mod remote;
@@ -11,6 +12,7 @@ mod table;
 pub use contract::{FarStore, Stop, Store};
 pub use file::FileStore;
 pub use file_version::FileVersion;
+pub use given::{GivenStore, MemoryStore, RangeReader};
 pub use remote::{
     ByteCache, Expected, Identity, Location, ObjectEnd, RemoteFolder, RemoteOptions, RemoteStatistics,
     RemoteStore, UrlParts, WebUrl, remote_statistics,

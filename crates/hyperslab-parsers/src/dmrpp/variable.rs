@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::io::Read;
 
 use hyperslab_core::{
-    Array, ByteOrder, ChunkGrid, Codec, Element, Fill, Manifest, Role, Segment, StoredChunk, Unreadable,
-    VirtualMappings,
+    Array, ByteOrder, ChunkGrid, Codec, Element, Fill, Manifest, Notes, Role, Segment, StoredChunk,
+    Unreadable, VirtualMappings,
 };
 
 use super::linked::DATA_FILE;
@@ -40,6 +40,7 @@ pub(super) fn array(
         element,
         fill,
         is_chunked: storage.chunks.is_some_and(|chunks| chunks.child("chunkDimensionSizes").is_some()),
+        notes: Notes::default(),
         segments,
         virtual_mappings: VirtualMappings::NONE,
         role: Role::Plain,

@@ -1,7 +1,7 @@
 //! Images: arrays of one number type, stored in one piece.
 
 use hyperslab_core::{
-    Array, ByteOrder, ByteRange, Element, Fill, Manifest, Role, Segment, Unreadable, VirtualMappings,
+    Array, ByteOrder, ByteRange, Element, Fill, Manifest, Notes, Role, Segment, Unreadable, VirtualMappings,
 };
 
 use super::hdu::Hdu;
@@ -43,6 +43,7 @@ pub(super) fn array(
         element,
         fill: Fill::Zero,
         is_chunked: false,
+        notes: Notes::default(),
         role: Role::default(),
         virtual_mappings: VirtualMappings::NONE,
         segments,

@@ -1,7 +1,7 @@
 //! Tables: one array of compound elements, with a field for each column. FITS Standard 4.0, sections 7.2 and 7.3.
 
 use hyperslab_core::{
-    Array, ByteOrder, Charset, Element, Field, Fill, Role, StringPadding, Unreadable, VirtualMappings,
+    Array, ByteOrder, Charset, Element, Field, Fill, Notes, Role, StringPadding, Unreadable, VirtualMappings,
 };
 
 use super::hdu::{Content, Hdu};
@@ -53,6 +53,7 @@ fn table(hdu: &Hdu, fields: Vec<Field>) -> Result<Array, Unreadable> {
         element,
         fill: Fill::Zero,
         is_chunked: false,
+        notes: Notes::default(),
         role: Role::default(),
         virtual_mappings: VirtualMappings::NONE,
         dimensions: None,

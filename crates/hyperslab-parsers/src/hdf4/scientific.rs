@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hyperslab_core::{Array, Attribute, Element, Fill, Role, VirtualMappings};
+use hyperslab_core::{Array, Attribute, Element, Fill, Notes, Role, VirtualMappings};
 
 use super::annotations::Annotations;
 use super::descriptors::{small, tag};
@@ -165,6 +165,7 @@ fn made(
         fill: Fill::Value(fill),
         segments,
         is_chunked: false,
+        notes: Notes::default(),
         role: Role::default(),
         virtual_mappings: VirtualMappings::NONE,
         dimensions: Some(names),

@@ -1,6 +1,6 @@
 //! Arrays of the SD interface: one Vgroup for each variable, with its dimensions, attributes and data.
 
-use hyperslab_core::{Array, Attribute, Element, Fill, Role, Unreadable, VirtualMappings};
+use hyperslab_core::{Array, Attribute, Element, Fill, Notes, Role, Unreadable, VirtualMappings};
 
 use super::descriptors::tag;
 use super::file::{File, Named};
@@ -52,6 +52,7 @@ fn array(file: &File<'_>, vgroup: &Vgroup) -> Result<Array, Error> {
         fill,
         segments,
         is_chunked: matches!(located, Located::Chunked(_)),
+        notes: Notes::default(),
         role: Role::default(),
         virtual_mappings: VirtualMappings::NONE,
         dimensions: Some(names),

@@ -97,10 +97,11 @@ impl Scales {
         (ndim == 1 && is_scale(array)).then(|| vec![number])
     }
 
-    /// A list of references for each axis. The first one counts.
+    /// A list of references an axis; the last one counts, as in netCDF-C.
     fn listed(&self, list: &Value, ndim: usize) -> Option<Vec<usize>> {
         let scale = |references: &Vec<u8>| {
-            let mut cursor = Cursor::new("DIMENSION_LIST", 0, references);
+            let last = references.chunks_exact(self.sizes.offset.max(1)).next_back()?;
+            let mut cursor = Cursor::new("DIMENSION_LIST", 0, last);
             let address = self.sizes.address(&mut cursor).ok()??;
             self.by_address.get(&address).copied()
         };

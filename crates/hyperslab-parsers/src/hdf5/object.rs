@@ -34,8 +34,8 @@ pub(crate) enum Kind {
     Group(GroupDescription),
     /// An array.
     Array(Box<ArrayDescription>),
-    /// A named datatype.
-    Datatype,
+    /// A datatype with a name.
+    Datatype(Option<Box<Element>>),
 }
 
 /// Where the links of a group are.
@@ -69,6 +69,8 @@ pub(crate) struct StorageDescription {
     pub layout: Layout,
     /// Its filters.
     pub codecs: Vec<Codec>,
+    /// The same by their numbers and parameters.
+    pub filters: Vec<(u16, Vec<u32>)>,
     /// Its fill value.
     pub fill: Fill,
     /// The location of its bytes, if they are in other files.
@@ -132,7 +134,7 @@ impl Messages {
             return Ok(Kind::Array(Box::new(self.array(file, pages, address)?)));
         }
         if has(kind::DATATYPE) {
-            return Ok(Kind::Datatype);
+            return Ok(Kind::Datatype(self.committed_element(file, pages)?.map(Box::new)));
         }
         if [kind::SYMBOL_TABLE, kind::LINK_INFO, kind::LINK, kind::GROUP_INFO].into_iter().any(has) {
             return self.group(file).map(Kind::Group);
@@ -140,7 +142,19 @@ impl Messages {
         Err(Error::invalid("object header", address, "neither a group nor an array nor a datatype"))
     }
 
-    /// All attributes in the header. Notes everything that is missing before it gives up.
+    /// What elements of a committed datatype are, if it is one that can be read.
+    fn committed_element(&self, file: &mut File, pages: &Pages<'_>) -> Result<Option<Element>, Error> {
+        let Some(datatype) = self.first(kind::DATATYPE) else { return Ok(None) };
+        let datatype = match file.resolved(pages, datatype) {
+            Err(error) if error.is_not_held() => return Err(error),
+            resolved => resolved.ok(),
+        };
+        let element =
+            |message: &Message| datatype::element(&mut message.cursor("datatype message"), file.sizes).ok();
+        Ok(datatype.as_deref().and_then(element))
+    }
+
+    /// All attributes in the header. What is missing is noted for all of them before giving up.
     fn attributes(&self, file: &mut File, pages: &Pages<'_>) -> Result<Vec<RawAttribute>, Error> {
         let messages = self.all(kind::ATTRIBUTE);
         let read: Vec<_> = messages.map(|message| RawAttribute::read(file, pages, message)).collect();
@@ -191,7 +205,9 @@ impl Messages {
         address: u64,
         element: &Element,
     ) -> Result<StorageDescription, Error> {
-        let codecs = filters::codecs(self.filters(file, pages)?, element.nbytes());
+        let found = self.filters(file, pages)?;
+        let filters = found.iter().map(|filter| (filter.number, filter.parameters.clone())).collect();
+        let codecs = filters::codecs(found, element.nbytes());
         let layout = self.first(kind::LAYOUT);
         let layout =
             layout.ok_or_else(|| Error::invalid("object header", address, "an array without layout"))?;
@@ -201,7 +217,7 @@ impl Messages {
             .map(|message| ExternalFiles::read(&mut message.cursor("external file list"), file.sizes))
             .transpose()?;
         let fill = self.fill(file, pages, address, element)?;
-        Ok(StorageDescription { layout, codecs, fill, external })
+        Ok(StorageDescription { layout, codecs, filters, fill, external })
     }
 
     pub(super) fn filters(&self, file: &mut File, pages: &Pages<'_>) -> Result<Vec<Filter>, Error> {

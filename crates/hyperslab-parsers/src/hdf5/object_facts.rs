@@ -127,7 +127,7 @@ pub fn describe(pages: &mut Pages<'_>, address: Option<u64>) -> Result<ObjectFac
             let committed = messages.committed(&file)?.map(|address| address.wrapping_sub(base));
             ObjectKind::Array(Box::new(array_facts(&mut file, pages, &messages, *array, committed)?))
         }
-        Kind::Datatype => ObjectKind::Datatype(settle(pages, |pages| messages.element(&mut file, pages))?),
+        Kind::Datatype(_) => ObjectKind::Datatype(settle(pages, |pages| messages.element(&mut file, pages))?),
     };
     let attributes_ordered = messages.attributes_ordered(&file)?;
     let attributes = attributes.into_iter().map(|raw| (raw.attribute, raw.order)).collect();

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
 
 use hyperslab_core::{
-    Array, Attribute, Fill, Group, Link, ObjectNames, Role, Segment, Tree, Unreadable, with_ieee_floats,
+    Array, Attribute, Element, Fill, Group, Link, Notes, ObjectNames, Role, Segment, Tree, Unreadable,
+    with_ieee_floats,
 };
 
 use super::attribute::RawAttribute;
@@ -31,6 +32,7 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<(Tree, Vec<Option<Laz
         }
     }
     let numbering = Numbering::new(&walk);
+    let type_names = TypeNames::new(&walk, &numbering.names);
     let mut building = Building { tree: Tree::default(), file_length };
     let mut arrays: Vec<Option<Array>> = numbering.array_names.iter().map(|_| None).collect();
     let mut groups: Vec<Option<Group>> = (0..numbering.group_count).map(|_| None).collect();
@@ -51,7 +53,8 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<(Tree, Vec<Option<Laz
                 if let Some(position) = indexes.get_mut(*number) {
                     *position = lazy_index;
                 }
-                let array = building.array(*state, attributes(object.attributes));
+                let type_name = type_names.of(&state.description.element);
+                let array = building.array(*state, attributes(object.attributes), type_name);
                 let array = if is_whole { with_ieee_floats(array) } else { array };
                 arrays.get_mut(*number).map(|position| position.replace(array));
             }
@@ -122,7 +125,7 @@ impl Numbering {
                 self.array_names.push(ArrayNames { address: object.address, name });
                 Link::Array(self.array_names.len() - 1)
             }
-            State::Datatype => {
+            State::Datatype(_) => {
                 Link::Unreadable(Unreadable::unsupported("a committed datatype, which holds no elements,"))
             }
             State::Failed(problem) => Link::Unreadable(problem.clone().into()),
@@ -131,7 +134,29 @@ impl Numbering {
     }
 }
 
-/// A group's links in the file's order: creation order if it is tracked, otherwise by name.
+/// The names of a file's committed enumerations. Arrays have copies of these: they are told by what they are, as netCDF-C
+/// does.
+struct TypeNames(Vec<(Element, String)>);
+
+impl TypeNames {
+    fn new(walk: &Walk, names: &ObjectNames) -> Self {
+        let base = walk.file.sizes.base;
+        let named = |object: &Object| match &object.state {
+            State::Datatype(Some(element)) if matches!(**element, Element::Enumeration { .. }) => {
+                let path = names.path(object.address.wrapping_sub(base))?;
+                Some(((**element).clone(), path.rsplit('/').next()?.to_owned()))
+            }
+            _ => None,
+        };
+        Self(walk.objects.iter().filter_map(named).collect())
+    }
+
+    fn of(&self, element: &Element) -> Option<String> {
+        self.0.iter().find(|(known, _)| known == element).map(|(_, name)| name.clone())
+    }
+}
+
+/// A group's links in the file's order: of creation where that is tracked, else of names.
 fn sorted(group: &GroupState) -> Vec<&NamedLink> {
     let mut links: Vec<&NamedLink> = group.links.iter().collect();
     if group.ordered {
@@ -199,18 +224,25 @@ struct Building {
 }
 
 impl Building {
-    fn array(&mut self, mut state: ArrayState, attributes: Vec<Attribute>) -> Array {
+    fn array(
+        &mut self,
+        mut state: ArrayState,
+        attributes: Vec<Attribute>,
+        type_name: Option<String>,
+    ) -> Array {
         let segments = self.segments(&mut state);
         let description = state.description;
         let is_chunked = |storage: &StorageDescription| matches!(storage.layout, Layout::Chunked(_));
         let is_chunked = description.storage.as_ref().is_ok_and(is_chunked);
-        let fill = description.storage.map_or(Fill::Zero, |storage| storage.fill);
+        let (fill, filters) =
+            description.storage.map_or((Fill::Zero, Vec::new()), |storage| (storage.fill, storage.filters));
         Array {
             shape: description.dataspace.shape,
             max_shape: description.dataspace.max_shape,
             element: description.element,
             fill,
             is_chunked,
+            notes: Notes { filters, type_name },
             role: Role::default(),
             segments,
             virtual_mappings: state.mappings,
@@ -220,7 +252,7 @@ impl Building {
     }
 
     fn segments(&mut self, state: &mut ArrayState) -> Result<Vec<Segment>, Unreadable> {
-        let StorageDescription { layout, codecs, fill, external } =
+        let StorageDescription { layout, codecs, fill, external, .. } =
             state.description.storage.as_ref().map_err(Unreadable::clone)?;
         let Some(shape) = &state.description.dataspace.shape else { return Ok(Vec::new()) };
         let element = &state.description.element;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use hyperslab_core::{StoredChunk, VirtualMappings};
+use hyperslab_core::{Element, StoredChunk, VirtualMappings};
 
 use super::attribute::RawAttribute;
 use super::chunk_index::{ChunkIndex, IndexTask};
@@ -49,8 +49,8 @@ pub(crate) enum State {
     Group(GroupState),
     /// An array.
     Array(Box<ArrayState>),
-    /// A named datatype.
-    Datatype,
+    /// A datatype with a name.
+    Datatype(Option<Box<Element>>),
 }
 
 /// A group, with the links found so far.
@@ -255,8 +255,8 @@ impl Walk {
                 self.array(pages, number, *description);
                 Ok(())
             }
-            Kind::Datatype => {
-                self.state(number, State::Datatype);
+            Kind::Datatype(element) => {
+                self.state(number, State::Datatype(element));
                 Ok(())
             }
         }

@@ -10,7 +10,7 @@ mod records;
 #[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests;
 
-use hyperslab_core::{Array, Attribute, Fill, Group, Link, Role, Tree, VirtualMappings};
+use hyperslab_core::{Array, Attribute, Fill, Group, Link, Notes, Role, Tree, VirtualMappings};
 
 use crate::error::Error;
 use crate::pages::Pages;
@@ -38,6 +38,7 @@ fn array(header: &Header, records: &records::Records, variable: &Variable) -> Ar
     Array {
         segments: records.segments(header, variable, &shape, &fill),
         is_chunked: false,
+        notes: Notes::default(),
         role: Role::default(),
         virtual_mappings: VirtualMappings::NONE,
         shape: Some(shape),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use hyperslab_core::{
     Array, Attribute, BitshuffleInner, ByteOrder, Charset, Checksum, Codec, Dither, Element, Field, Fill,
-    FloatLayout, Framing, Group, Link, Member, Packing, Quantum, Role, Segment, SegmentAxis, StringPadding,
-    Unreadable, Value, VirtualMappings,
+    FloatLayout, Framing, Group, Link, Member, Notes, Packing, Quantum, Role, Segment, SegmentAxis,
+    StringPadding, Unreadable, Value, VirtualMappings,
 };
 
 use super::stored::{Input, Stored};
@@ -159,6 +159,7 @@ impl Stored for Array {
             element: Stored::read(input)?,
             fill: Stored::read(input)?,
             is_chunked: Stored::read(input)?,
+            notes: Notes::default(),
             role: Stored::read(input)?,
             dimensions: Stored::read(input)?,
             attributes: Stored::read(input)?,

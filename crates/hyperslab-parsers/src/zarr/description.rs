@@ -1,6 +1,8 @@
 //! An array's description in its metadata.
 
-use hyperslab_core::{Array, Attribute, Codec, Element, Fill, Role, Segment, Unreadable, VirtualMappings};
+use hyperslab_core::{
+    Array, Attribute, Codec, Element, Fill, Notes, Role, Segment, Unreadable, VirtualMappings,
+};
 
 use super::keys::Keys;
 use super::shards::Shards;
@@ -33,6 +35,7 @@ pub(super) fn array(
         element: description.element.clone(),
         fill: description.fill.clone(),
         is_chunked: true,
+        notes: Notes::default(),
         role: description.role,
         virtual_mappings: VirtualMappings::NONE,
         segments,

@@ -158,7 +158,7 @@ fn s3(
     options: &RemoteOptions,
 ) -> Result<Arc<dyn ObjectStore>, String> {
     let bucket = url.host_str().unwrap_or_default();
-    let mut builder = AmazonS3Builder::from_env().with_bucket_name(format!("{bucket}{slashes}"));
+    let mut builder = s3_of_environment(options).with_bucket_name(format!("{bucket}{slashes}"));
     for (key, value) in &options.config {
         builder = builder.with_config(key.parse().map_err(|_| unknown(key))?, value);
     }
@@ -171,6 +171,23 @@ fn s3(
     }
     let builder = builder.with_http_connector(transport).with_retry(no_retries());
     Ok(Arc::new(builder.build().map_err(|error| safe(&error))?))
+}
+
+/// What the environment says. Where the caller gives a key, none of its own: its token is not of that key.
+fn s3_of_environment(options: &RemoteOptions) -> AmazonS3Builder {
+    let is_of_key = |name: &AmazonS3ConfigKey| {
+        use AmazonS3ConfigKey::{AccessKeyId, SecretAccessKey, Token};
+        matches!(name, AccessKeyId | SecretAccessKey | Token)
+    };
+    let has_key = options.config.iter().any(|(name, _)| name.parse().is_ok_and(|name| is_of_key(&name)));
+    std::env::vars_os().fold(AmazonS3Builder::new(), |builder, (name, value)| {
+        let name = name.to_str().filter(|name| name.starts_with("AWS_")).map(str::to_ascii_lowercase);
+        let name = name.and_then(|name| name.parse().ok()).filter(|name| !(has_key && is_of_key(name)));
+        match (name, value.to_str()) {
+            (Some(name), Some(value)) => builder.with_config(name, value),
+            _ => builder,
+        }
+    })
 }
 
 fn gcs(url: &Url, transport: Transport, options: &RemoteOptions) -> Result<Arc<dyn ObjectStore>, String> {

@@ -1,0 +1,40 @@
+//! Files that the caller gives as bytes, or as an object that reads them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hyperslab_engine::Store;
+use hyperslab_parsers::{self as parsers, Policy};
+
+use crate::archive::{Archive, ArchiveKind};
+use crate::error::Error;
+use crate::format::Format;
+use crate::open_local::OpenOptions;
+use crate::sources::LocalSource;
+
+impl Archive {
+    /// Open a file that the caller gives, as one of this machine; `version` tells it from others of its name. What it
+    /// names is looked for as beside a file in the working directory.
+    pub fn open_given(store: Arc<dyn Store>, version: String, options: &OpenOptions) -> Result<Self, Error> {
+        let OpenOptions { resolver, patterns, .. } = options;
+        let name = store.name().to_owned();
+        let path = Path::new(&name);
+        let source = LocalSource(&*store);
+        let policy = given_policy(&*store);
+        let parsed = Format::of(&source).and_then(|format| match format {
+            Format::OwnReferences => {
+                Err(parsers::Error::Unsupported { feature: "a file of references as an object".to_owned() })
+            }
+            format => Ok((format, format.parse(&source, policy, path, patterns, resolver.allowed())?)),
+        });
+        let (format, tree) = parsed.map_err(|problem| Error::parse_of(path, problem))?;
+        let stores = Self::stores_of(path, Arc::clone(&store), format, &tree, resolver);
+        let kind = ArchiveKind::Given { store, version };
+        Ok(Self::new(name.clone(), path, format, tree, kind, stores, options.cache()).with_options(options))
+    }
+}
+
+/// How metadata are asked for.
+pub(crate) fn given_policy(store: &dyn Store) -> Policy {
+    if store.far().is_some() { Policy::REMOTE } else { Policy::LOCAL }
+}

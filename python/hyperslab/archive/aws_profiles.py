@@ -1,0 +1,166 @@
+"""Profiles of AWS: `~/.aws/credentials` and `~/.aws/config`, as the AWS command line and s3fs read them.
+
+Keys, region and endpoint are read here. Keys that have to be asked for elsewhere (single sign-on, roles, a program)
+come from botocore, which s3fs uses too.
+"""
+
+from __future__ import annotations
+
+import configparser
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from hyperslab.errors import UsageError
+
+KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
+# How a profile says that its keys have to be asked for.
+ASKED_FOR = (
+    "sso_session",
+    "sso_start_url",
+    "role_arn",
+    "credential_process",
+    "login_session",
+    "web_identity_token_file",
+)
+Stamp = tuple[str, int]  # a file, and when it was changed
+# Where keys come from if nobody names a profile: the compiled part reads these itself.
+OF_ENVIRONMENT = ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE")
+
+
+def profile_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Options with what a profile adds to them: keys where none are given, region and endpoint.
+
+    Parameters
+    ----------
+    given : dict[str, Any]
+        Options by the names that `object_store` has for them, and perhaps `profile`.
+
+    Raises
+    ------
+    UsageError
+        The profile that is named does not exist, or its keys cannot be had.
+    """
+    options = dict(given)
+    named = options.pop("profile", None)
+    name = named or os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE") or "default"
+    config, credentials = _paths()
+    stamps = (_stamped(config), _stamped(credentials))
+    profiles = _profiles(*stamps)
+    found = profiles.get(name)
+    if found is None:
+        if named or (name != "default" and not _has_keys(options)):
+            known = f"there are {', '.join(profiles)}" if profiles else "there are none"
+            raise UsageError(f"no profile {name!r} in {config} and {credentials}: {known}")
+        return options
+    if not _has_region(options) and found.get("region"):
+        options["aws_region"] = found["region"]
+    endpoint = found.get("s3 endpoint_url") or found.get("endpoint_url")
+    is_ignored = os.environ.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "").lower() == "true"
+    if endpoint and not is_ignored and not _has_endpoint(options):
+        options["aws_endpoint"] = endpoint
+    if _has_keys(options) or not (named or not any(map(os.environ.get, OF_ENVIRONMENT))):
+        return options
+    options.update(_keys(name, found, stamps))
+    return options
+
+
+def _paths() -> tuple[Path, Path]:
+    """The files that profiles are in; the second one's keys count more."""
+    config = os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config"
+    credentials = os.environ.get("AWS_SHARED_CREDENTIALS_FILE") or "~/.aws/credentials"
+    return Path(os.path.expanduser(config)), Path(os.path.expanduser(credentials))  # noqa: PTH111 -- Path's may raise
+
+
+def _stamped(path: Path) -> Stamp:
+    """A file and when it was changed; 0 for none."""
+    try:
+        return str(path), path.stat().st_mtime_ns
+    except OSError:
+        return str(path), 0
+
+
+@lru_cache(maxsize=8)
+def _profiles(config: Stamp, credentials: Stamp) -> dict[str, dict[str, str]]:
+    """What each profile says, by its name."""
+    sections = _sections(config)
+    found: dict[str, dict[str, str]] = {}
+    for section, said in sections.items():
+        kind, _, name = section.partition(" ")
+        if section == "default" or kind == "profile":
+            found[name.strip().strip("\"'") or "default"] = said
+    for said in found.values():
+        services = sections.get(f"services {said.get('services', '')}", {})
+        s3 = _nested(services.get("s3", ""))
+        if s3.get("endpoint_url"):
+            said["s3 endpoint_url"] = s3["endpoint_url"]
+    for name, said in _sections(credentials).items():
+        found[name] = {**found.get(name, {}), **said}
+    return found
+
+
+def _sections(stamped: Stamp) -> dict[str, dict[str, str]]:
+    path, changed = stamped
+    if not changed:
+        return {}
+    parser = configparser.RawConfigParser(default_section="\0", strict=False)
+    try:
+        parser.read_string(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, configparser.Error) as error:
+        raise UsageError(f"{path} is not read as AWS's configuration ({type(error).__name__}): mend it") from None
+    return {name: dict(parser[name]) for name in parser.sections()}
+
+
+def _nested(text: str) -> dict[str, str]:
+    """Settings below a setting, a line each."""
+    lines = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {name.strip(): value.strip() for name, _, value in lines}
+
+
+def _has_region(options: dict[str, Any]) -> bool:
+    names = ("AWS_REGION", "AWS_DEFAULT_REGION")
+    return bool(options.get("aws_region")) or any(map(os.environ.get, names))
+
+
+def _has_endpoint(options: dict[str, Any]) -> bool:
+    names = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+    return bool(options.get("aws_endpoint")) or any(map(os.environ.get, names))
+
+
+def _has_keys(options: dict[str, Any]) -> bool:
+    """Whether the user gave keys, or wants none."""
+    given = (options.get(name) for name in ("aws_access_key_id", "access_key_id"))
+    unsigned = options.get("aws_skip_signature", options.get("skip_signature"))
+    return any(given) or str(unsigned).lower() == "true"
+
+
+def _keys(name: str, found: dict[str, str], stamps: tuple[Stamp, Stamp]) -> dict[str, str]:
+    """The keys of a profile; none where it has none, so that the machine's role is asked."""
+    if found.get("aws_access_key_id") and "role_arn" not in found:
+        return {key: found[key] for key in KEYS if found.get(key)}
+    if not any(found.get(way) for way in ASKED_FOR):
+        return {}
+    try:
+        from botocore.exceptions import BotoCoreError, ClientError
+    except ImportError:
+        said = "pip install botocore, or give key=, secret= and token="
+        raise UsageError(f"the keys of the AWS profile {name!r} have to be asked for: {said}") from None
+    try:
+        credentials = _asked(name, stamps)
+        frozen = None if credentials is None else credentials.get_frozen_credentials()
+    except (BotoCoreError, ClientError) as error:
+        said = f"log in again (aws sso login --profile {name}), or give key= and secret="
+        raise UsageError(f"the AWS profile {name!r} gives no keys ({type(error).__name__}): {said}") from None
+    if frozen is None:
+        raise UsageError(f"the AWS profile {name!r} gives no keys: give key= and secret=, or anon=True")
+    values = (frozen.access_key, frozen.secret_key, frozen.token)
+    return {key: value for key, value in zip(KEYS, values, strict=True) if value}
+
+
+@lru_cache(maxsize=8)
+def _asked(name: str, stamps: tuple[Stamp, Stamp]) -> Any:  # noqa: ARG001 -- other files are asked anew
+    """What botocore has for a profile: it keeps the keys, and asks again when they expire."""
+    from botocore.session import Session
+
+    return Session(profile=name).get_credentials()

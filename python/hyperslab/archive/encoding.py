@@ -1,0 +1,131 @@
+"""What xarray's other engines say of a variable beside its elements: how it is stored, so that `to_netcdf` can store it
+alike, with codec and level; and attributes and fields in their types.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from hyperslab.archive.array import Array
+from hyperslab.archive.attributes import filled
+from hyperslab.archive.tree import Group
+
+# Numbers of HDF5's filters.
+DEFLATE, SHUFFLE, FLETCHER32, SZIP, BZIP2, LZF, BLOSC, ZSTD = 1, 2, 3, 4, 307, 32000, 32001, 32015
+WITH_LEVEL = {DEFLATE: "zlib", BZIP2: "bzip2", ZSTD: "zstd"}
+# Blosc's compressors by their numbers; netCDF calls them so.
+COMPRESSORS = ("blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_snappy", "blosc_zlib", "blosc_zstd")
+ENTROPY_CODING = 4  # in SZIP's mask; else nearest neighbours
+
+
+def encoding(array: Array, dimensions: tuple[str, ...]) -> dict[str, Any]:
+    """What xarray's variables keep of how an array is stored.
+
+    Parameters
+    ----------
+    array : Array
+        The array.
+    dimensions : tuple[str, ...]
+        The names of its axes.
+    """
+    chunks = array.chunks
+    found: dict[str, Any] = {
+        "dtype": str if array.is_text else _with_name(array.dtype, array.type_name),
+        "source": array.filename,
+        "original_shape": array.shape,
+        "chunksizes": chunks,
+        "contiguous": chunks is None,
+    }
+    lengths = array.chunk_lengths
+    if lengths is not None:
+        found["preferred_chunks"] = dict(zip(dimensions, lengths, strict=True))
+    if chunks is not None and array.format == "zarr":
+        found["chunks"] = chunks
+    codecs = array.codecs
+    found.update(zlib="deflate" in codecs, shuffle="shuffle" in codecs, fletcher32="fletcher32" in codecs)
+    if array.format == "hdf5":
+        found.update(_filters(array))
+    return found
+
+
+def _filters(array: Array) -> dict[str, Any]:
+    """Filters as netCDF4's `Variable.filters` has them; and blosc's and szip's settings as xarray writes them."""
+    found: dict[str, Any] = dict.fromkeys(("zlib", "szip", "zstd", "bzip2", "blosc", "shuffle", "fletcher32"), False)
+    found["complevel"] = 0
+    for number, parameters in array.filters:
+        if number in WITH_LEVEL:
+            found[WITH_LEVEL[number]] = True
+            found["complevel"] = _signed(parameters[0]) if parameters else 0
+        elif number in (SHUFFLE, FLETCHER32):
+            found["shuffle" if number == SHUFFLE else "fletcher32"] = True
+        elif number == LZF:
+            found.update(compression="lzf", compression_opts=None)
+        elif number == SZIP and len(parameters) > 1:
+            coding = "ec" if parameters[0] & ENTROPY_CODING else "nn"
+            found["szip"] = {"coding": coding, "pixels_per_block": parameters[1]}
+            found.pop("complevel", None)  # at level 0 netCDF4 writes without any codec
+            found.update(compression="szip", szip_coding=coding, szip_pixels_per_block=parameters[1])
+        elif number == BLOSC and len(parameters) > 6 and parameters[6] < len(COMPRESSORS):
+            compressor, shuffle = COMPRESSORS[parameters[6]], parameters[5]
+            found.update(blosc={"compressor": compressor, "shuffle": shuffle}, complevel=parameters[4])
+            found.update(compression=compressor, blosc_shuffle=shuffle)
+    return found
+
+
+def _signed(number: int) -> int:
+    """A level, which of Zstandard may be below 0."""
+    return number - (1 << 32) if number >= 1 << 31 else number
+
+
+def _with_name(dtype: np.dtype[Any], type_name: str | None) -> np.dtype[Any]:
+    """A dtype of an enumeration with the name that its file has for it."""
+    named = dict(dtype.metadata or {})
+    if type_name is None or "enum" not in named:
+        return dtype
+    return np.dtype(dtype, metadata={**named, "enum_name": type_name})
+
+
+def as_netcdf(name: str, value: Any, node: Group | Array) -> Any:
+    """An attribute as netCDF4 and h5netcdf give it.
+
+    The `_FillValue` of fixed text is bytes, as its elements are. Other bytes become text: what is not UTF-8 in them is
+    replaced as netCDF4 does, but a single byte is left as it is, with h5netcdf's warning.
+
+    Parameters
+    ----------
+    name : str
+        The attribute's name.
+    value : Any
+        Its value.
+    node : Group | Array
+        What it is of.
+    """
+    is_fixed_text = isinstance(node, Array) and node.dtype.kind == "S"
+    if name == "_FillValue" and is_fixed_text and isinstance(value, str | bytes):
+        return np.bytes_(value.encode() if isinstance(value, str) else value)
+    if isinstance(value, np.ndarray) and value.dtype.kind == "S":
+        return value.tolist() if value.dtype.itemsize == 1 else [one.decode(errors="replace") for one in value.flat]
+    if isinstance(value, list) and not all(isinstance(one, str) for one in value):
+        return filled((len(value),), np.dtype("O"), value)  # sequences of any length
+    if not isinstance(value, bytes) or name in ("_FillValue", "missing_value"):
+        return value
+    if len(value) == 1:
+        said = f"'utf-8' codec can't decode bytes for attribute {name!r} of h5netcdf object {node.name!r}"
+        warnings.warn(f"{said}, returning bytes undecoded.", UnicodeWarning, stacklevel=2)
+        return value
+    return value.decode(errors="replace")
+
+
+def without_text_in_fields(read: Any) -> Any:
+    """Elements with fields, of which text of any length is bytes, as h5netcdf gives it; others are as they were."""
+    fields = getattr(getattr(read, "dtype", None), "fields", None)
+    if not fields or not isinstance(read, np.ndarray):
+        return read
+    texts = [name for name, (dtype, *_) in fields.items() if (dtype.base.metadata or {}).get("vlen") is str]
+    for name in texts:
+        encoded = [one.encode() if isinstance(one, str) else one for one in read[name].reshape(-1)]
+        read[name] = filled(read[name].shape, np.dtype("O"), encoded)
+    return read

@@ -1,0 +1,148 @@
+"""Zarr hierarchies that lie in no folder and below no URL: in a ZIP file, in memory, in a store of a program's own.
+
+Keys of a ZIP file lead to its bytes, where they are stored as they are. Keys of other stores are read when the store is
+opened, as long as they take no more than `MOST_NBYTES` together.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hyperslab._core import GivenFile
+from hyperslab.archive.given_files import Given, secret_options
+from hyperslab.errors import DamagedFile, Unsupported, UsageError
+
+MOST_NBYTES = 256 << 20
+Target = bytes | tuple[str, int, int]  # what a key holds, or the file, offset and length of it
+LOCAL_HEADER = struct.Struct("<4s22xHH")  # of a ZIP file, before each entry: signature, lengths of name and extra field
+
+
+class GivenKeys(Given):
+    """Keys of Zarr, and what each holds."""
+
+    def __init__(
+        self, name: str, version: str, collect: Callable[[], dict[str, Target]], again: tuple[Any, ...]
+    ) -> None:
+        self.name, self._version, self._collect, self._again = name, version, collect, again
+
+    def file(self) -> GivenFile:
+        """What the compiled part reads: references of each key."""
+        references = {key: _reference(target) for key, target in self._collect().items()}
+        document = json.dumps({"version": 1, "refs": references}).encode()
+        digest = hashlib.blake2b(self._version.encode() + document, digest_size=16).hexdigest()
+        return GivenFile.of_bytes(self.name, digest, document)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        make, *arguments = self._again
+        return make, tuple(arguments)
+
+    @staticmethod
+    def of_zip(path: str, prefix: str = "") -> GivenKeys:
+        """The hierarchy below a folder of a ZIP file."""
+        path = os.path.abspath(path)  # noqa: PTH100
+        found = os.stat(path)  # noqa: PTH116
+        again = (GivenKeys.of_zip, path, prefix)
+        return GivenKeys(path, f"{found.st_size} {found.st_mtime_ns}", lambda: _entries(path, prefix), again)
+
+    @staticmethod
+    def of_zarr(store: Any, path: str = "") -> GivenKeys:
+        """The hierarchy below a path of a store of zarr-python."""
+        kind = type(store).__name__
+        if kind == "ZipStore":
+            return GivenKeys.of_zip(os.fspath(store.path), path)
+        again = (GivenKeys.of_zarr, store, path) if kind == "MemoryStore" else (_unpickled, kind)
+        return GivenKeys(f"<{kind}>", "", lambda: _of_store(store, path), again)
+
+    @staticmethod
+    def of_fsspec(fs: Any, path: str) -> GivenKeys:
+        """The hierarchy in a folder of a file system of fsspec."""
+        archive = getattr(getattr(fs, "zip", None), "filename", None)
+        if isinstance(archive, str) and os.path.isfile(archive):  # noqa: PTH113
+            return GivenKeys.of_zip(archive, path)
+        kind = fs.protocol if isinstance(fs.protocol, str) else fs.protocol[0]
+        is_secret = secret_options(fs.storage_options)
+        again = (_unpickled, f"{kind}://") if is_secret else (GivenKeys.of_fsspec, fs, path)
+        return GivenKeys(f"{kind}://{path.strip('/')}", "", lambda: _of_fsspec(fs, path), again)
+
+
+def _unpickled(kind: str) -> None:
+    raise UsageError(f"{kind} may hold secrets, and pickles hold none: open it in this process")
+
+
+def _reference(target: Target) -> str | list[str | int]:
+    if isinstance(target, bytes):
+        return "base64:" + base64.b64encode(target).decode()
+    return list(target)
+
+
+def _entries(path: str, prefix: str) -> dict[str, Target]:
+    """What each name of a ZIP file holds; of equal names the last counts."""
+    prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+    found: dict[str, Target] = {}
+    left = MOST_NBYTES
+    try:
+        with zipfile.ZipFile(path) as archive, Path(path).open("rb") as file:
+            for entry in archive.infolist():
+                if entry.is_dir() or not entry.filename.startswith(prefix):
+                    continue
+                key = entry.filename[len(prefix) :]
+                if entry.compress_type == zipfile.ZIP_STORED and not entry.flag_bits & 1:
+                    file.seek(entry.header_offset)
+                    signature, name_nbytes, extra_nbytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
+                    if signature != b"PK\3\4":
+                        raise DamagedFile(f"{path}: {entry.filename} is not where the directory of the ZIP file says")
+                    start = entry.header_offset + LOCAL_HEADER.size + name_nbytes + extra_nbytes
+                    found[key] = (path, start, entry.file_size)
+                    continue
+                left -= entry.file_size
+                if left < 0:
+                    said = "write it without compression (zarr does), or unpack it"
+                    raise Unsupported(f"{path} is a compressed ZIP file of more than {MOST_NBYTES >> 20} MiB: {said}")
+                found[key] = archive.read(entry)
+    except (zipfile.BadZipFile, struct.error, RuntimeError) as error:
+        raise DamagedFile(f"{path} is no whole ZIP file ({error}): get a good copy") from error
+    return found
+
+
+def _of_store(store: Any, path: str) -> dict[str, Target]:
+    from zarr.core.buffer import default_buffer_prototype
+    from zarr.core.sync import sync
+
+    prefix = f"{path.strip('/')}/" if path.strip("/") else ""
+
+    async def collected() -> dict[str, Target]:
+        found: dict[str, Target] = {}
+        left = MOST_NBYTES
+        async for key in store.list_prefix(prefix):
+            held = await store.get(key, default_buffer_prototype())
+            if held is not None:
+                found[key.removeprefix(prefix)] = held.to_bytes()
+                left = _less(left, len(held), type(store).__name__)
+        return found
+
+    return sync(collected())
+
+
+def _of_fsspec(fs: Any, path: str) -> dict[str, Target]:
+    root = fs._strip_protocol(path).strip("/")
+    found: dict[str, Target] = {}
+    left = MOST_NBYTES
+    for name, info in fs.find(path, detail=True).items():
+        left = _less(left, info.get("size") or 0, f"{path} of {type(fs).__name__}")
+        found[name.strip("/").removeprefix(root).lstrip("/")] = fs.cat_file(name)
+    return found
+
+
+def _less(left: int, nbytes: int, name: str) -> int:
+    if nbytes > left:
+        said = "copy it to a folder, a ZIP file or an object store"
+        raise Unsupported(f"{name} holds more than {MOST_NBYTES >> 20} MiB, which would have to be in memory: {said}")
+    return left - nbytes

@@ -1,0 +1,300 @@
+"""What the options of s3fs, gcsfs, adlfs, fsspec's HTTP file system and obstore mean, said by our own names.
+
+Each is taken over, or has no meaning for our requests (how files are cached, say), or is refused with what to write
+instead: none is silently left out that changes what is read. Messages never have values, which may be secret.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from hyperslab.archive.aws_profiles import profile_options
+from hyperslab.archive.url_prefix import AZURE, GCS, HTTP, S3
+from hyperslab.errors import UsageError
+
+Options = dict[str, Any]
+
+# Options of fsspec's file systems that say how these read, list and cache, not what is there.
+OF_READING = frozenset((
+    "asynchronous", "loop", "skip_instance_cache", "use_listings_cache", "listings_expiry_time", "max_paths",
+    "block_size", "blocksize", "default_block_size", "default_fill_cache", "default_cache_type", "cache_type",
+    "cache_options", "cache_regions", "batch_size", "fill_cache", "max_concurrency", "auto_mkdir", "simple_links",
+    "same_names", "same_scheme", "size_policy", "get_client", "encoded", "fixed_upload_size", "cache_timeout",
+    "consistency", "secure_serialize", "check_connection", "access", "default_location", "location_mode",
+    "assume_container_exists", "default_cache_options", "max_block_size", "remote_options", "trust_env", "mode",
+))  # fmt: skip
+# Options of obstore's clients that our own requests can do without.
+OF_CLIENTS = frozenset((
+    "allow_http", "http1_only", "http2_only", "http2_keep_alive_interval", "http2_keep_alive_timeout",
+    "http2_keep_alive_while_idle", "http2_max_frame_size", "pool_idle_timeout", "pool_max_idle_per_host", "user_agent",
+    "randomize_addresses",
+))  # fmt: skip
+# Settings of botocore's clients that do not change what is read.
+OF_BOTOCORE = frozenset((
+    "max_pool_connections", "user_agent", "user_agent_extra", "user_agent_appid", "tcp_keepalive",
+    "use_dualstack_endpoint", "parameter_validation", "inject_host_prefix",
+    "request_checksum_calculation", "response_checksum_validation",
+    "request_min_compression_size_bytes", "disable_request_compression", "service_name", "api_version", "config",
+))  # fmt: skip
+CERTIFICATES = "hyperslab always checks certificates: put your authority's into the file that SSL_CERT_FILE names"
+REMEDIES = {
+    "session": "give key=, secret= and token=, or profile=",
+    "proxies": "set HTTPS_PROXY in the environment",
+    "proxy": "set HTTPS_PROXY in the environment",
+    "proxy_url": "set HTTPS_PROXY in the environment",
+    "verify": CERTIFICATES,
+    "ssl": CERTIFICATES,
+    "connector": CERTIFICATES,
+    "allow_invalid_certificates": CERTIFICATES,
+    "version_aware": "leave it out: a file that is replaced while you read it raises FileChanged",
+    "cookie_jar": "give cookies={name: value}",
+    "request_session": "give account_name= and account_key=, or sas_token=",
+    "session_kwargs": "set HTTPS_PROXY in the environment, or give timeout=",
+    "use_ssl": "give endpoint_url='http://...', with the server's name",
+    "SSECustomerKey": "files with keys of their own must be downloaded first",
+}
+
+
+def translated(kind: str, given: Mapping[str, Any]) -> Options:
+    """Options by the names that our stores have for them.
+
+    Parameters
+    ----------
+    kind : str
+        The scheme of a URL.
+    given : Mapping[str, Any]
+        Options by any of the names that they may have.
+
+    Raises
+    ------
+    UsageError
+        One of them cannot be taken over.
+    """
+    options = {name: value for name, value in given.items() if name not in OF_READING}
+    _of_obstore(options)
+    return _TRANSLATIONS[kind](options)
+
+
+def _of_obstore(options: Options) -> None:
+    """What obstore's stores are made with beside their configuration."""
+    options.update(client_options(options.pop("client_options", None), ("default_headers",)))
+    retrying = dict(options.pop("retry_config", None) or {})
+    retrying.pop("backoff", None)
+    if "max_retries" in retrying:
+        options.setdefault("attempts", int(retrying.pop("max_retries")) + 1)
+    if "retry_timeout" in retrying:
+        options.setdefault("patience", seconds(retrying.pop("retry_timeout")))
+    refuse_rest(retrying, "retry_config")
+    options.update(provided(options.pop("credential_provider", None)))
+
+
+def client_options(given: Mapping[str, Any] | None, handled: tuple[str, ...] = ()) -> Options:
+    """What obstore's `client_options` say that matters to our requests.
+
+    Raises
+    ------
+    UsageError
+        Something of it cannot be taken over.
+    """
+    known = {name: value for name, value in (given or {}).items() if name not in OF_CLIENTS}
+    found = {name: seconds(known.pop(name)) for name in ("timeout", "connect_timeout") if name in known}
+    if "default_headers" in handled and known.get("default_headers"):
+        found["headers"] = {_text(name): _text(value) for name, value in known.pop("default_headers").items()}
+    refuse_rest(known, "client_options of obstore")
+    return found
+
+
+def seconds(value: Any) -> float:
+    """As obstore says durations: a timedelta, or text such as "30s", "2m", "500ms".
+
+    Raises
+    ------
+    UsageError
+        It is none of these.
+    """
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    text = str(value).replace(" ", "")
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    units = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+    unit = units.get(text[len(number) :])
+    if unit is None or not number.replace(".", "", 1).isdecimal():
+        raise UsageError("a timeout of obstore that is not understood: use a timedelta")
+    return float(number) * unit
+
+
+def provided(provider: Callable[[], Any] | None) -> Options:
+    """What a credential provider of obstore gives now; it is not asked again.
+
+    Raises
+    ------
+    UsageError
+        It is asynchronous.
+    """
+    if provider is None:
+        return {}
+    given = provider()
+    if not isinstance(given, Mapping):
+        if hasattr(given, "close"):
+            given.close()  # a coroutine that nobody waits for
+        raise UsageError("a credential provider of obstore that is asynchronous cannot be taken over: give a plain one")
+    return {name: str(value) for name, value in given.items() if name != "expires_at" and value is not None}
+
+
+def refuse_rest(given: Mapping[str, Any], what: str) -> None:
+    """Name options that are not understood, each with what to write instead.
+
+    Raises
+    ------
+    UsageError
+        There are some.
+    """
+    if given:
+        said = (f"{name} ({REMEDIES[name]})" if name in REMEDIES else name for name in sorted(given))
+        raise UsageError(f"{what} that cannot be taken over: {', '.join(said)}; see docs/remote.md")
+
+
+def configured(kind: str) -> Options:
+    """What fsspec's configuration says of a kind of URL: its files, `FSSPEC_...` in the environment, and `conf`."""
+    if not _is_fsspec_configured():
+        return {}
+    try:
+        from fsspec.config import conf
+    except ImportError:
+        return {}
+    names = next((names for names in (HTTP, S3, GCS, AZURE) if kind in names), (kind,))
+    found: Options = {}
+    for name in (*names[::-1], kind):  # what is said of the very scheme counts most
+        found.update({key: value for key, value in (conf.get(name) or {}).items() if key not in OF_READING})
+    return found
+
+
+def _is_fsspec_configured() -> bool:
+    """Whether it is worth importing fsspec."""
+    if "fsspec.config" in sys.modules or any(name.startswith("FSSPEC_") for name in os.environ):
+        return True
+    return (Path.home() / ".config" / "fsspec").is_dir()
+
+
+def _s3(options: Options) -> Options:
+    """Options of s3fs, or of `object_store`."""
+    client = dict(options.pop("client_kwargs", None) or {})
+    config = {**dict(options.pop("config_kwargs", None) or {})}
+    extra = dict(options.pop("s3_additional_kwargs", None) or {})
+    options.update({name: value for name, value in client.items() if name not in OF_BOTOCORE})
+    if options.pop("verify", None) not in (None, True):
+        refuse_rest({"verify": None}, "storage_options")
+    if extra.pop("RequestPayer", None) == "requester":
+        options["requester_pays"] = True
+    refuse_rest({name: None for name in extra if name.startswith("SSECustomer")}, "s3_additional_kwargs")
+    _botocore_config(options, config)
+    endpoint = options.get("endpoint_url") or options.get("endpoint")
+    if options.pop("use_ssl", None) is False and not endpoint:
+        refuse_rest({"use_ssl": None}, "storage_options")
+    if not options.get("version_aware"):
+        options.pop("version_aware", None)
+    refuse_rest({name: None for name in ("session", "version_aware") if options.pop(name, None)}, "storage_options")
+    for name, other in (("username", "key"), ("password", "secret")):
+        if options.get(name) is not None:
+            options.setdefault(other, options[name])
+        options.pop(name, None)
+    names = {
+        "key": "aws_access_key_id", "secret": "aws_secret_access_key", "token": "aws_session_token",
+        "anon": "aws_skip_signature", "endpoint_url": "aws_endpoint", "endpoint": "aws_endpoint",
+        "region_name": "aws_region", "region": "aws_region", "requester_pays": "aws_request_payer",
+    }  # fmt: skip
+    named = {names.get(name, name): value for name, value in options.items() if value is not None}
+    return profile_options(named)
+
+
+def _botocore_config(options: Options, config: Options) -> None:
+    """`config_kwargs`, which s3fs gives to botocore."""
+    styled = dict(config.pop("s3", None) or {})
+    if styled.get("addressing_style") == "virtual":
+        options["aws_virtual_hosted_style_request"] = True
+    signature = config.pop("signature_version", None)
+    if signature is not None and (type(signature).__name__ == "UNSIGNED" or "UNSIGNED" in str(signature)):
+        options["anon"] = True
+    retries = dict(config.pop("retries", None) or {})
+    attempts = retries.get("total_max_attempts") or retries.get("max_attempts")
+    if attempts is not None:
+        options.setdefault("attempts", max(int(attempts), 1))
+    for name, other in (("connect_timeout", "connect_timeout"), ("read_timeout", "timeout")):
+        value = config.pop(name, None)
+        if value is not None:
+            options.setdefault(other, float(value))
+    region = config.pop("region_name", None)
+    if region is not None:
+        options.setdefault("region_name", region)
+    refuse_rest({name: value for name, value in config.items() if name not in OF_BOTOCORE and value}, "config_kwargs")
+
+
+def _http(options: Options) -> Options:
+    """Options of fsspec's HTTP file system, which gives them to aiohttp."""
+    client = dict(options.get("client_kwargs") or {})
+    client = {name: value for name, value in client.items() if name not in OF_READING}
+    cookies = {**(client.pop("cookies", None) or {}), **(options.pop("cookies", None) or {})}
+    waited = client.pop("timeout", None)
+    if waited is not None:
+        least = [getattr(waited, name, None) for name in ("sock_read", "total")]
+        number = waited if isinstance(waited, int | float) else next((one for one in least if one), None)
+        options.setdefault("timeout", 30.0 if number is None else float(number))
+    timeout = options.get("timeout")
+    if timeout is not None and not isinstance(timeout, int | float):
+        options["timeout"] = next((one for one in (timeout.sock_read, timeout.total) if one), 30.0)
+    for given in (client, options):
+        if given.pop("ssl", None) not in (None, True):
+            refuse_rest({"ssl": None}, "storage_options")
+        refuse_rest({name: None for name in ("connector", "cookie_jar") if given.pop(name, None)}, "storage_options")
+    if cookies:
+        said = "; ".join(f"{name}={value}" for name, value in cookies.items())
+        options["headers"] = {**(options.get("headers") or {}), "Cookie": said}
+    options["client_kwargs"] = client
+    return options
+
+
+def _gcs(options: Options) -> Options:
+    """Options of gcsfs."""
+    token = options.get("token")
+    if token == "browser":
+        raise UsageError("token='browser' of Google Cloud Storage: log in by `gcloud auth application-default login`")
+    if hasattr(token, "token"):  # credentials of google.auth
+        options["token"] = token.token
+    waited = options.pop("requests_timeout", None)
+    if waited is not None:
+        options.setdefault("timeout", float(waited))
+    if options.pop("requester_pays", None):
+        raise UsageError("requester_pays of Google Cloud Storage is not supported: copy the file to a bucket of yours")
+    taken = [name for name in ("version_aware", "session_kwargs") if options.pop(name, None)]
+    refuse_rest(dict.fromkeys(taken), "storage_options")
+    return options
+
+
+def _azure(options: Options) -> Options:
+    """Options of adlfs."""
+    credential = options.pop("credential", None)
+    if isinstance(credential, str):
+        options.setdefault("sas_token", credential)
+    elif credential is not None:
+        said = "give account_key=, sas_token=, or tenant_id=, client_id= and client_secret="
+        raise UsageError(f"credential= of Azure is an object that only adlfs can use: {said}")
+    waited = options.pop("socket_timeout", None)
+    if waited is not None:
+        options.setdefault("timeout", float(waited))
+    taken = [name for name in ("version_aware", "request_session") if options.pop(name, None)]
+    refuse_rest(dict.fromkeys(taken), "storage_options")
+    return options
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+_TRANSLATIONS: dict[str, Callable[[Options], Options]] = {
+    **dict.fromkeys(HTTP, _http), **dict.fromkeys(S3, _s3), **dict.fromkeys(GCS, _gcs), **dict.fromkeys(AZURE, _azure),
+}  # fmt: skip

@@ -1,0 +1,65 @@
+"""Keywords of xarray's other engines, as far as programs that change only `engine=` give them to ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hyperslab.archive.store_options import OF_READING
+from hyperslab.errors import UsageError
+
+# What xarray decodes by.
+DECODERS = (
+    *("mask_and_scale", "decode_times", "concat_characters", "decode_coords", "use_cftime", "decode_timedelta"),
+    *("decode_cf",),
+)
+# How other engines open, lock, cache and close files, or what they take files for: we need none of it.
+WITHOUT_MEANING = frozenset((
+    "format", "lock", "autoclose", "clobber", "diskless", "persist", "invalid_netcdf", "mmap", "consolidated",
+    "zarr_format", "zarr_version", "chunk_store", "synchronizer", "overwrite_encoded_chunks", "cache_members",
+    "use_zarr_fill_value_as_mask", "stacklevel", "auto_complex",
+))  # fmt: skip
+# What must have a value, and what to do where it has another one.
+ONLY = {
+    "mode": ("r", "hyperslab reads files and writes none: leave it out"),
+    "decode_vlen_strings": (True, "text is decoded always: leave it out, and encode it again where you need bytes"),
+    "driver": (None, "leave it out: give the URL, and storage_options= for credentials"),
+    "driver_kwds": (None, "leave it out: give the URL, and storage_options= for credentials"),
+}
+PHONY_DIMS = ("sort", "access")
+
+
+def split(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """What `hyperslab.open` takes, what xarray decodes by, and how dimensions without a name are numbered.
+
+    Parameters
+    ----------
+    given : Mapping[str, Any]
+        The keywords that `open_dataset` got beside those of our own engine.
+
+    Raises
+    ------
+    UsageError
+        One of them has a value that we cannot follow.
+    TypeError
+        One of them is known to no engine.
+    """
+    rest = {name: value for name, value in given.items() if name not in WITHOUT_MEANING}
+    decoders = {name: rest.pop(name) for name in DECODERS if name in rest}
+    numbering = rest.pop("phony_dims", None) or "sort"
+    if numbering not in PHONY_DIMS:
+        raise UsageError(f"phony_dims={numbering!r} is none of {', '.join(map(repr, PHONY_DIMS))}")
+    for name, (value, remedy) in ONLY.items():
+        if rest.pop(name, value) not in (value, None):
+            raise UsageError(f"{name}= is not for the engine hyperslab; {remedy}")
+    of_opening = {name for name in rest.pop("open_kwargs", None) or {} if name not in OF_READING}
+    if of_opening:
+        said = "give storage_options= for what reaches the file"
+        raise UsageError(f"open_kwargs that are not for the engine hyperslab: {', '.join(sorted(of_opening))}; {said}")
+    options = {}
+    if rest.get("storage_options"):
+        options["storage_options"] = dict(rest["storage_options"])
+    rest.pop("storage_options", None)
+    if rest:
+        raise TypeError(f"the engine hyperslab has no argument {', '.join(rest)}: docs/xarray.md lists what it takes")
+    return options, decoders, numbering
