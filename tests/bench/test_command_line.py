@@ -116,7 +116,7 @@ def test_wrong_requests_are_refused_in_one_line(tmp_path, study, hyperslab) -> N
     (tmp_path / "list.yaml").write_text("- 1\n")
     path = study()
     cases = {
-        "no study": ["bench", "no-such-study"],
+        "unknown study": ["bench", "no-such-study"],
         "cannot be read": ["bench", tmp_path / "none.yaml"],
         "must be a mapping": ["bench", tmp_path / "list.yaml"],
         "there is no file": ["bench", path, "--data", f"{tmp_path}/none.nc:sst"],

@@ -118,7 +118,7 @@ def key_beyond_the_shape(data: bytearray) -> None:
 CONTRADICTIONS: dict[str, tuple[Callable[[h5py.File], None], Callable[[bytearray], None], str]] = {
     "a shorter pointer": (texts, shorter_pointer, "object 2 has 9 bytes, an element that it holds has 8"),
     "a longer pointer": (texts, longer_pointer, "object 2 has 9 bytes, an element that it holds has 10"),
-    "a pointer to nowhere": (texts, nowhere, "length 9 that is nowhere"),
+    "a pointer to nowhere": (texts, nowhere, "length 9 without an address"),
     "a shape beyond its limit": (numbers, larger_than_its_limit, r"\[5\] above its maximum"),
     "a key twice": (chunked, key_twice, "out of order|two chunks"),
     "a key beyond the shape": (growing, key_beyond_the_shape, "out of order"),

@@ -47,6 +47,8 @@ def _plain(array: np.ndarray[Any, Any], stored: np.dtype[Any], wanted: np.dtype[
     if either <= {*numbers} or either == {"c"}:
         if check_enum_dtype(wanted) is not None and check_enum_dtype(stored) is None and wanted.kind != "b":
             raise OSError(NO_PATH)
+        if wanted.kind == "b" and stored.kind == "f":
+            raise OSError(NO_PATH)
         return _numbers(array, wanted)
     if either == {"S"} or (either == {"V"} and stored.itemsize == wanted.itemsize):
         return array.astype(wanted)

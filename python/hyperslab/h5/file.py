@@ -54,6 +54,8 @@ class File(Group):
         Taken; what a writer adds is seen when the file is opened again.
     storage_options : Any
         For URLs, what `hyperslab.open` takes.
+    allowed : Any
+        Where the file may lead by links and virtual datasets, as in `hyperslab.open`.
     **kwds : Any
         h5py's options for caches, locks and drivers: taken, without a meaning here.
 
@@ -76,6 +78,7 @@ class File(Group):
         userblock_size: int | None = None,
         swmr: bool = False,
         storage_options: Any = None,
+        allowed: Any = None,
         **kwds: Any,
     ) -> None:
         if isinstance(name, ObjectID):
@@ -84,7 +87,7 @@ class File(Group):
             store = name.place.store
         else:
             _check(mode, driver, libver, userblock_size, kwds)
-            store = _opened(name, driver, storage_options, kwds)
+            store = _opened(name, driver, storage_options, allowed, kwds)
             store.options = {"driver": _driver(name, driver), "libver": libver, "swmr": bool(swmr)}
         super().__init__(FileIDOfGroup(Place(store, store.root, "/")))
 
@@ -197,7 +200,7 @@ def _driver(name: Any, driver: str | None) -> str:
     return "fileobj" if hasattr(name, "read") and hasattr(name, "seek") else "sec2"
 
 
-def _opened(name: Any, driver: str | None, storage_options: Any, kwds: dict[str, Any]) -> Store:
+def _opened(name: Any, driver: str | None, storage_options: Any, allowed: Any, kwds: dict[str, Any]) -> Store:
     is_object = hasattr(name, "read") and hasattr(name, "seek")
     if is_object and driver not in (None, "fileobj"):
         raise ValueError("Driver must be 'fileobj' for file-like object if specified.")
@@ -211,11 +214,11 @@ def _opened(name: Any, driver: str | None, storage_options: Any, kwds: dict[str,
             options[ours] = value.decode() if isinstance(value, bytes) else value
     shown = repr(name) if is_object else given
     if is_object and not is_foreign(name):
-        return _copied(name, shown)
+        return _copied(name, shown, allowed)
     if not is_object and not is_url(given) and os.path.isdir(given):  # noqa: PTH112
         raise IsADirectoryError(21, f"Unable to synchronously open file (it is a folder: {given!r})")
     try:
-        found = open_archive(given, storage_options=options or None)
+        found = open_archive(given, storage_options=options or None, allowed=allowed)
     except (DamagedFile, Unsupported) as error:
         raise OSError(f"Unable to synchronously open file ({error})") from error
     if found.format != "hdf5":
@@ -224,7 +227,7 @@ def _opened(name: Any, driver: str | None, storage_options: Any, kwds: dict[str,
     return Store(found.opened, found.filename if not is_object and is_url(given) else shown)
 
 
-def _copied(file: Any, shown: str) -> Store:
+def _copied(file: Any, shown: str, allowed: Any) -> Store:
     """A file object as a file of this machine, which goes with the store: hyperslab reads by paths and URLs."""
     with tempfile.NamedTemporaryFile(suffix=".h5", delete=False) as copy:
         try:
@@ -234,7 +237,7 @@ def _copied(file: Any, shown: str) -> Store:
             os.unlink(copy.name)  # noqa: PTH108
             raise
     try:
-        store = _opened(copy.name, None, None, {})
+        store = _opened(copy.name, None, None, allowed, {})
     except BaseException:
         os.unlink(copy.name)  # noqa: PTH108
         raise

@@ -2,15 +2,23 @@
 //!
 //! Types without an element of their own (UTF-32 text, dates) are opaque, with h5py's tag for NumPy's dtypes.
 
-use hyperslab_core::{ByteOrder, Charset, Element, Field, FloatLayout, StringPadding, Unreadable};
+use hyperslab_core::{
+    ByteOrder, Charset, Element, Field, FloatLayout, StringPadding, Unreadable, VALUE_POINTER_NBYTES,
+};
 use serde_json::Value;
 
-use super::{document, values};
+use super::document;
 use crate::attribute::boolean_element;
 
 const MAX_DEPTH: usize = 16;
 /// The prefix of a dtype string in HDF5's tags, as h5py writes it.
 pub(super) const NUMPY_TAG: &str = "NUMPY:";
+
+/// Text of variable length.
+pub(super) fn text() -> Element {
+    let (padding, charset) = (StringPadding::Unpadded, Charset::Utf8);
+    Element::VlenString { nbytes: VALUE_POINTER_NBYTES, padding, charset }
+}
 
 /// An element, and the reason if its arrays cannot be read.
 pub(super) type Named = (Element, Option<Unreadable>);
@@ -75,7 +83,7 @@ pub(super) fn of_string(dtype: &str) -> Result<Named, Unreadable> {
     let rest = letters.as_str();
     let width = rest.split('[').next().unwrap_or_default();
     if kind == 'O' {
-        return Ok((values::text(), Some(Unreadable::unsupported("objects within a dtype"))));
+        return Ok((text(), Some(Unreadable::unsupported("objects within a dtype"))));
     }
     let width: u64 = width.parse().map_err(|_| unknown())?;
     let element = match (kind, width) {
@@ -107,7 +115,7 @@ fn data_type_at(data_type: &Value, order: ByteOrder, depth: usize) -> Result<Nam
         return compound(fields, |field| data_type_at(field, order, depth + 1));
     }
     if matches!(name, "string" | "bytes" | "variable_length_bytes" | "variable_length_utf8") {
-        return Ok((values::text(), Some(Unreadable::unsupported(format!("{name} within a data type")))));
+        return Ok((text(), Some(Unreadable::unsupported(format!("{name} within a data type")))));
     }
     let width = configuration.get("length_bytes").and_then(Value::as_u64);
     let element = number(name, order).or_else(|| extended(name, width, &configuration, order));

@@ -20,7 +20,7 @@ pub(super) fn describe(document: &Value, attributes: Option<&Value>) -> Result<D
                 let codecs = codecs_of(document, shape.len()).and_then(|codecs| values.chain(&codecs));
                 (values.element, Ok(values.fill), codecs)
             }
-            Err(reason) => (values::text(), Ok(Fill::Undefined), Err(reason)),
+            Err(reason) => (element::text(), Ok(Fill::Undefined), Err(reason)),
         }
     } else {
         let (element, trouble) = element::of_dtype(dtype)?;

@@ -40,7 +40,7 @@ pub(super) fn describe(document: &Value) -> Result<Description, Unreadable> {
             let chain = chain.and_then(made);
             (values.element, Ok(values.fill), None, chain)
         }
-        Some(Err(reason)) => (values::text(), Ok(Fill::Undefined), Some(reason), chain),
+        Some(Err(reason)) => (element::text(), Ok(Fill::Undefined), Some(reason), chain),
         None => {
             let (element, trouble) = element::of_data_type(data_type, order)?;
             let fill = fill::of(&element, document.get("fill_value"));

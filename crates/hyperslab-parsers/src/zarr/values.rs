@@ -1,8 +1,6 @@
 //! Elements of variable length: which codec stores their values, and what unwritten elements are.
 
-use hyperslab_core::{
-    Charset, Codec, Element, Fill, Framing, StringPadding, Unreadable, VALUE_POINTER_NBYTES,
-};
+use hyperslab_core::{Codec, Element, Fill, Framing, Unreadable, VALUE_POINTER_NBYTES};
 use serde_json::Value;
 
 use super::base64::decoded;
@@ -19,19 +17,13 @@ pub(super) struct Values {
     pub fill: Fill,
 }
 
-/// Text of variable length.
-pub(super) fn text() -> Element {
-    let (padding, charset) = (StringPadding::Unpadded, Charset::Utf8);
-    Element::VlenString { nbytes: VALUE_POINTER_NBYTES, padding, charset }
-}
-
 /// The element of a version 2 array of objects, by its first filter.
 pub(super) fn of_filters(document: &Value) -> Result<Values, Unreadable> {
     let filter = document.get("filters").and_then(|filters| filters.as_array()?.first());
     let filter = filter.ok_or_else(|| Unreadable::unsupported("dtype |O without a filter for objects"))?;
     let nbytes = VALUE_POINTER_NBYTES;
     let (element, framing) = match document::string(filter, "id") {
-        Some("vlen-utf8") => (text(), Framing::Utf8),
+        Some("vlen-utf8") => (element::text(), Framing::Utf8),
         Some("vlen-bytes") => (Element::VlenBytes { nbytes }, Framing::Bytes),
         Some("vlen-array") => {
             let dtype =
@@ -61,7 +53,7 @@ pub(super) fn of_filters(document: &Value) -> Result<Values, Unreadable> {
 pub(super) fn of_data_type(document: &Value) -> Option<Result<Values, Unreadable>> {
     let (name, _) = document.get("data_type").and_then(document::extension)?;
     let (element, framing) = match name {
-        "string" | "variable_length_utf8" => (text(), Framing::Utf8),
+        "string" | "variable_length_utf8" => (element::text(), Framing::Utf8),
         "bytes" | "variable_length_bytes" => {
             (Element::VlenBytes { nbytes: VALUE_POINTER_NBYTES }, Framing::Bytes)
         }

@@ -42,27 +42,9 @@ class Exported:
 def export(
     path: str, version: str, target: Path, *, skip_unsupported: bool = False, progress: Progress | None = None
 ) -> Exported:
-    """Write a version to a file of its own. Whatever was at `target` is replaced at once, and only after success.
+    """Write a version to a file of its own; see `VersionedFile.export`.
 
-    Parameters
-    ----------
-    path : str
-        The path of the file with the versions.
-    version : str
-        The name of the version.
-    target : Path
-        Where to write; its suffix chooses the format.
-    skip_unsupported : bool
-        Leave out arrays that the format cannot express, instead of refusing to write.
-    progress : callable, optional
-        Called with the path of an array, the number of its chunks copied so far, and the number of all its chunks.
-
-    Raises
-    ------
-    UsageError
-        The suffix is unknown, or the target cannot be written.
-    Refused
-        The format cannot express an array; the message gives its name and the reason.
+    Whatever was at `target` is replaced at once, and only after success.
     """
     if target.suffix in HDF5:
         need_h5py("exporting a version as HDF5")

@@ -43,16 +43,7 @@ class LogEntry:
 
 
 def log(path: str, table: VersionTable, progress: Progress | None = None) -> list[LogEntry]:
-    """The versions of a file, oldest first.
-
-    Parameters
-    ----------
-    path : str
-        The path of the file.
-    table : VersionTable
-        Its versions.
-    progress : callable, optional
-        Called with the name of a version, the number of versions compared so far, and the number of all versions.
+    """The versions of a file, oldest first; see `VersionedFile.log`.
 
     Raises
     ------

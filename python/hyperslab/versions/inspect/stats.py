@@ -98,16 +98,7 @@ class Stats:
 
 
 def stats(path: str, table: VersionTable, progress: Progress | None = None) -> Stats:
-    """Count what the versions of a file hold.
-
-    Parameters
-    ----------
-    path : str
-        The path of the file.
-    table : VersionTable
-        Its versions.
-    progress : callable, optional
-        Called with the name of a version, the number of versions counted so far, and the number of all versions.
+    """Count what the versions of a file hold; see `VersionedFile.stats`.
 
     Raises
     ------

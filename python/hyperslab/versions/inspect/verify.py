@@ -73,23 +73,9 @@ class Verification:
 def verify(
     path: str, table: VersionTable, names: Sequence[str] | None = None, progress: Progress | None = None
 ) -> Verification:
-    """Check versions of a file.
+    """Check versions of a file, by default all; see `VersionedFile.verify`.
 
-    Parameters
-    ----------
-    path : str
-        The path of the file.
-    table : VersionTable
-        Its versions.
-    names : sequence of str, optional
-        The versions to check; by default all, and chunks that no version has but a later one may find by their hashes.
-    progress : callable, optional
-        Called with the path of an array, the number of chunks hashed so far, and the number of chunks to hash.
-
-    Returns
-    -------
-    Verification
-        What was checked, and what is damaged.
+    Checking all includes chunks that no version has, because a later version may find them by their hashes.
 
     Raises
     ------

@@ -109,7 +109,7 @@ def version_group(
     path = f"{within}{VERSIONS}/{name}"
     group = parsed(location, chunk_cache_nbytes, patterns, is_lazy=is_lazy, resolver=resolver).root[path]
     if not isinstance(group, Group):
-        raise DamagedFile(f"{location}: version {name!r} is no group")
+        raise DamagedFile(f"{location}: version {name!r} is not a group")
     return group
 
 
