@@ -8,7 +8,6 @@ import tempfile
 import weakref
 from typing import Any
 
-from hyperslab.archive.foreign_stores import is_foreign
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.remote import is_url
 from hyperslab.errors import DamagedFile, Unsupported
@@ -213,7 +212,7 @@ def _opened(name: Any, driver: str | None, storage_options: Any, allowed: Any, k
         if value:
             options[ours] = value.decode() if isinstance(value, bytes) else value
     shown = repr(name) if is_object else given
-    if is_object and not is_foreign(name):
+    if is_object:
         return _copied(name, shown, allowed)
     if not is_object and not is_url(given) and os.path.isdir(given):  # noqa: PTH112
         raise IsADirectoryError(21, f"Unable to synchronously open file (it is a folder: {given!r})")
