@@ -118,8 +118,7 @@ class Remote:
         UsageError
             The URL or an option is not known, or this process lacks credentials that pickling removed.
         """
-        own = {} if self._kind in HTTP else configured(self._kind)  # a web server may be one that a document names
-        given = {**own, **_registered_for(self.url), **self.options}
+        given = self._given()
         absent = [name for name in self.lacking if name not in given]
         if absent and self._kind in HTTP:
             said = f"{shown(self.url)} was opened with {', '.join(absent)} in another process"
@@ -132,9 +131,14 @@ class Remote:
 
     def listed(self) -> dict[str, str]:
         """The settings of the object store, by the names that `object_store` and obstore have for them."""
-        given = {**_registered_for(self.url), **self.options}
+        given = translated(self._kind, self._given())
         _, config, _ = _KINDS[self._kind](self.url, {name: one for name, one in given.items() if name not in LIMITS})
         return dict(config)
+
+    def _given(self) -> dict[str, Any]:
+        """All options, by the names that users give them: those of this URL win."""
+        own = {} if self._kind in HTTP else configured(self._kind)  # a web server may be one that a document names
+        return {**own, **_registered_for(self.url), **self.options}
 
     @property
     def names_file(self) -> bool:
