@@ -157,8 +157,8 @@ class ArchiveDataStore(AbstractDataStore):
     def _variable(self, name: str, array: Array) -> Variable:
         dimensions = self._dimensions[name]
         lazy, said = LazyArray(array), encoding(array, dimensions)
-        if _is_loaded(array):
-            said["dtype"] = str
+        if array.is_text and not _is_loaded(array):
+            said["dtype"] = array.dtype
         lazy.is_opening = array.dtype.hasobject and said["dtype"] is not str
         self._lazy.append(lazy)
         return Variable(dimensions, indexing.LazilyIndexedArray(lazy), _attributes(array), said)
