@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from hyperslab.chunk_grid import ceil_div
+
 
 class ChunkIterator:
     """Gives a tuple of slices for each chunk, the last axis going fastest."""
@@ -15,7 +17,8 @@ class ChunkIterator:
         self._chunks = chunks
         self._bounds = _bounds(shape, selection)
         numbers = [
-            range(start // chunk, -(-stop // chunk)) for (start, stop), chunk in zip(self._bounds, chunks, strict=True)
+            range(start // chunk, ceil_div(stop, chunk))
+            for (start, stop), chunk in zip(self._bounds, chunks, strict=True)
         ]
         self._places = itertools.product(*numbers)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hyperslab.cached import cached_property
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import Unsupported
 from hyperslab.h5 import elements, property_lists, spaces
 from hyperslab.h5.store import Facts, Place
@@ -249,7 +250,7 @@ class DatasetID(ObjectID):
         found = []
         chunk_shape = self._storage[1]
         shape = self.shape or ()
-        counts = [-(-length // chunk) for length, chunk in zip(shape, chunk_shape, strict=True)]
+        counts = [ceil_div(length, chunk) for length, chunk in zip(shape, chunk_shape, strict=True)]
         for segment in self.array.segments():
             columns = (segment.indices(), segment.offsets(), segment.lengths(), segment.filter_masks())
             for index, offset, length, mask in zip(*columns, strict=True):
