@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from hyperslab.h5 import elements, spaces
 from hyperslab.h5.dtypes import Empty, check_string_dtype
-from hyperslab.h5.identifiers import TypeID
+from hyperslab.h5.identifiers import ObjectID, TypeID
+from hyperslab.h5.mappings import MappingHDF5
 from hyperslab.h5.names import as_text
-from hyperslab.h5.objects import MappingHDF5
 from hyperslab.h5.refused import refuse
-
-if TYPE_CHECKING:
-    from hyperslab.h5.objects import HLObject
 
 ASCII, UTF8 = "ascii", "utf-8"
 
 
 class AttributeManager(MappingHDF5):
-    """Attributes by their names, in the order of creation if that is tracked, else of names."""
+    """Attributes by their names, in the order of creation if that is tracked, else of names.
 
-    def __init__(self, parent: HLObject) -> None:
-        self._id = parent.id
+    Parameters
+    ----------
+    parent : Any
+        An object of a file, or its identifier.
+    """
+
+    def __init__(self, parent: Any) -> None:
+        self._id: ObjectID = parent if isinstance(parent, ObjectID) else parent.id
 
     def _stored(self) -> dict[str, Any]:
         facts = self._id.facts

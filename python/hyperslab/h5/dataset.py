@@ -6,13 +6,14 @@ import math
 import posixpath
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from hyperslab.cached import cached_property
 from hyperslab.h5 import elements, property_lists, reading, spaces
 from hyperslab.h5.chunk_iterator import ChunkIterator
+from hyperslab.h5.dimensions import DimensionManager, is_scale
 from hyperslab.h5.dtypes import Empty, check_string_dtype
 from hyperslab.h5.identifiers import DatasetID
 from hyperslab.h5.objects import HLObject
@@ -20,9 +21,6 @@ from hyperslab.h5.references import NONE, RegionReference, coordinates, region_s
 from hyperslab.h5.refused import refuse
 from hyperslab.h5.selecting import Selected, of_coordinates, select
 from hyperslab.h5.views import AsStrView, AsTypeView, FieldsView
-
-if TYPE_CHECKING:
-    from hyperslab.h5.dimensions import DimensionManager
 
 CLOSED = "Unable to synchronously get dataspace (identifier is not of specified type): the file was closed"
 
@@ -181,16 +179,12 @@ class Dataset(HLObject):
     @property
     def dims(self) -> DimensionManager:
         """The axes: their labels and scales."""
-        from hyperslab.h5.dimensions import DimensionManager
-
         return DimensionManager(self)
 
     @property
     def is_scale(self) -> bool:
         """Whether the dataset is a scale of dimensions."""
-        from hyperslab.h5.dimensions import is_scale
-
-        return is_scale(self)
+        return is_scale(self._id)
 
     @property
     def is_virtual(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from hyperslab.h5.dataset import Dataset
+from hyperslab.h5.attributes import AttributeManager
 from hyperslab.h5.identifiers import DatasetID
 from hyperslab.h5.names import as_text
 from hyperslab.h5.refused import refuse
@@ -15,12 +15,12 @@ FAILED = "Unspecified error in H5DSiterate_scales (return value <0)"
 
 
 def _attribute(dataset: DatasetID, name: str) -> Any:
-    return Dataset(dataset).attrs.get(name)
+    return AttributeManager(dataset).get(name)
 
 
-def is_scale(dataset: Dataset) -> bool:
+def is_scale(dataset: DatasetID) -> bool:
     """Whether a dataset says of itself that it is a scale."""
-    found = dataset.attrs.get("CLASS")
+    found = _attribute(dataset, "CLASS")
     return as_text(found) == "DIMENSION_SCALE" if isinstance(found, str | bytes) else False
 
 
@@ -63,15 +63,15 @@ class DimensionProxy:
     def __len__(self) -> int:
         return len(self._scales())
 
-    def __getitem__(self, item: Any) -> Dataset:
+    def __getitem__(self, item: Any) -> Any:
         scales = self._scales()
         if not scales:
             raise RuntimeError(FAILED)
         if isinstance(item, int):
-            return Dataset(scales[item])
+            return _dataset(scales[item])
         for scale in scales:
             if _name(scale) == as_text(item):
-                return Dataset(scale)
+                return _dataset(scale)
         raise KeyError(item)
 
     def attach_scale(self, dset: Any) -> NoReturn:
@@ -82,15 +82,15 @@ class DimensionProxy:
         """Refused: the file is open for reading."""
         refuse("detach a dimension scale", RuntimeError)
 
-    def items(self) -> list[tuple[str, Dataset]]:
+    def items(self) -> list[tuple[str, Any]]:
         """The names of the scales, and the scales."""
-        return [(_name(scale), Dataset(scale)) for scale in self._scales()]
+        return [(_name(scale), _dataset(scale)) for scale in self._scales()]
 
     def keys(self) -> list[str]:
         """The names of the scales."""
         return [name for name, _ in self.items()]
 
-    def values(self) -> list[Dataset]:
+    def values(self) -> list[Any]:
         """The scales."""
         return [scale for _, scale in self.items()]
 
@@ -98,6 +98,10 @@ class DimensionProxy:
         if not self._id:
             return "<Dimension of closed HDF5 dataset>"
         return f'<"{self.label}" dimension {self._dimension} of HDF5 dataset at {id(self._id)}>'
+
+
+def _dataset(scale: DatasetID) -> Any:
+    return scale.place.store.make.object(scale.place)
 
 
 def _name(scale: DatasetID) -> str:
@@ -108,8 +112,8 @@ def _name(scale: DatasetID) -> str:
 class DimensionManager:
     """The axes of a dataset."""
 
-    def __init__(self, parent: Dataset) -> None:
-        self._id = parent.id
+    def __init__(self, parent: Any) -> None:
+        self._id: DatasetID = parent.id
 
     def __getitem__(self, index: int) -> DimensionProxy:
         if index > len(self) - 1:

@@ -11,10 +11,10 @@ from typing import Any
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.remote import is_url
 from hyperslab.errors import DamagedFile, Unsupported
-from hyperslab.h5.group import Group
+from hyperslab.h5.group import Group, opened
 from hyperslab.h5.identifiers import FileID, GroupID, ObjectID
 from hyperslab.h5.refused import INSTEAD
-from hyperslab.h5.store import Place, Store
+from hyperslab.h5.store import Makers, Place, Store
 
 WRITING = ("r+", "w", "w-", "x", "a")
 DRIVERS = (None, "sec2", "stdio", "core", "direct", "fileobj", "ros3", "mpio", "split", "windows")
@@ -223,7 +223,7 @@ def _opened(name: Any, driver: str | None, storage_options: Any, allowed: Any, k
     if found.format != "hdf5":
         found.close()
         raise OSError(f"Unable to synchronously open file (file signature not found: {shown} is {found.format})")
-    return Store(found.opened, found.filename if not is_object and is_url(given) else shown)
+    return Store(found.opened, found.filename if not is_object and is_url(given) else shown, Makers(File, opened))
 
 
 def _copied(file: Any, shown: str, allowed: Any) -> Store:

@@ -11,8 +11,9 @@ import numpy as np
 from hyperslab.h5.dataset import Dataset
 from hyperslab.h5.identifiers import DatasetID, GroupID, NamedTypeID
 from hyperslab.h5.links import ExternalLink, HardLink, SoftLink
+from hyperslab.h5.mappings import MappingHDF5
 from hyperslab.h5.names import as_text
-from hyperslab.h5.objects import HLObject, MappingHDF5
+from hyperslab.h5.objects import HLObject
 from hyperslab.h5.references import Reference
 from hyperslab.h5.refused import INSTEAD, refuse
 from hyperslab.h5.store import Link, Place

@@ -1,20 +1,15 @@
-"""What every object of a file has, as in h5py: name, file, parent, attributes, references; and views of mappings."""
+"""What every object of a file has, as in h5py: name, file, parent, attributes and references."""
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hyperslab.h5 import identifiers
+from hyperslab.h5.attributes import AttributeManager
 from hyperslab.h5.references import ALL, HYPERSLAB, POINTS, Reference, Region, RegionReference, region_shape
 from hyperslab.h5.selecting import select
 from hyperslab.h5.store import Place, Store
-
-if TYPE_CHECKING:
-    from hyperslab.h5.attributes import AttributeManager
-    from hyperslab.h5.file import File
-    from hyperslab.h5.group import Group
 
 
 class HLObject:
@@ -46,15 +41,13 @@ class HLObject:
         return self._id.path if self else None
 
     @property
-    def file(self) -> File:
-        """The file that the object is in."""
-        from hyperslab.h5.file import File
-
-        return File(self._id)
+    def file(self) -> Any:
+        """The `File` that the object is in."""
+        return self._store.make.file(self._id)
 
     @property
-    def parent(self) -> Group:
-        """The group that the object's path says that it is in.
+    def parent(self) -> Any:
+        """The `Group` that the object's path says that it is in.
 
         Raises
         ------
@@ -63,17 +56,12 @@ class HLObject:
         """
         if self.name is None:
             raise ValueError("Parent of an anonymous object is undefined")
-        from hyperslab.h5.group import opened
-
         store = self._store
-        found: Group = opened(store.find(store.root, "/", posixpath.dirname(self.name)))  # type: ignore[assignment]
-        return found
+        return store.make.object(store.find(store.root, "/", posixpath.dirname(self.name)))
 
     @property
     def attrs(self) -> AttributeManager:
         """The object's attributes."""
-        from hyperslab.h5.attributes import AttributeManager
-
         return AttributeManager(self)
 
     @property
@@ -158,71 +146,3 @@ def _boxes(axes: Any) -> Any:
         last = [index if place == listed else axis[0] + axis[2] * axis[3] - 1 for place, axis in enumerate(axes)]
         rows.append([first, last])
     return np.array(rows, np.uint64).reshape(-1, 2, len(axes))
-
-
-class KeysViewHDF5(KeysView[str]):
-    """Names, in the file's order."""
-
-    _mapping: Any
-
-    def __str__(self) -> str:
-        return f"<KeysViewHDF5 {list(self)}>"
-
-    __repr__ = __str__
-
-    def __reversed__(self) -> Iterator[str]:
-        yield from reversed(self._mapping)
-
-
-class ValuesViewHDF5(ValuesView[Any]):
-    """What names lead to; None where a link leads nowhere."""
-
-    _mapping: Any
-
-    def __contains__(self, value: object) -> bool:
-        return any(value == found for found in self)
-
-    def __iter__(self) -> Iterator[Any]:
-        for name in self._mapping:
-            yield self._mapping.get(name)
-
-    def __reversed__(self) -> Iterator[Any]:
-        for name in reversed(self._mapping):
-            yield self._mapping.get(name)
-
-
-class ItemsViewHDF5(ItemsView[str, Any]):
-    """Names and what they lead to; None where a link leads nowhere."""
-
-    _mapping: Any
-
-    def __contains__(self, item: Any) -> bool:
-        name, value = item
-        return name in self._mapping and bool(value == self._mapping.get(name))
-
-    def __iter__(self) -> Iterator[tuple[str, Any]]:
-        for name in self._mapping:
-            yield name, self._mapping.get(name)
-
-    def __reversed__(self) -> Iterator[tuple[str, Any]]:
-        for name in reversed(self._mapping):
-            yield name, self._mapping.get(name)
-
-
-class MappingHDF5(Mapping[str, Any]):
-    """A mapping whose views follow the file."""
-
-    def keys(self) -> KeysViewHDF5:
-        """The names."""
-        return KeysViewHDF5(self)
-
-    def values(self) -> ValuesViewHDF5:
-        """What they lead to."""
-        return ValuesViewHDF5(self)
-
-    def items(self) -> ItemsViewHDF5:
-        """Both."""
-        return ItemsViewHDF5(self)
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return sorted(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from hyperslab.archive.array import Array
@@ -39,10 +39,18 @@ class Place(NamedTuple):
         return self.store.facts(self.address)
 
 
+class Makers(NamedTuple):
+    """What makes the objects that users see: the file of an identifier, and the object at a place."""
+
+    file: Callable[[Any], Any]
+    object: Callable[[Place], Any]
+
+
 class Store:
     """An open file, shared by all objects of it; nothing can be had from it once it is closed."""
 
-    def __init__(self, opened: OpenFile, filename: str) -> None:
+    def __init__(self, opened: OpenFile, filename: str, make: Makers) -> None:
+        self.make = make
         self._opened: OpenFile | None = opened
         self.filename = filename
         self._facts: dict[int, Facts] = {}
@@ -149,7 +157,7 @@ class Store:
         """A file that an external link of this one leads to."""
         if file not in self._others or not self._others[file].is_open:
             opened = self.opened.other(file)
-            self._others[file] = Store(opened, opened.path)
+            self._others[file] = Store(opened, opened.path, self.make)
         return self._others[file]
 
     def find(self, start: int, base: str | None, path: str) -> Place:
