@@ -285,7 +285,11 @@ def test_references(tmp_path):
     (tmp_path / "refs.json").write_text(json.dumps({"version": 1, "refs": refs}))
     hs.index(tmp_path / "z").save(tmp_path / "o.hs")
     expected = values.tolist()
-    for name in ("refs.json", "o.hs"):
+    hs.index(tmp_path / "z").save(tmp_path / "saved.json", inline_threshold=0)
+    hs.index(tmp_path / "refs.json").save(tmp_path / "saved.parquet", inline_threshold=0)
+    document = json.loads(json.loads((tmp_path / "saved.json").read_text())["refs"]["a/.zarray"])
+    assert document["filters"] == [{"id": "vlen-utf8"}, {"id": "zstd", "level": 1}]
+    for name in ("refs.json", "o.hs", "saved.json", "saved.parquet"):
         with hs.open(tmp_path / name) as file:
             assert file["a"][...].tolist() == expected, name
             assert file["a"][11:40:3].tolist() == expected[11:40:3]

@@ -1,4 +1,4 @@
-"""Patterns of names in object stores: what is there is listed, and compared with the pattern."""
+"""Match patterns against the keys of an object store, by listing it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hyperslab.needed import need
 
 
 def is_pattern(url: Any) -> bool:
-    """Whether a URL of an object store has `*` in its key. A key may hold `?` and `[`, which mean themselves."""
+    """Whether a URL of an object store has `*` in its key. No other wildcards count, as keys may contain them."""
     kind, _, rest = str(url).partition("://")
     return is_url(url) and kind.lower() not in HTTP and "*" in rest.partition("/")[2]
 

@@ -58,7 +58,7 @@ def location_of(source: Any, options: Mapping[str, Any] | None = None) -> Locati
     if library == "obstore":
         return _of_store(store, "" if path is None else os.fspath(path))
     if library == "upath" and isinstance(store, os.PathLike) and not hasattr(store, "fs"):
-        return os.path.abspath(store)  # noqa: PTH100
+        return str(os.path.abspath(store))  # noqa: PTH100
     if library is None and not (hasattr(store, "fs") and isinstance(getattr(store, "path", None), str)):
         return given_of(store)
     if path is None:

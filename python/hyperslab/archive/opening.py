@@ -96,9 +96,9 @@ def open(
             raise UsageError("version= works with one file only: open one file at a time")
         return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes, allowed)
     location, resolver = locate(path, options, cache_nbytes, allowed)
-    if isinstance(location, Given) and version is not None:
-        raise UsageError(f"version= is for files with a path or a URL, {location.name} has none")
     if version is not None:
+        if isinstance(location, Given):
+            raise UsageError(f"version= is for files with a path or a URL, but {location.name} has neither")
         from hyperslab.versions.layout.seen import opened_version
 
         return opened_version(location, version, chunk_cache_nbytes, resolver)

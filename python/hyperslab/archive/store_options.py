@@ -102,7 +102,7 @@ def client_options(given: Mapping[str, Any] | None, handled: tuple[str, ...] = (
         Something of it cannot be taken over.
     """
     known = {name: value for name, value in (given or {}).items() if name not in OF_CLIENTS}
-    found = {name: seconds(known.pop(name)) for name in ("timeout", "connect_timeout") if name in known}
+    found: Options = {name: seconds(known.pop(name)) for name in ("timeout", "connect_timeout") if name in known}
     if "default_headers" in handled and known.get("default_headers"):
         found["headers"] = {_text(name): _text(value) for name, value in known.pop("default_headers").items()}
     refuse_rest(known, "client_options of obstore")
@@ -263,7 +263,7 @@ def _gcs(options: Options) -> Options:
     token = options.get("token")
     if token == "browser":
         raise UsageError("token='browser' of Google Cloud Storage: log in by `gcloud auth application-default login`")
-    if hasattr(token, "token"):  # credentials of google.auth
+    if token is not None and hasattr(token, "token"):  # credentials of google.auth
         options["token"] = token.token
     waited = options.pop("requests_timeout", None)
     if waited is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hyperslab.archive.dimensions import Numbering
 from hyperslab.archive.store_options import OF_READING
 from hyperslab.errors import UsageError
 
@@ -29,7 +30,7 @@ ONLY = {
 PHONY_DIMS = ("sort", "access")
 
 
-def split(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], str]:
+def split(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Numbering]:
     """What `hyperslab.open` takes, what xarray decodes by, and how dimensions without a name are numbered.
 
     Parameters
@@ -46,7 +47,7 @@ def split(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], str
     """
     rest = {name: value for name, value in given.items() if name not in WITHOUT_MEANING}
     decoders = {name: rest.pop(name) for name in DECODERS if name in rest}
-    numbering = rest.pop("phony_dims", None) or "sort"
+    numbering: Numbering = rest.pop("phony_dims", None) or "sort"
     if numbering not in PHONY_DIMS:
         raise UsageError(f"phony_dims={numbering!r} is none of {', '.join(map(repr, PHONY_DIMS))}")
     for name, (value, remedy) in ONLY.items():

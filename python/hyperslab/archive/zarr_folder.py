@@ -8,7 +8,8 @@ import re
 from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, ObjectStore
 
-from hyperslab.archive.foreign_stores import location_of
+from hyperslab.archive.foreign_stores import Location, location_of
+from hyperslab.archive.given_files import Given
 from hyperslab.archive.remote import Remote
 from hyperslab.errors import UsageError
 
@@ -35,5 +36,7 @@ def location_of_keys(store: Store | None, path: str) -> str | Remote | None:
     return None
 
 
-def _below(location: str | Remote, path: str) -> str | Remote:
+def _below(location: Location, path: str) -> str | Remote | None:
+    if isinstance(location, Given):  # read through the object itself, which zarr-python does as well
+        return None
     return location.below(path) if isinstance(location, Remote) else os.path.join(location, path)  # noqa: PTH118

@@ -42,14 +42,14 @@ class ZippedZarr:
 
     @staticmethod
     def found(path: str, resolver: SourceResolver) -> ZippedZarr | None:
-        """The hierarchy in a file whose name ends in `.zip`.
+        """The hierarchy in a file whose name ends in `.zip`; None for other names.
 
         Raises
         ------
         DamagedFile
-            It is no ZIP file, or its directory is damaged.
+            The file is not a ZIP file, or its directory is damaged.
         Unsupported
-            Something else than Zarr is in it.
+            The ZIP file does not contain Zarr.
         """
         if not path.lower().endswith(".zip"):
             return None
@@ -60,7 +60,7 @@ class ZippedZarr:
             raise DamagedFile(f"{path}: {error}") from error
 
     def opened(self, chunk_cache_nbytes: int) -> ArchiveFile:
-        """The archive."""
+        """Open the archive."""
         documents = {key: self._document(key) for key in self.members if _name(key) in METADATA}
         resolver = self.resolver.for_document(self.path)
         return ArchiveFile.of_tables(documents, self.table, self.path, chunk_cache_nbytes, resolver)
@@ -68,7 +68,7 @@ class ZippedZarr:
     def _document(self, key: str) -> bytes:
         member = self.members[key]
         if member.file_size > MOST_DOCUMENT_NBYTES:
-            raise DamagedFile(f"{self.path}: {key} has {member.file_size} bytes: no metadata are so long")
+            raise DamagedFile(f"{self.path}: {key} has {member.file_size} bytes, which is too long for metadata")
         try:
             with zipfile.ZipFile(self.path) as opened:
                 return opened.read(member)
@@ -76,14 +76,20 @@ class ZippedZarr:
             raise DamagedFile(f"{self.path}: {key}: {error}") from error
 
     def table(self, array: str) -> Table:
-        """The chunks of an array: files, offsets, lengths and what is inline, and the names of the files.
+        """Read the chunks of an array.
+
+        Returns
+        -------
+        Table
+            For each chunk the index of its file, its offset and its length in bytes; no inline chunks; and the path of
+            the ZIP file.
 
         Raises
         ------
         DamagedFile
-            The metadata say no grid of chunks, or the directory leads to something else than a member.
+            The metadata do not describe a chunk grid, or an entry of the directory does not lead to a member.
         Unsupported
-            A chunk is compressed by ZIP, or encrypted, or there are too many.
+            A chunk is compressed by ZIP or encrypted, or there are too many chunks.
         """
         grid = self._grid(array)
         count = math.prod(grid)
@@ -95,13 +101,13 @@ class ZippedZarr:
                 index = _chunk_index(key, array, grid)
                 if index is None:
                     continue
-                place = int(np.ravel_multi_index(index, grid)) if grid else 0
-                files[place], offsets[place] = 0, self._start(stream, key, member)
-                lengths[place] = member.file_size
+                position = int(np.ravel_multi_index(index, grid)) if grid else 0
+                files[position], offsets[position] = 0, self._start(stream, key, member)
+                lengths[position] = member.file_size
         return (files, offsets, lengths, {}), [self.path]
 
     def _start(self, stream: Any, key: str, member: zipfile.ZipInfo) -> int:
-        """Where the bytes of a member start."""
+        """The offset of the bytes of a member."""
         if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & IS_ENCRYPTED:
             said = f"{self.path}: {key} is compressed or encrypted by ZIP"
             raise Unsupported(f"{said}: unpack it, or write it without (zarr.storage.ZipStore does so by default)")
@@ -122,7 +128,7 @@ class ZippedZarr:
                 chunks = document["chunks"]
             return tuple(ceil_div(length, chunk) for length, chunk in zip(document["shape"], chunks, strict=True))
         except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError) as error:
-            raise DamagedFile(f"array {array} of {self.path}: its metadata say no grid of chunks") from error
+            raise DamagedFile(f"array {array} of {self.path}: its metadata do not describe a chunk grid") from error
 
 
 def _name(key: str) -> str:
@@ -130,7 +136,7 @@ def _name(key: str) -> str:
 
 
 def _chunk_index(key: str, array: str, grid: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The index of the chunk that a key has; None if it has none."""
+    """The index of the chunk that a key names; None if it names none."""
     if not key.startswith(f"{array}/") or _name(key) in METADATA:
         return None
     numbers = re.split(r"[./]", re.sub(r"^c(?=[./]|$)[./]?", "", key[len(array) + 1 :]))

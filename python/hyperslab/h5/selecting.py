@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,7 +83,7 @@ def select(shape: tuple[int, ...], args: tuple[Any, ...]) -> Selected:
     kept: list[int] = []
     lengths: list[int] = []
     has_list = False
-    for axis, item in enumerate(_per_axis(args, len(shape))):
+    for axis, item in _per_axis(args, len(shape)):
         indices, count, is_kept, is_list = _axis(item, shape[axis], len(shape), has_list)
         has_list = has_list or is_list
         axes.append(indices)
@@ -109,16 +109,28 @@ def _nothing(shape: tuple[int, ...]) -> NormalizedKey:
     return NormalizedKey(((0, 1, 0, 1),) * len(shape), (0,) * max(1, len(shape)), (0,), is_element=False)
 
 
-def _per_axis(args: tuple[Any, ...], ndim: int) -> Sequence[Any]:
-    """One argument for each axis: an ellipsis, or the end, stands for all that are not given."""
-    places = [place for place, item in enumerate(args) if item is Ellipsis]
-    if len(places) > 1:
-        raise ValueError("Only one ellipsis may be used.")
-    given = len(args) - len(places)
-    if given > ndim:
-        raise ValueError(f"{given} indexing arguments for {ndim} dimensions")
-    place = places[0] if places else len(args)
-    return [*args[:place], *[slice(None)] * (ndim - given), *args[place + len(places) :]]
+def _per_axis(args: tuple[Any, ...], ndim: int) -> Iterator[tuple[int, Any]]:
+    """Each axis with its argument, in their order, so that the first fault is found first.
+
+    An ellipsis, or the end, stands for all axes that are not given.
+    """
+    given, axis, has_ellipsis = len(args), 0, False
+    for item in args:
+        if item is Ellipsis:
+            if has_ellipsis:
+                raise ValueError("Only one ellipsis may be used.")
+            has_ellipsis, given = True, given - 1
+        if given > ndim and (item is Ellipsis or axis >= ndim):
+            raise ValueError(f"{given} indexing arguments for {ndim} dimensions")
+        if item is not Ellipsis:
+            yield axis, item
+            axis += 1
+            continue
+        for _ in range(ndim - given):
+            yield axis, slice(None)
+            axis += 1
+    for rest in range(axis, ndim):
+        yield rest, slice(None)
 
 
 def _axis(item: Any, length: int, ndim: int, has_list: bool) -> tuple[AxisIndices, int, bool, bool]:
@@ -164,11 +176,13 @@ def _listed(item: Any, length: int, ndim: int, has_list: bool) -> np.ndarray[Any
         raise TypeError("Only one indexing vector or array is currently allowed for fancy indexing")
     places = indices.astype(np.int64)
     places[places < 0] += length
-    if ((places < 0) | (places >= length)).any():
-        said = "empty dimension" if length == 0 else f"(0-{length - 1})"
+    said = "empty dimension" if length == 0 else f"(0-{length - 1})"
+    if ((places < 0) | (places > length)).any():
         raise IndexError(f"Fancy indexing out of range for {said}")
     if (np.diff(places) <= 0).any():
         raise TypeError("Indexing elements must be in increasing order")
+    if (places == length).any():  # which h5py leaves to HDF5
+        raise IndexError(f"Fancy indexing out of range for {said}")
     return np.ascontiguousarray(places)
 
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 BLOCK = 100_000  # number of chunks whose names are made at a time
 
+# numcodecs' framings of values of variable length that need no parameter.
+FRAMINGS = ("vlen-utf8", "vlen-bytes", "json2")
+
 
 @dataclass(frozen=True)
 class ChunkTable:
@@ -73,8 +76,15 @@ class Stored:
     fills: frozenset[bytes]  # the fill values, one element each, that missing chunks may stand for
 
 
-def stored(array: Array) -> Stored:
+def stored(array: Array, *, are_values_expressible: bool = False) -> Stored:
     """The chunks of an array, if all of them are encoded in the same way.
+
+    Parameters
+    ----------
+    array : Array
+        The array.
+    are_values_expressible : bool
+        Whether chunks may hold values of variable length in one of numcodecs' framings.
 
     Raises
     ------
@@ -83,15 +93,21 @@ def stored(array: Array) -> Stored:
     """
     if array.unsupported:
         raise Refused(array.unsupported)
-    if array.dtype.hasobject:
-        raise Refused("its elements have variable length, so its chunks hold only pointers to them")
     segments = array.segments()
+    if array.dtype.hasobject and not (are_values_expressible and _hold_values(segments)):
+        raise Refused("its elements have variable length, and this format cannot say how its chunks hold them")
     chunk_shape = one_grid(array, segments)
     if segments and segments[0].dtype != array.dtype:
         raise Refused(f"its elements must be converted from {segments[0].dtype} to {array.dtype}")
     fills = {segment.fill or bytes(array.dtype.itemsize) for segment in segments} | {array.fill_bytes}
     codecs = segments[0].codecs if segments else []
     return Stored(chunk_shape, codecs, table(array, segments, chunk_shape), frozenset(fills))
+
+
+def _hold_values(segments: list[Segment]) -> bool:
+    """Whether the chunks hold values of variable length themselves, as Zarr's do."""
+    names = [codec["name"] for segment in segments for codec in segment.codecs]
+    return any(name in FRAMINGS for name in names)
 
 
 def of_bytes(encoded: bytes, ndim: int) -> ChunkTable:

@@ -45,14 +45,17 @@ def described(array: Array, inline_threshold: int) -> Described:
         raise Refused(array.damaged)
     if array.nbytes <= inline_threshold and 0 not in array.shape and array.is_own:
         return _inlined(array)
-    found = chunks.stored(array)
+    found = chunks.stored(array, are_values_expressible=True)
     filters = numcodecs_chain(found, array.dtype.itemsize)
     is_transposed = bool(filters) and filters[0] == {"id": "transpose"}
     if is_transposed:
         _check_reversed(found.codecs[0]["order"])
     attributes = plain_attributes(array.attrs)
-    fill = _fill(array, attributes, None if found.table.is_full else set(found.fills))
-    zarray = _zarray(array, found.chunk_shape, dtype_of(array.dtype), fill)
+    if array.dtype.hasobject:
+        dtype, fill = "|O", _fill_of_values(array, found.table.is_full)
+    else:
+        dtype, fill = dtype_of(array.dtype), _fill(array, attributes, None if found.table.is_full else set(found.fills))
+    zarray = _zarray(array, found.chunk_shape, dtype, fill)
     zarray |= {"filters": filters[is_transposed:] or None, "order": "F" if is_transposed else "C"}
     return Described(zarray, attributes, found.table)
 
@@ -181,6 +184,7 @@ NUMCODECS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "delta": lambda codec: _pair("delta", codec),
     "fixedscaleoffset": lambda codec: _pair("fixedscaleoffset", codec, scale=codec["scale"], offset=codec["offset"]),
     "transpose": _simple("transpose"),
+    **{name: _simple(name) for name in chunks.FRAMINGS},
 }
 
 
@@ -232,6 +236,22 @@ def _fill(array: Array, attributes: dict[str, Any], missing: set[bytes] | None) 
         raise Refused("the fill value of chunks that were never written differs from CF's _FillValue")
     attributes.pop("_FillValue")
     return json_fill(marked[()])
+
+
+def _fill_of_values(array: Array, is_full: bool) -> Any:
+    """The fill value of an array of variable-length values. Readers of CF take Zarr 2's for a missing value.
+
+    Raises
+    ------
+    Refused
+        Chunks that were never written have a fill value that is not a missing one.
+    """
+    fill = array.fill_value
+    if array.fill_is_missing or (not is_full and fill not in (None, "", b"")):
+        if not array.fill_is_missing:
+            raise Refused("chunks that were never written have a fill value that is not marked as CF's _FillValue")
+        return base64.b64encode(fill).decode() if isinstance(fill, bytes) else fill
+    return None
 
 
 def _marked(array: Array, attributes: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
