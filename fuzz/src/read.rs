@@ -54,7 +54,9 @@ pub fn read_archive(path: &Path, data: &[u8]) {
     let (Ok(plain), Ok(cached)) = (plain, cached) else { return };
     let mut left = MOST_OUTPUT_NBYTES;
     for number in 0..plain.tree().arrays.len().min(MOST_ARRAYS) {
-        let array = |archive: &Arc<Archive>| ArchiveArray::new(archive, number, "array".to_owned()).expect("an array");
+        let array = |archive: &Arc<Archive>| {
+            ArchiveArray::new(archive, number, "array".to_owned()).expect("an array")
+        };
         let (plain, cached) = (array(&plain), array(&cached));
         let Ok(whole) = plain.whole() else { continue };
         let Some(shape) = whole.array().shape.clone() else { continue };
@@ -78,7 +80,7 @@ fn holds_values(array: &Array) -> bool {
     segments.iter().flat_map(|segment| &segment.codecs).any(|codec| matches!(codec, Codec::Values { .. }))
 }
 
-/// Values of variable length, read twice: the same ones, or errors.
+/// Reads values of variable length twice. Both reads give the same values, or errors.
 fn read_values(one: &ArchiveArray, other: &ArchiveArray, array: &Array, shape: &[u64], left: &mut u64) {
     let Ok(all) = Orthogonal::all(shape) else { return };
     let Ok(plan) = ReadPlan::new(array, &all) else { return };
@@ -96,7 +98,7 @@ fn read_values(one: &ArchiveArray, other: &ArchiveArray, array: &Array, shape: &
     assert_eq!(read(one, 1), read(other, 2), "with two threads and a cache");
 }
 
-/// Every array of a list that is small enough, whose files are at hand.
+/// Reads every array of a list that is small enough and whose files are present.
 pub fn read_arrays(arrays: &[Array], stores: &Stores, data: &[u8]) {
     let mut left = MOST_OUTPUT_NBYTES;
     for array in arrays.iter().take(MOST_ARRAYS) {
@@ -212,8 +214,12 @@ fn picked(whole: &[u8], shape: &[u64], axes: &[AxisSelection], element_nbytes: u
     let mut positions = vec![0_u64];
     for (axis, &length) in axes.iter().zip(shape) {
         let indices = || (0..axis.count()).map(|k| axis.start() + k * axis.stride());
-        positions = positions.iter().flat_map(|position| indices().map(move |index| position * length + index)).collect();
+        positions = positions
+            .iter()
+            .flat_map(|position| indices().map(move |index| position * length + index))
+            .collect();
     }
-    let element = |position: u64| &whole[usize::try_from(position).unwrap() * element_nbytes..][..element_nbytes];
+    let element =
+        |position: u64| &whole[usize::try_from(position).unwrap() * element_nbytes..][..element_nbytes];
     positions.into_iter().flat_map(element).copied().collect()
 }

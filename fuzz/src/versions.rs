@@ -43,7 +43,8 @@ pub fn versions(data: &[u8]) {
         let stores = Stores::new(Some(Arc::new(Bytes(data.to_vec()))), Path::new("/dev/null"), others);
         let mut known = HashMap::new();
         let mut find = |file: &str, path: &str| {
-            let found = known.entry(path.to_owned()).or_insert_with(|| plain_array(&tree, path).map(Arc::new));
+            let found =
+                known.entry(path.to_owned()).or_insert_with(|| plain_array(&tree, path).map(Arc::new));
             Ok::<_, PlanError>(if file == "." { found.clone() } else { None })
         };
         let small = |array: &&Array| (1..=MOST_MAPPINGS).contains(&array.virtual_mappings.len());
@@ -54,7 +55,11 @@ pub fn versions(data: &[u8]) {
                 let mut mappings = each(&array.virtual_mappings);
                 mappings.push(mappings[0].clone());
                 let parts = Array { virtual_mappings: VirtualMappings::Each(mappings), ..array.clone() };
-                compare(&resolved, &resolve(&parts, &mut find).expect("what is one grid is also parts"), &stores);
+                compare(
+                    &resolved,
+                    &resolve(&parts, &mut find).expect("what is one grid is also parts"),
+                    &stores,
+                );
                 written_again(array, &resolved);
             }
             read::read_arrays(&[resolved], &stores, data);
@@ -71,7 +76,9 @@ fn found_later(tree: &Tree, source: &Memory<'_>) {
     for (array, index) in tree.arrays.iter().zip(&indexes) {
         let Some(index) = index else { continue };
         let _ = index.some_chunks(&mut pages, &[0, 1, 5]);
-        let (Ok([segment]), Ok(found)) = (array.segments.as_deref(), index.chunks(&mut pages)) else { continue };
+        let (Ok([segment]), Ok(found)) = (array.segments.as_deref(), index.chunks(&mut pages)) else {
+            continue;
+        };
         let found = Manifest::of_chunks(found);
         assert!(segment.manifest.stored().eq(found.stored()), "chunks with the tree, and later");
     }
@@ -139,7 +146,8 @@ pub fn mappings(data: &[u8]) {
     let Some(end) = data.iter().position(|&byte| byte == b'\n') else { return };
     let Ok(line) = std::str::from_utf8(&data[..end]) else { return };
     let lengths = |word: &str| word.split(',').map(str::parse).collect::<Result<Vec<u64>, _>>();
-    let Some((Ok(shape), Ok(chunk_shape))) = line.split_once(' ').map(|(one, other)| (lengths(one), lengths(other)))
+    let Some((Ok(shape), Ok(chunk_shape))) =
+        line.split_once(' ').map(|(one, other)| (lengths(one), lengths(other)))
     else {
         return;
     };

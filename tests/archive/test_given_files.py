@@ -180,7 +180,7 @@ def test_short_reads_go_on_and_too_short_ones_are_named(folder: Path) -> None:
     source = Counting(data(folder))
     array = hs.open(source)["a"]
     source.held = source.held[:5000]
-    with pytest.raises(ReadError, match=r"<Counting>.* bytes came where .* are due"):
+    with pytest.raises(ReadError, match=r"<Counting>.* bytes came, but .* were expected"):
         array[...]
 
 

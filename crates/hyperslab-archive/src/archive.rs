@@ -53,7 +53,7 @@ pub(crate) enum ArchiveKind {
     /// A local file that is not kept open.
     Closed(FileVersion),
     Remote(Arc<RemoteStore>),
-    /// A file that the caller gave, and what tells it from others of its name.
+    /// A file that the caller passed, and what tells it from others of the same name.
     Given {
         store: Arc<dyn Store>,
         version: String,

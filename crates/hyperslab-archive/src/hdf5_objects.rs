@@ -1,4 +1,4 @@
-//! Objects of an HDF5 file as their headers describe them, read again when somebody asks.
+//! Objects of an HDF5 file as their headers describe them, read again on demand.
 
 use hyperslab_engine::{FileStore, ReadError};
 use hyperslab_parsers::hdf5::{self, ObjectFacts};
@@ -11,7 +11,7 @@ use crate::interrupt::Interruptible;
 use crate::sources::{LocalSource, RemoteSource};
 
 impl Archive {
-    /// The objects at these addresses, which count from the file's base address; `None` for the root. Headers that lie
+    /// The objects at these addresses, which count from the file's base address; `None` for the root. Headers that are
     /// close together are fetched together.
     pub fn hdf5_objects(&self, addresses: &[Option<u64>]) -> Result<Vec<ObjectFacts>, Error> {
         match &self.kind {

@@ -1,4 +1,4 @@
-//! Files that the caller gives as bytes, or as an object that reads them.
+//! Files that the caller passes as bytes, or as an object that reads them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::open_local::OpenOptions;
 use crate::sources::LocalSource;
 
 impl Archive {
-    /// Open a file that the caller gives, as one of this machine; `version` tells it from others of its name. What it
-    /// names is looked for as beside a file in the working directory.
+    /// Opens a file that the caller passes, as if it were local. `version` tells it from others of the same name. Files
+    /// that it names are searched for as if it were in the working directory.
     pub fn open_given(store: Arc<dyn Store>, version: String, options: &OpenOptions) -> Result<Self, Error> {
         let OpenOptions { resolver, patterns, .. } = options;
         let name = store.name().to_owned();
@@ -34,7 +34,7 @@ impl Archive {
     }
 }
 
-/// How metadata are asked for.
+/// How to ask for metadata.
 pub(crate) fn given_policy(store: &dyn Store) -> Policy {
     if store.far().is_some() { Policy::REMOTE } else { Policy::LOCAL }
 }

@@ -67,7 +67,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) cache: &'a ChunkCache,
     pub(crate) interrupts: &'a dyn InterruptCheck,
     pub(crate) options: ReadOptions,
-    /// Where values go that elements point to, unless those are in a heap of their file.
+    /// Where to put the values that elements point to, unless the file has a heap for them.
     pub(crate) values: Option<&'a ValueHeap>,
 }
 

@@ -54,7 +54,7 @@ pub struct Execution<'a> {
     pub thread_count: usize,
     /// Whether the output has been written to before, so the system need not clear its pages.
     pub is_reused: bool,
-    /// Where values go that elements point to: `None` if none are wanted.
+    /// Where to put the values that elements point to; `None` if they are not wanted.
     pub values: Option<&'a ValueHeap>,
 }
 

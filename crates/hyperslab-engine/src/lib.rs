@@ -4,8 +4,8 @@
 //! |---|---|
 //! | [`execute`] | executes a plan with several threads |
 //! | [`Store`], [`Stores`] | where bytes are: one file each in `stores/` |
-//! | [`codecs::decode`] | one chunk through its chain of codecs |
-//! | [`ChunkCache`] | decoded chunks of which only a part was wanted |
+//! | [`codecs::decode`] | decodes one chunk through its chain of codecs |
+//! | [`ChunkCache`] | decoded chunks that were read only in part |
 //! | [`ValueHeap`] | values of variable length, which elements point to |
 //!
 //! `unsafe` is only in `scatter.rs` (threads share one output), `stream_copy.rs` (vector stores) and the SIMD code of

@@ -50,8 +50,8 @@ impl ValueHeap {
     /// Sets the bytes of a part.
     pub(crate) fn put(&self, part: u32, values: Vec<u8>) {
         let mut parts = self.parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(place) = (part as usize).checked_sub(1).and_then(|place| parts.get_mut(place)) {
-            *place = values;
+        if let Some(held) = (part as usize).checked_sub(1).and_then(|index| parts.get_mut(index)) {
+            *held = values;
         }
     }
 
@@ -61,10 +61,10 @@ impl ValueHeap {
         let value = |element: &[u8]| {
             let pointer = Pointer::of(element).filter(|pointer| pointer.part > 0);
             let Some(pointer) = pointer else { return fill.to_vec() };
-            let place = pointer.part as usize - 1;
+            let index = pointer.part as usize - 1;
             let (start, nbytes) =
                 (usize::try_from(pointer.offset).unwrap_or(usize::MAX), pointer.nbytes as usize);
-            let value = parts.get(place).and_then(|part| part.get(start..start.checked_add(nbytes)?));
+            let value = parts.get(index).and_then(|part| part.get(start..start.checked_add(nbytes)?));
             value.unwrap_or_default().to_vec()
         };
         elements.chunks_exact(POINTER_NBYTES).map(value).collect()

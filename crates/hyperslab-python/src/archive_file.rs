@@ -74,7 +74,7 @@ impl ArchiveFile {
         opened(py, || Archive::open_remote_zarr(&folder.0, &options))
     }
 
-    /// Open a file that Python has: its bytes, or an object that reads ranges of it.
+    /// Open a file that Python holds: its bytes, or an object that reads ranges of it.
     #[staticmethod]
     fn given(
         py: Python<'_>,
@@ -176,7 +176,7 @@ impl ArchiveFile {
         links.iter().map(|(name, link)| Ok((name.clone(), kind(link), target(py, link)?))).collect()
     }
 
-    /// Objects of an HDF5 file as their headers describe them, by their addresses; None is the root.
+    /// Objects of an HDF5 file as their headers describe them, by address; None stands for the root.
     fn hdf5_objects<'py>(
         &self,
         py: Python<'py>,

@@ -117,7 +117,7 @@ pub(crate) fn at(py: Python<'_>, error: PyErr, place: &str) -> PyErr {
     if is_damage { damaged(format!("{place}: {}", error.value(py))) } else { error }
 }
 
-/// A feature that we cannot read.
+/// An unsupported feature.
 pub(crate) fn unsupported(message: String) -> PyErr {
     python::Unsupported::new_err(message)
 }

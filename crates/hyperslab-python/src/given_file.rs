@@ -1,4 +1,4 @@
-//! Files that Python has: `bytes`, or a function that reads ranges.
+//! Files that Python holds: `bytes`, or a function that reads ranges.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-/// A file that Python has, and what people call it.
+/// A file that Python holds, and its name for people.
 #[pyclass(frozen, module = "hyperslab._core")]
 pub(crate) struct GivenFile {
     store: Arc<dyn Store>,
@@ -28,8 +28,8 @@ impl GivenFile {
         Self { store: Arc::new(MemoryStore::new(name, bytes)), version }
     }
 
-    /// What `read(ranges)` reads: a list of `bytes`, one for each pair of offset and length. It is called by several
-    /// threads, for at most so many ranges at a time.
+    /// A file that `read(ranges)` reads. It returns a list of `bytes`, one for each pair of offset and length. Several
+    /// threads call it, with at most this many ranges at a time.
     #[staticmethod]
     fn of_reader(
         name: String,
@@ -44,7 +44,7 @@ impl GivenFile {
     }
 }
 
-/// A function of Python that reads ranges.
+/// A Python function that reads ranges.
 struct Function(Py<PyAny>);
 
 impl RangeReader for Function {
@@ -54,12 +54,12 @@ impl RangeReader for Function {
             let read: Vec<PyBackedBytes> = self.0.call1(py, (ranges,))?.extract(py)?;
             if read.len() != wanted.len() {
                 let (came, due) = (read.len(), wanted.len());
-                return Err(PyValueError::new_err(format!("{came} ranges came where {due} are due")));
+                return Err(PyValueError::new_err(format!("{came} ranges came, but {due} were expected")));
             }
             for (part, (_, out)) in read.iter().zip(wanted) {
                 if part.len() != out.len() {
                     let (came, due) = (part.len(), out.len());
-                    return Err(PyValueError::new_err(format!("{came} bytes came where {due} are due")));
+                    return Err(PyValueError::new_err(format!("{came} bytes came, but {due} were expected")));
                 }
                 out.copy_from_slice(part);
             }
@@ -69,7 +69,7 @@ impl RangeReader for Function {
     }
 }
 
-/// Class and text of an exception. What follows a question mark may be a signature.
+/// The class and the text of an exception, without what follows a question mark, which may be a signature.
 fn said(error: &PyErr) -> String {
     let text = error.to_string();
     text.split_once('?').map_or_else(|| text.clone(), |(before, _)| format!("{before}?..."))

@@ -1,4 +1,4 @@
-//! Objects of an HDF5 file as dictionaries, elements as tuples: what `hyperslab.h5` shows as h5py does.
+//! Objects of an HDF5 file as dictionaries and elements as tuples. `hyperslab.h5` presents them as h5py does.
 
 use hyperslab_core::{ByteOrder, Charset, Element, Fill, StringPadding, Unreadable, Value, VirtualSelection};
 use hyperslab_engine::tidy;
@@ -11,7 +11,7 @@ use crate::{errors, integers};
 
 type Any<'py> = Bound<'py, PyAny>;
 
-/// What is known of one object.
+/// What is known about one object.
 pub(crate) fn object<'py>(py: Python<'py>, object: &ObjectFacts) -> PyResult<Bound<'py, PyDict>> {
     let facts = PyDict::new(py);
     facts.set_item("address", object.address)?;
@@ -46,7 +46,7 @@ fn any<'py>(py: Python<'py>, parts: impl IntoPyObjectExt<'py>) -> PyResult<Any<'
     parts.into_bound_py_any(py)
 }
 
-/// Name, order of creation, and either element, shape, bytes and heap or the exception that says why not.
+/// Name, creation order, and either element, shape, bytes and heap, or the exception that tells why not.
 fn attributes<'py>(py: Python<'py>, object: &ObjectFacts) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for (attribute, order) in &object.attributes {
@@ -119,12 +119,12 @@ fn text(padding: StringPadding, charset: Charset) -> (&'static str, &'static str
         StringPadding::NullTerminated => "null terminated",
         StringPadding::NullPadded => "null padded",
         StringPadding::SpacePadded => "space padded",
-        StringPadding::Unpadded => "unpadded", // Zarr's alone
+        StringPadding::Unpadded => "unpadded", // only in Zarr
     };
     (padding, if charset == Charset::Utf8 { "utf-8" } else { "ascii" })
 }
 
-/// An element: its class, its width in bytes, and what the class says beside.
+/// An element: its class, its width in bytes, and the parameters of the class.
 fn element<'py>(py: Python<'py>, of: &Element) -> PyResult<Any<'py>> {
     let nbytes = of.nbytes();
     match of {
@@ -169,7 +169,7 @@ fn element<'py>(py: Python<'py>, of: &Element) -> PyResult<Any<'py>> {
     }
 }
 
-/// Elements of an array that a virtual array shows, or that it shows them at.
+/// The selection of a virtual array, or that of its source.
 pub(crate) fn selection<'py>(py: Python<'py>, of: &VirtualSelection) -> PyResult<Any<'py>> {
     match of {
         VirtualSelection::All => any(py, ("all",)),

@@ -149,13 +149,13 @@ impl StoredArray {
         self.ask(py, ArchiveArray::codec_names)
     }
 
-    /// The filters of HDF5: the number and the parameters of each, in the order of encoding.
+    /// The HDF5 filters in encoding order: the number and the parameters of each.
     #[getter]
     fn filters(&self) -> Vec<(u16, Vec<u32>)> {
         self.0.described().notes.filters.clone()
     }
 
-    /// The name of the committed datatype of HDF5 that elements have.
+    /// The name of the elements' committed HDF5 datatype.
     #[getter]
     fn type_name(&self) -> Option<String> {
         self.0.described().notes.type_name.clone()
@@ -220,13 +220,13 @@ impl StoredArray {
         }
     }
 
-    /// What pointers in elements lead to, as bytes, in their order: of a sequence first itself, then what its own lead to.
+    /// The values that elements point to, as bytes, in order: each sequence, then the values of its own pointers.
     fn heap_values<'py>(&self, py: Python<'py>, elements: Vec<u8>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let values = self.ask(py, |array| array.pointed(&elements))?;
         Ok(values.iter().map(|value| PyBytes::new(py, value)).collect())
     }
 
-    /// What of which other arrays a virtual array shows: file, path, what is shown, and of what part of the source.
+    /// The mappings of a virtual array: file, path, the selection of the virtual array, and that of the source.
     fn virtual_sources<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for mapping in self.0.described().virtual_mappings.iter() {

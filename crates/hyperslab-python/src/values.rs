@@ -166,10 +166,10 @@ fn text<'py>(py: Python<'py>, bytes: &[u8], padding: StringPadding) -> PyResult<
     bytes.call_method1("decode", ("utf-8", "surrogateescape"))
 }
 
-/// What a JSON text says, as Python's own parser reads it.
+/// The value of a JSON text, from Python's own parser.
 fn json<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     if text.is_empty() {
-        return Ok(py.None().into_bound(py)); // nobody wrote it
+        return Ok(py.None().into_bound(py)); // never written
     }
     let read = py.import("json")?.call_method1("loads", (PyBytes::new(py, text),));
     read.map_err(|error| damaged(format!("a value is no JSON text: {}", error.value(py))))

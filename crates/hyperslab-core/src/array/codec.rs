@@ -168,7 +168,7 @@ pub enum Codec {
         /// The value of elements that were never written.
         fill: Vec<u8>,
     },
-    /// A codec that we cannot decode. Arrays with it open; reading them is a named error.
+    /// A codec that we cannot decode. Arrays with it can be opened; reading them is an error that names it.
     Unknown {
         /// HDF5's filter number, if it has one.
         number: Option<u32>,
@@ -198,7 +198,7 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// What people call it.
+    /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Utf8 => "vlen-utf8",
@@ -209,7 +209,7 @@ impl Framing {
     }
 }
 
-/// What the integers of one chunk of quantized floats stand for.
+/// How to turn the integers of one chunk of quantized floats back into floats.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantum {
     /// The scale.

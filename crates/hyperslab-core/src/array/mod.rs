@@ -51,12 +51,12 @@ pub enum Role {
     FillIsMissing,
 }
 
-/// What an HDF5 file says of an array that reading does not need, but writing another one like it does.
+/// Details of an HDF5 array that reading does not need, but writing another one like it does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// Filters by number and parameters, first step of encoding first: with the level of compression.
+    /// Filters by number and parameters in encoding order, including the compression level.
     pub filters: Vec<(u16, Vec<u32>)>,
-    /// The name of the committed datatype that elements have.
+    /// The name of the elements' committed datatype.
     pub type_name: Option<String>,
 }
 
@@ -73,9 +73,9 @@ pub struct Array {
     pub fill: Fill,
     /// Whether the file stores it in chunks, even if there is only one. Otherwise it is in one or several pieces.
     pub is_chunked: bool,
-    /// What reading does not need.
+    /// Details that reading does not need.
     pub notes: Notes,
-    /// What readers of netCDF must know of it beside its attributes.
+    /// What readers of netCDF must know of it besides its attributes.
     pub role: Role,
     /// Where its chunks are, or why that is unknown.
     pub segments: Result<Vec<Segment>, Unreadable>,

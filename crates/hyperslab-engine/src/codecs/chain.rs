@@ -17,14 +17,14 @@ pub enum Decoded<'a> {
     Shuffled(Shuffled<'a>),
 }
 
-/// Where the bytes of the step before are: in the front buffer, or still where they came from.
+/// Where the output of the last step is: in the front buffer, or still in the input.
 pub(super) struct Held {
     in_front: bool,
     nbytes: usize,
 }
 
 impl Held {
-    /// The bytes; `encoded` is where they came from.
+    /// The bytes. `encoded` is the input.
     pub(super) fn bytes<'s>(&self, encoded: &'s [u8], scratch: &'s Scratch) -> &'s [u8] {
         if self.in_front { scratch.front.filled(self.nbytes) } else { prefix(encoded, self.nbytes) }
     }
@@ -62,7 +62,7 @@ pub fn decode<'s>(
     })
 }
 
-/// Decodes what nobody knows the size of: [`Error::DecodedBeyond`] if it is more than `limit`.
+/// Decodes data of unknown size: [`Error::DecodedBeyond`] if they exceed `limit`.
 pub(super) fn decode_unsized(
     codecs: &[Codec],
     chunk: u64,
@@ -75,8 +75,8 @@ pub(super) fn decode_unsized(
     decode_chain(&chain, None, chunk, encoded, scratch).map(|(held, _)| held)
 }
 
-/// Decodes a chain. Shuffling by the codec `outermost` is left to the caller: of elements of so many bytes, in blocks of
-/// so many.
+/// Decodes a chain. If the codec `outermost` shuffles, the caller unshuffles; the result has the widths of elements and
+/// blocks.
 fn decode_chain(
     chain: &Chain<'_>,
     outermost: Option<(usize, &Codec)>,

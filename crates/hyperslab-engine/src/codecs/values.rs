@@ -13,7 +13,7 @@ use crate::Error;
 
 /// Width in bytes of a count or a length.
 const NUMBER_NBYTES: usize = 4;
-/// The most bytes that a chunk may decode to in the first attempt: a base, plus so many for each element and for each
+/// The most bytes that a chunk may decode to in the first attempt: a base, plus this many for each element and for each
 /// encoded byte.
 const FIRST_LIMIT: [usize; 3] = [4 << 20, 64, 8];
 /// The same for the last attempt. No deflate stream expands a byte to more than 1032.
@@ -36,14 +36,14 @@ pub(crate) struct Values<'s> {
     /// The framed values.
     bytes: &'s [u8],
     /// Where each value is.
-    places: Vec<Range<usize>>,
+    ranges: Vec<Range<usize>>,
 }
 
 impl Values<'_> {
     /// The value of an element, in the chunk's order.
     pub(crate) fn get(&self, element: usize) -> &[u8] {
-        let place = self.places.get(element).cloned();
-        place.and_then(|place| self.bytes.get(place)).unwrap_or_default()
+        let range = self.ranges.get(element).cloned();
+        range.and_then(|range| self.bytes.get(range)).unwrap_or_default()
     }
 
     /// Bytes of all values, including the framing.
@@ -55,9 +55,9 @@ impl Values<'_> {
 impl<'c> StoredValues<'c> {
     /// `None` if the chunk holds the elements themselves.
     pub(crate) fn of(codecs: &'c [Codec]) -> Option<Self> {
-        codecs.iter().enumerate().find_map(|(place, codec)| match codec {
+        codecs.iter().enumerate().find_map(|(position, codec)| match codec {
             Codec::Values { framing, .. } => {
-                Some(Self { framing: *framing, codecs: codecs.get(place + 1..).unwrap_or_default() })
+                Some(Self { framing: *framing, codecs: codecs.get(position + 1..).unwrap_or_default() })
             }
             _ => None,
         })
@@ -85,11 +85,11 @@ impl<'c> StoredValues<'c> {
             }
         };
         let bytes = held.bytes(encoded, scratch);
-        let places = match self.framing {
-            Framing::Json => json_places(bytes, count)?,
-            framing => places(framing, bytes, count)?,
+        let ranges = match self.framing {
+            Framing::Json => json_ranges(bytes, count)?,
+            framing => ranges(framing, bytes, count)?,
         };
-        Ok(Values { bytes, places })
+        Ok(Values { bytes, ranges })
     }
 }
 
@@ -98,7 +98,7 @@ fn damaged(framing: Framing, problem: &'static str) -> Error {
 }
 
 /// Where the values are, if each follows its length and all follow a count.
-fn places(framing: Framing, bytes: &[u8], count: usize) -> Result<Vec<Range<usize>>, Error> {
+fn ranges(framing: Framing, bytes: &[u8], count: usize) -> Result<Vec<Range<usize>>, Error> {
     let number = |start: usize| {
         let bytes = bytes.get(start..start.checked_add(NUMBER_NBYTES)?)?;
         usize::try_from(u32::from_le_bytes(bytes.try_into().ok()?)).ok()
@@ -109,22 +109,22 @@ fn places(framing: Framing, bytes: &[u8], count: usize) -> Result<Vec<Range<usiz
     if count > bytes.len() / NUMBER_NBYTES {
         return Err(damaged(framing, "it ends before its last value"));
     }
-    let (mut places, mut start) = (Vec::with_capacity(count), NUMBER_NBYTES);
+    let (mut ranges, mut start) = (Vec::with_capacity(count), NUMBER_NBYTES);
     for _ in 0..count {
-        let place = number(start).and_then(|nbytes| {
+        let range = number(start).and_then(|nbytes| {
             let first = start + NUMBER_NBYTES;
             Some(first..first.checked_add(nbytes)?)
         });
-        let found = place.and_then(|place| Some((bytes.get(place.clone())?, place)));
-        let (value, place) = found.ok_or_else(|| damaged(framing, "it ends before its last value"))?;
+        let found = range.and_then(|range| Some((bytes.get(range.clone())?, range)));
+        let (value, range) = found.ok_or_else(|| damaged(framing, "it ends before its last value"))?;
         check(framing, value)?;
-        start = place.end;
-        places.push(place);
+        start = range.end;
+        ranges.push(range);
     }
     if start != bytes.len() {
         return Err(damaged(framing, "bytes follow its last value"));
     }
-    Ok(places)
+    Ok(ranges)
 }
 
 fn check(framing: Framing, value: &[u8]) -> Result<(), Error> {
@@ -141,21 +141,21 @@ fn check(framing: Framing, value: &[u8]) -> Result<(), Error> {
 }
 
 /// Where the values are in a JSON document: nested lists, one level per axis, followed by a dtype and the shape.
-fn json_places(bytes: &[u8], count: usize) -> Result<Vec<Range<usize>>, Error> {
+fn json_ranges(bytes: &[u8], count: usize) -> Result<Vec<Range<usize>>, Error> {
     let fault = |problem| damaged(Framing::Json, problem);
     if std::str::from_utf8(bytes).is_err() {
         return Err(fault("it is not UTF-8 text"));
     }
     let most = count.saturating_add(2);
-    let list = |place: &Range<usize>| items(bytes, place.clone(), most);
+    let list = |range: &Range<usize>| items(bytes, range.clone(), most);
     let no_list = || fault("it is no list of values, their dtype and their shape");
     let mut level = list(&(0..bytes.len())).ok_or_else(no_list)?;
-    let shape = level.pop().and_then(|place| list(&place)).ok_or_else(no_list)?;
+    let shape = level.pop().and_then(|range| list(&range)).ok_or_else(no_list)?;
     level.pop().ok_or_else(no_list)?; // the dtype
     for _ in 1..shape.len() {
         let mut inner = Vec::new();
-        for place in &level {
-            inner.extend(list(place).ok_or_else(|| fault("its lists are not as its shape says"))?);
+        for range in &level {
+            inner.extend(list(range).ok_or_else(|| fault("its lists do not have its shape"))?);
             if inner.len() > most {
                 break;
             }
@@ -169,11 +169,11 @@ fn json_places(bytes: &[u8], count: usize) -> Result<Vec<Range<usize>>, Error> {
     }
 }
 
-/// The items of the JSON list at `place`, trimmed; `None` if it is no list, or has more than `most` items.
-fn items(bytes: &[u8], place: Range<usize>, most: usize) -> Option<Vec<Range<usize>>> {
-    let place = trimmed(bytes, place);
-    let inner = place.start.checked_add(1)?..place.end.checked_sub(1)?;
-    if bytes.get(place.start) != Some(&b'[') || bytes.get(inner.end) != Some(&b']') {
+/// The items of the JSON list at `range`, trimmed; `None` if it is not a list, or has more than `most` items.
+fn items(bytes: &[u8], range: Range<usize>, most: usize) -> Option<Vec<Range<usize>>> {
+    let range = trimmed(bytes, range);
+    let inner = range.start.checked_add(1)?..range.end.checked_sub(1)?;
+    if bytes.get(range.start) != Some(&b'[') || bytes.get(inner.end) != Some(&b']') {
         return None;
     }
     let (mut found, mut start, mut depth) = (Vec::new(), inner.start, 0_usize);
@@ -207,9 +207,9 @@ fn items(bytes: &[u8], place: Range<usize>, most: usize) -> Option<Vec<Range<usi
     is_whole.then_some(found)
 }
 
-fn trimmed(bytes: &[u8], place: Range<usize>) -> Range<usize> {
+fn trimmed(bytes: &[u8], range: Range<usize>) -> Range<usize> {
     let is_white = |position: usize| bytes.get(position).is_some_and(u8::is_ascii_whitespace);
-    let Range { mut start, mut end } = place;
+    let Range { mut start, mut end } = range;
     while start < end && is_white(start) {
         start += 1;
     }

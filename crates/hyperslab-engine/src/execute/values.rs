@@ -41,7 +41,7 @@ impl Job<'_> {
         target.rows(|row, out| {
             for (number, element) in (0..row.count).zip(out.chunks_exact_mut(POINTER_NBYTES)) {
                 let value = values.get(index(row.chunk_offset + number * row.step));
-                let nbytes = u32::try_from(value.len()).unwrap_or(u32::MAX); // 4 bytes say how long it is
+                let nbytes = u32::try_from(value.len()).unwrap_or(u32::MAX); // the length has 4 bytes
                 element.copy_from_slice(&Pointer { part, nbytes, offset: kept.len() as u64 }.bytes());
                 kept.extend_from_slice(value);
             }

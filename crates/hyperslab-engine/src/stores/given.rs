@@ -1,4 +1,4 @@
-//! Files that the caller has: their bytes in memory, or an object of his that reads ranges of them.
+//! Files that the caller holds: as bytes in memory, or as an object that reads ranges of them.
 
 use std::io::IoSliceMut;
 
@@ -15,7 +15,7 @@ pub struct MemoryStore<B> {
 }
 
 impl<B: AsRef<[u8]>> MemoryStore<B> {
-    /// These bytes, under a name that people know them by.
+    /// These bytes, with a name for people.
     pub fn new(name: String, bytes: B) -> Self {
         Self { name, bytes }
     }
@@ -68,21 +68,21 @@ impl<B: AsRef<[u8]> + Send + Sync> Store for MemoryStore<B> {
 
 /// An object of the caller that reads ranges of one file.
 pub trait RangeReader: Send + Sync {
-    /// Fill buffers, each with the bytes from its offset on; side by side where it can. Else why not, for people.
+    /// Fills buffers, each with the bytes that start at its offset, side by side if it can. Errors are for people.
     fn read(&self, wanted: &mut [(u64, &mut [u8])]) -> Result<(), String>;
 }
 
 /// A file that an object of the caller reads.
 pub struct GivenStore {
-    /// What people call the file.
+    /// The file's name for people.
     pub name: String,
-    /// How long it is.
+    /// Its length.
     pub nbytes: u64,
-    /// What its requests are counted under.
+    /// The name under which its requests are counted.
     pub host: String,
     /// What reads it.
     pub reader: Box<dyn RangeReader>,
-    /// Requests that may be worth making at a time.
+    /// How many requests may be worth making at a time.
     pub most_in_flight: usize,
 }
 
@@ -104,10 +104,10 @@ impl Store for GivenStore {
     }
 
     fn read_vectored(&self, offset: u64, parts: &mut [IoSliceMut<'_>]) -> Result<(), ReadError> {
-        let mut place = offset;
+        let mut position = offset;
         let wanted = parts.iter_mut().map(|part| {
-            let start = place;
-            place = place.saturating_add(part.len() as u64);
+            let start = position;
+            position = position.saturating_add(part.len() as u64);
             (start, &mut **part)
         });
         self.fill(wanted.collect(), &|| false)
@@ -149,7 +149,7 @@ impl FarStore for GivenStore {
             url: file(),
             offset: first,
             problem,
-            remedy: "the object that was given to hyperslab reads it: look there",
+            remedy: "your own object reads this file: look for the fault there",
         })
     }
 }

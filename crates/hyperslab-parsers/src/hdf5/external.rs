@@ -33,7 +33,7 @@ pub(crate) struct NamedPart {
 }
 
 impl NamedPart {
-    /// The file, where the part starts in it, and how long it is unless it is all that is left.
+    /// The file, where the part starts in it, and its length; `None` for the rest of the array.
     pub fn facts(&self) -> (String, u64, Option<u64>) {
         (self.file.clone(), self.part.offset, self.part.length)
     }

@@ -89,7 +89,7 @@ impl File {
         self.in_header(pages, message.kind, address)
     }
 
-    /// The object whose header holds a shared message; none where it lies in the heap of shared messages.
+    /// The object whose header holds a shared message; `None` if it is in the heap of shared messages.
     pub fn shared_address(&self, message: &Message) -> Result<Option<u64>, Error> {
         let mut cursor = message.cursor(SHARED);
         let (version, place) = (cursor.u8()?, cursor.u8()?);

@@ -97,7 +97,7 @@ impl Scales {
         (ndim == 1 && is_scale(array)).then(|| vec![number])
     }
 
-    /// A list of references an axis; the last one counts, as in netCDF-C.
+    /// A list of references for each axis. The last one counts, as in netCDF-C.
     fn listed(&self, list: &Value, ndim: usize) -> Option<Vec<usize>> {
         let scale = |references: &Vec<u8>| {
             let last = references.chunks_exact(self.sizes.offset.max(1)).next_back()?;

@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     Group(GroupDescription),
     /// An array.
     Array(Box<ArrayDescription>),
-    /// A datatype with a name.
+    /// A named datatype.
     Datatype(Option<Box<Element>>),
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct StorageDescription {
     pub layout: Layout,
     /// Its filters.
     pub codecs: Vec<Codec>,
-    /// The same by their numbers and parameters.
+    /// The same, by number and parameters.
     pub filters: Vec<(u16, Vec<u32>)>,
     /// Its fill value.
     pub fill: Fill,
@@ -101,20 +101,20 @@ pub(crate) fn filters(file: &mut File, pages: &Pages<'_>, address: u64) -> Resul
 pub(super) struct Messages(pub(super) Vec<Message>);
 
 impl Messages {
-    /// Where the datatype is that the object shares with others: a committed one.
+    /// The address of the committed datatype that the object shares with others.
     pub(super) fn committed(&self, file: &File) -> Result<Option<u64>, Error> {
         let shared = self.first(kind::DATATYPE).filter(|message| message.shared);
         shared.map_or(Ok(None), |message| file.shared_address(message))
     }
 
-    /// What the elements of an array, or of a committed datatype, are.
+    /// The element of an array or of a committed datatype.
     pub(super) fn element(&self, file: &mut File, pages: &Pages<'_>) -> Result<Element, Error> {
         let missing = || Error::invalid("object header", 0, "no datatype");
         let datatype = file.resolved(pages, self.first(kind::DATATYPE).ok_or_else(missing)?)?;
         datatype::element(&mut datatype.cursor("datatype message"), file.sizes)
     }
 
-    /// Whether the order in which attributes were made is tracked.
+    /// Whether the creation order of attributes is tracked.
     pub(super) fn attributes_ordered(&self, file: &File) -> Result<bool, Error> {
         let information = self.storage(file, kind::ATTRIBUTE_INFO, 2)?;
         Ok(information.is_some_and(|information| information.ordered))
@@ -142,7 +142,7 @@ impl Messages {
         Err(Error::invalid("object header", address, "neither a group nor an array nor a datatype"))
     }
 
-    /// What elements of a committed datatype are, if it is one that can be read.
+    /// The element of a committed datatype, if it can be read.
     fn committed_element(&self, file: &mut File, pages: &Pages<'_>) -> Result<Option<Element>, Error> {
         let Some(datatype) = self.first(kind::DATATYPE) else { return Ok(None) };
         let datatype = match file.resolved(pages, datatype) {
@@ -154,7 +154,7 @@ impl Messages {
         Ok(datatype.as_deref().and_then(element))
     }
 
-    /// All attributes in the header. What is missing is noted for all of them before giving up.
+    /// All attributes in the header. Notes everything that is missing before it gives up.
     fn attributes(&self, file: &mut File, pages: &Pages<'_>) -> Result<Vec<RawAttribute>, Error> {
         let messages = self.all(kind::ATTRIBUTE);
         let read: Vec<_> = messages.map(|message| RawAttribute::read(file, pages, message)).collect();

@@ -1,5 +1,5 @@
-//! All that one object's header says, for readers who want it as HDF5's own library tells it: filters with their
-//! parameters, links with the addresses that they lead to, orders of creation.
+//! The contents of one object's header, for readers who want them as HDF5's own library reports them: filters with
+//! parameters, links with the addresses that they lead to, creation orders.
 
 use hyperslab_core::{Attribute, Element, Fill, Unreadable};
 
@@ -18,35 +18,35 @@ use crate::error::Error;
 use crate::pages::Pages;
 use crate::rounds::settle;
 
-/// Most nodes of one group's table: no library makes so many, and a damaged table may lead in a circle.
+/// The most nodes of one group's table. No library makes that many, and a damaged table may contain a circle.
 const MAX_NODES: usize = 1 << 20;
 
 /// One object, as its header describes it. Addresses count from the file's base address, as references do.
 #[derive(Debug)]
 pub struct ObjectFacts {
-    /// Where its header is.
+    /// The address of its header.
     pub address: u64,
     /// What it is.
     pub kind: ObjectKind,
-    /// The attributes in the order of the file, with their order of creation where that is tracked.
+    /// The attributes in the file's order, with their creation order if it is tracked.
     pub attributes: Vec<(Attribute, Option<u32>)>,
-    /// Whether the order in which attributes were made is tracked.
+    /// Whether the creation order of attributes is tracked.
     pub attributes_ordered: bool,
 }
 
-/// What an object is.
+/// The kinds of objects.
 #[derive(Debug)]
 pub enum ObjectKind {
     /// A group.
     Group {
         /// Its links, in the order in which the file's structures list them.
         links: Vec<NamedLink>,
-        /// Whether the order in which they were made is tracked.
+        /// Whether their creation order is tracked.
         ordered: bool,
     },
     /// An array.
     Array(Box<ArrayFacts>),
-    /// A datatype with a name.
+    /// A named datatype.
     Datatype(Element),
 }
 
@@ -55,13 +55,13 @@ pub enum ObjectKind {
 pub struct ArrayFacts {
     /// Its elements.
     pub element: Element,
-    /// Where the datatype is that it shares with others.
+    /// The address of the committed datatype that it shares with others.
     pub committed: Option<u64>,
-    /// Its shape, `None` for no elements at all.
+    /// Its shape; `None` if there are no elements at all.
     pub shape: Option<Vec<u64>>,
-    /// How far it may grow; `None` on an axis without limit.
+    /// Its largest shape; `None` for an unlimited axis.
     pub max_shape: Vec<Option<u64>>,
-    /// Its filters, first step of encoding first.
+    /// Its filters in encoding order.
     pub filters: Vec<Filter>,
     /// How it is stored, or why that cannot be read.
     pub storage: Result<StorageFacts, Unreadable>,
@@ -70,20 +70,20 @@ pub struct ArrayFacts {
 /// How an array is stored.
 #[derive(Debug)]
 pub struct StorageFacts {
-    /// What elements are that nobody wrote.
+    /// The value of unwritten elements.
     pub fill: Fill,
-    /// How it lies in the file.
+    /// Its layout in the file.
     pub layout: LayoutFacts,
-    /// Parts in other files: file, offset, and length unless it is all that is left.
+    /// Parts in other files: file, offset, and length; `None` for the rest of the array.
     pub external: Vec<(String, u64, Option<u64>)>,
 }
 
-/// How an array lies in its file.
+/// The layout of an array in its file.
 #[derive(Debug)]
 pub enum LayoutFacts {
     /// In its header.
     Compact,
-    /// In one piece; the address where anything was written.
+    /// In one piece, at this address if anything was written.
     Contiguous(Option<u64>),
     /// In chunks of this shape.
     Chunked(Vec<u64>),
@@ -91,7 +91,7 @@ pub enum LayoutFacts {
     Virtual,
 }
 
-/// What the header at an address says; without an address, that of the root.
+/// The contents of the header at an address; without an address, those of the root's header.
 pub fn describe(pages: &mut Pages<'_>, address: Option<u64>) -> Result<ObjectFacts, Error> {
     let superblock = start(pages)?;
     let mut file = settle(pages, |pages| File::read(pages, &superblock))?;
@@ -176,7 +176,7 @@ fn dense_attributes(
     Ok(found)
 }
 
-/// Fill in what an attribute's pointers lead to.
+/// Adds the values that an attribute's pointers lead to.
 fn follow(file: &mut File, pages: &mut Pages<'_>, raw: &mut RawAttribute) -> Result<(), Error> {
     let Ok(value) = &mut raw.attribute.value else { return Ok(()) };
     if !value.element.has_pointers() {
@@ -217,7 +217,7 @@ fn table_links(
         }
         match settle(pages, |pages| table.node(pages, file.sizes, address))? {
             Node::Links(found) => links.extend(found),
-            Node::Children(children) => todo.extend(children.into_iter().rev()), // the first is next
+            Node::Children(children) => todo.extend(children.into_iter().rev()), // the first one comes next
         }
     }
     Ok(())

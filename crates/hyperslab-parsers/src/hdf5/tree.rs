@@ -134,7 +134,7 @@ impl Numbering {
     }
 }
 
-/// The names of a file's committed enumerations. Arrays have copies of these: they are told by what they are, as netCDF-C
+/// The names of a file's committed enumerations. Arrays have copies of these, recognized by their contents as netCDF-C
 /// does.
 struct TypeNames(Vec<(Element, String)>);
 
@@ -156,7 +156,7 @@ impl TypeNames {
     }
 }
 
-/// A group's links in the file's order: of creation where that is tracked, else of names.
+/// A group's links in the file's order: creation order if it is tracked, otherwise by name.
 fn sorted(group: &GroupState) -> Vec<&NamedLink> {
     let mut links: Vec<&NamedLink> = group.links.iter().collect();
     if group.ordered {

@@ -49,7 +49,7 @@ pub(crate) enum State {
     Group(GroupState),
     /// An array.
     Array(Box<ArrayState>),
-    /// A datatype with a name.
+    /// A named datatype.
     Datatype(Option<Box<Element>>),
 }
 

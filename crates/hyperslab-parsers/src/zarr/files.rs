@@ -25,7 +25,7 @@ pub fn place_of(folder: &Path, name: &str) -> PathBuf {
     beside
 }
 
-/// Names of files, each once, with their numbers from 1 on.
+/// Names of files, each once, numbered from 1.
 #[derive(Default)]
 pub(crate) struct Files {
     pub names: Vec<String>,

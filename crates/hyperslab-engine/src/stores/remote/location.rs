@@ -173,7 +173,7 @@ fn s3(
     Ok(Arc::new(builder.build().map_err(|error| safe(&error))?))
 }
 
-/// What the environment says. Where the caller gives a key, none of its own: its token is not of that key.
+/// The environment's options, except its keys if the caller gives a key: its token belongs to another key.
 fn s3_of_environment(options: &RemoteOptions) -> AmazonS3Builder {
     let is_of_key = |name: &AmazonS3ConfigKey| {
         use AmazonS3ConfigKey::{AccessKeyId, SecretAccessKey, Token};

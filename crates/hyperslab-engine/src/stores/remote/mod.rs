@@ -49,14 +49,14 @@ pub use url_parts::{UrlParts, WebUrl};
 /// How often a thread that waits for the network checks whether to stop.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Count requests and bytes that objects of the caller read, as a host's.
+/// Counts the requests and bytes of the caller's objects, as those of a host.
 pub(super) fn counted(host: &str, request_count: usize, nbytes: usize) {
     let host = Process::current().host(host);
     (0..request_count).for_each(|_| host.requested());
     host.received(nbytes);
 }
 
-/// An object far away, as it was when it was opened. Threads and forked processes can share it.
+/// A remote object, as it was when it was opened. Threads and forked processes can share it.
 pub struct RemoteStore {
     location: Location,
     options: RemoteOptions,
