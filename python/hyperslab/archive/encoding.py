@@ -16,8 +16,8 @@ from hyperslab.archive.tree import Group
 # Numbers of HDF5's filters.
 DEFLATE, SHUFFLE, FLETCHER32, SZIP, BZIP2, LZF, BLOSC, ZSTD = 1, 2, 3, 4, 307, 32000, 32001, 32015
 WITH_LEVEL = {DEFLATE: "zlib", BZIP2: "bzip2", ZSTD: "zstd"}
-# Blosc's compressors by their numbers; netCDF calls them so.
-COMPRESSORS = ("blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_snappy", "blosc_zlib", "blosc_zstd")
+# Blosc's codecs by their numbers, with the names that netCDF has for them.
+BLOSC_CODECS = ("blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_snappy", "blosc_zlib", "blosc_zstd")
 ENTROPY_CODING = 4  # in SZIP's mask; else nearest neighbours
 
 
@@ -68,10 +68,10 @@ def _filters(array: Array) -> dict[str, Any]:
             found["szip"] = {"coding": coding, "pixels_per_block": parameters[1]}
             found.pop("complevel", None)  # at level 0 netCDF4 writes without any codec
             found.update(compression="szip", szip_coding=coding, szip_pixels_per_block=parameters[1])
-        elif number == BLOSC and len(parameters) > 6 and parameters[6] < len(COMPRESSORS):
-            compressor, shuffle = COMPRESSORS[parameters[6]], parameters[5]
-            found.update(blosc={"compressor": compressor, "shuffle": shuffle}, complevel=parameters[4])
-            found.update(compression=compressor, blosc_shuffle=shuffle)
+        elif number == BLOSC and len(parameters) > 6 and parameters[6] < len(BLOSC_CODECS):
+            codec, shuffle = BLOSC_CODECS[parameters[6]], parameters[5]
+            found.update(blosc={"compressor": codec, "shuffle": shuffle}, complevel=parameters[4])
+            found.update(compression=codec, blosc_shuffle=shuffle)
     return found
 
 
