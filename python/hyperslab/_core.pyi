@@ -540,7 +540,7 @@ class ArchiveFile:
         """
 
     @staticmethod
-    def given(file: GivenFile, chunk_cache_nbytes: int, resolver: DocumentResolver | None = None) -> ArchiveFile:
+    def given(file: GivenFile, chunk_cache_nbytes: int, resolver: DocumentResolver | None) -> ArchiveFile:
         """Open a file that a program has."""
 
     @staticmethod
@@ -762,6 +762,7 @@ class GivenFile:
             How many threads may call it at a time.
         """
 
+@final
 class RemoteFile:
     """Where a remote file is and how to reach it. It includes secrets, so it cannot be shown or pickled.
 

@@ -155,6 +155,13 @@ DIFFERENT = {
 }
 
 
+# netCDF-C ends the process when it reads sequences or compounds of these.
+CRASHING = {
+    "float_special_values_earliest.hdf5", "float_special_values_latest.hdf5", "globalheaps_test.hdf5",
+    "compound_datasets_earliest.hdf5", "compound_datasets_latest.hdf5",
+}  # fmt: skip
+
+
 def by_h5netcdf(path, **options):
     with xr.open_dataset(path, engine="h5netcdf", phony_dims="access", **options) as opened:
         return opened.load()
@@ -174,7 +181,7 @@ def difference(ours, theirs):
         xr.testing.assert_identical(ours, theirs)
     except AssertionError as error:
         return str(error)
-    except ValueError:
+    except (TypeError, ValueError):
         return "" if repr(ours.to_dict()) == repr(theirs.to_dict()) else "elements or attributes differ"
     return ""
 
@@ -188,6 +195,8 @@ def test_foreign_files(path):
     differences, problems = [], []
     for judge, options in JUDGES:
         try:
+            if judge is by_netcdf4 and path.name in CRASHING:
+                raise OSError("netCDF-C ends the process")
             theirs = judge(path)
         except Exception as error:
             problems.append(type(error).__name__)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hyperslab.archive.array import Array
+from hyperslab.archive.attributes import text
 from hyperslab.archive.tree import Group
 from hyperslab.errors import Unsupported
 
@@ -42,7 +43,8 @@ def _single(value: Any) -> Any:
     if value is None:
         return ""  # an attribute without a value, which netCDF libraries return as empty text
     if isinstance(value, np.ndarray) and value.shape == (1,):
-        return value[0]
+        is_text = value.dtype.kind == "S" and value.dtype.itemsize > 1  # a single byte may be anything
+        return text(bytes(value[0])) if is_text else value[0]
     return value.tolist() if isinstance(value, np.ndarray) and value.dtype == object else value
 
 

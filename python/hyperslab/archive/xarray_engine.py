@@ -294,7 +294,10 @@ class Engine(BackendEntrypoint):
         """Every group, as a tree."""
         from xarray import DataTree
 
-        tree = DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
+        groups = self.open_groups_as_dict(filename_or_obj, **options)
+        tree = DataTree.from_dict(groups)
+        for path, group in groups.items():
+            tree[path].set_close(group._close)
         if not _is_path(filename_or_obj) and tree.variables:
             tree.encoding["source"] = next(iter(tree.variables.values())).encoding.get("source")
         return tree

@@ -49,12 +49,20 @@ def _plain(array: np.ndarray[Any, Any], stored: np.dtype[Any], wanted: np.dtype[
             raise OSError(NO_PATH)
         if wanted.kind == "b" and stored.kind == "f":
             raise OSError(NO_PATH)
+        if _differ_in_order(stored, wanted):  # then HDF5 swaps bytes, and does not look at signs
+            return array.astype(wanted)
         return _numbers(array, wanted)
     if either == {"S"} or (either == {"V"} and stored.itemsize == wanted.itemsize):
         return array.astype(wanted)
     if stored.kind == wanted.kind and stored.kind in "Mm" and stored == wanted:
         return array
     raise OSError(NO_PATH)
+
+
+def _differ_in_order(stored: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+    """Whether both are integers of one width and of opposite byte orders."""
+    is_swapped = stored.isnative != wanted.isnative
+    return is_swapped and stored.kind in "iu" and wanted.kind in "iu" and stored.itemsize == wanted.itemsize > 1
 
 
 def _numbers(array: np.ndarray[Any, Any], wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
