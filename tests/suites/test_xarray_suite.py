@@ -81,6 +81,7 @@ def check(folder: Path, chosen: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(6000)
+@pytest.mark.skipif(not os.environ.get("HYPERSLAB_SUITES"), reason="all of it: make suites")
 @pytest.mark.skipif(find_spec("h5netcdf") is None, reason="not installed: pip install h5netcdf")
 def test_backends_of_xarray(tmp_path: Path) -> None:
     check(tmp_path, LEFT_OUT)
