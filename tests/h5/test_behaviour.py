@@ -78,6 +78,39 @@ def test_file_objects_are_read(path: Path) -> None:
         h5.File(io.BytesIO(b"no HDF5 at all"))
 
 
+class Reading:
+    """What can be read and nothing else, like a file of a server: it counts."""
+
+    def __init__(self, held: bytes) -> None:
+        self._file, self.nbytes = io.BytesIO(held), 0
+
+    def read(self, nbytes: int = -1) -> bytes:
+        found = self._file.read(nbytes)
+        self.nbytes += len(found)
+        return found
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+def test_only_what_is_needed_is_read_of_a_file_object(tmp_path: Path) -> None:
+    values = np.random.default_rng(1).random((400, 1000))
+    with h5py.File(tmp_path / "x.h5", "w", userblock_size=1024) as f:
+        f.create_dataset("x", data=values, chunks=(10, 1000))
+        f["x"].attrs["units"] = "m"
+    held = (tmp_path / "x.h5").read_bytes()
+    source = Reading(held)
+    with h5.File(source) as f:
+        np.testing.assert_array_equal(f["x"][20:30], values[20:30])
+        assert (f["x"].attrs["units"], f.userblock_size, f["x"].chunks) == ("m", 1024, (10, 1000))
+        assert f["x"] == f["/x"]
+    assert source.nbytes < len(held) / 2
+    assert source.tell() == 0
+
+
 def test_nothing_can_be_had_of_a_closed_file(path: Path) -> None:
     f = h5.File(path)
     g, x = f["g"], f["x"]

@@ -122,7 +122,7 @@ def test_a_server_started_here(name: str, tmp_path: Path, monkeypatch: pytest.Mo
 
     if reason := serving.absent(name):
         pytest.skip(reason)
-    monkeypatch.setitem(far_store.SIZES, "quick", far_store.Size(3, 1 << 20, StopRule(1, 1)))
+    monkeypatch.setitem(far_store.SIZES, "quick", far_store.FarTrainingSize(3, 1 << 20, StopRule(1, 1)))
     profile = load_store_profile(calibrated(tmp_path, "--store", name, "--round-trip-ms", "30"))
     assert profile.store == f"{name}, 30 ms round trip"
     assert min(cell.seconds for cell in profile.cells) > 0.06, "a connection, and a request"

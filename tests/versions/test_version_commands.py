@@ -149,7 +149,7 @@ def test_export(survey: Path, tmp_path: Path) -> None:
     with h5py.File(tmp_path / "march.h5") as file:
         np.testing.assert_array_equal(file["depth"], np.arange(600.0).reshape(20, 30))
     assert as_json("export", survey, "0", "-o", tmp_path / "april.json")["array_count"] == 3
-    assert "endings" in refused(2, "export", survey, "march", "-o", tmp_path / "march.csv")
+    assert "choose the format" in refused(2, "export", survey, "march", "-o", tmp_path / "march.csv")
 
 
 @pytest.mark.slow

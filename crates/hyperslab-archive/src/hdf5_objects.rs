@@ -8,6 +8,7 @@ use crate::archive::{Archive, ArchiveKind};
 use crate::error::Error;
 use crate::format::Format;
 use crate::interrupt::Interruptible;
+use crate::open_given::given_policy;
 use crate::sources::{LocalSource, RemoteSource};
 
 impl Archive {
@@ -34,7 +35,10 @@ impl Archive {
                 let failure = source.failure();
                 found.map_err(|error| work.failure(failure.map_or(error, Error::Read)))
             }
-            _ => Ok(Vec::new()),
+            ArchiveKind::Given { store, .. } => {
+                self.described(&LocalSource(&**store), given_policy(&**store), addresses)
+            }
+            _ => Ok(Vec::new()), // no other kind is a file of HDF5
         }
     }
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-import weakref
 from typing import Any
 
 from hyperslab.archive.opening import open as open_archive
@@ -121,19 +118,17 @@ class File(Group):
     def userblock_size(self) -> int:
         """Bytes before HDF5's own."""
         self._open()
-        path = self._store.opened.path
+        given = self._store.given
+        if given is not None:
+            before = given.tell()
+            try:
+                return _signature_at(given) or 0
+            finally:
+                given.seek(before)
         if self._store.opened.is_remote:
             return 0
-        with open(path, "rb") as file:
-            place = 0
-            while True:
-                file.seek(place)
-                found = file.read(len(SIGNATURE))
-                if found == SIGNATURE:
-                    return place
-                if len(found) < len(SIGNATURE):
-                    return 0
-                place = 512 if place == 0 else 2 * place
+        with open(self._store.opened.path, "rb") as file:
+            return _signature_at(file) or 0
 
     @property
     def meta_block_size(self) -> int:
@@ -212,8 +207,6 @@ def _opened(name: Any, driver: str | None, storage_options: Any, allowed: Any, k
         if value:
             options[ours] = value.decode() if isinstance(value, bytes) else value
     shown = repr(name) if is_object else given
-    if is_object:
-        return _copied(name, shown, allowed)
     if not is_object and not is_url(given) and os.path.isdir(given):  # noqa: PTH112
         raise IsADirectoryError(21, f"Unable to synchronously open file (it is a folder: {given!r})")
     try:
@@ -223,26 +216,8 @@ def _opened(name: Any, driver: str | None, storage_options: Any, allowed: Any, k
     if found.format != "hdf5":
         found.close()
         raise OSError(f"Unable to synchronously open file (file signature not found: {shown} is {found.format})")
-    return Store(found.opened, found.filename if not is_object and is_url(given) else shown, Makers(File, opened))
-
-
-def _copied(file: Any, shown: str, allowed: Any) -> Store:
-    """A file object as a file of this machine, which goes with the store: hyperslab reads by paths and URLs."""
-    with tempfile.NamedTemporaryFile(suffix=".h5", delete=False) as copy:
-        try:
-            file.seek(0)
-            shutil.copyfileobj(file, copy)
-        except BaseException:
-            os.unlink(copy.name)  # noqa: PTH108
-            raise
-    try:
-        store = _opened(copy.name, None, None, allowed, {})
-    except BaseException:
-        os.unlink(copy.name)  # noqa: PTH108
-        raise
-    store.filename = shown
-    weakref.finalize(store, os.unlink, copy.name)
-    return store
+    filename = found.filename if not is_object and is_url(given) else shown
+    return Store(found.opened, filename, Makers(File, opened), name if is_object else None)
 
 
 def is_hdf5(fname: Any) -> bool:
@@ -250,12 +225,18 @@ def is_hdf5(fname: Any) -> bool:
     path = os.fsdecode(fname)
     if not os.path.isfile(path):  # noqa: PTH113
         return False
-    nbytes = os.path.getsize(path)  # noqa: PTH202
     with open(path, "rb") as file:
-        place = 0
-        while place + len(SIGNATURE) <= nbytes:
-            file.seek(place)
-            if file.read(len(SIGNATURE)) == SIGNATURE:
-                return True
-            place = 512 if place == 0 else 2 * place
-    return False
+        return _signature_at(file) is not None
+
+
+def _signature_at(file: Any) -> int | None:
+    """Where HDF5's signature is: at 0, 512, or a power of two times that; None if it is nowhere."""
+    position = 0
+    while True:
+        file.seek(position)
+        found = file.read(len(SIGNATURE))
+        if found == SIGNATURE:
+            return position
+        if len(found) < len(SIGNATURE):
+            return None
+        position = 512 if position == 0 else 2 * position

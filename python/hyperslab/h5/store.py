@@ -49,8 +49,9 @@ class Makers(NamedTuple):
 class Store:
     """An open file, shared by all objects of it; nothing can be had from it once it is closed."""
 
-    def __init__(self, opened: OpenFile, filename: str, make: Makers) -> None:
+    def __init__(self, opened: OpenFile, filename: str, make: Makers, given: Any = None) -> None:
         self.make = make
+        self.given = given  # the file object that is read, if it is one
         self._opened: OpenFile | None = opened
         self.filename = filename
         self._facts: dict[int, Facts] = {}
@@ -95,7 +96,7 @@ class Store:
         try:
             status = os.stat(opened.path)  # noqa: PTH116
         except OSError:
-            return (opened.path,)
+            return (opened.path, id(self.given))
         return (status.st_dev, status.st_ino)
 
     @cached_property

@@ -56,6 +56,11 @@ class Overwritten(NamedTuple):
         return self.old.startswith(signature) and self.new.startswith(signature)
 
     @property
+    def is_of_names(self) -> bool:
+        """Whether it is a node of the tree of a group."""
+        return self.is_still(b"SNOD") or (self.is_still(b"TREE") and self.new[4] == 0)
+
+    @property
     def sectors(self) -> set[int]:
         """The numbers of the sectors in which a byte changes."""
         is_other = np.frombuffer(self.old, np.uint8) != np.frombuffer(self.new, np.uint8)
@@ -92,7 +97,10 @@ def steps_of(
         The writes in order; None is a barrier, where everything before must be synced to disk.
     """
     is_ordered = is_plain(read(0, 16))
-    shown = _shown(read, versions) if is_ordered and versions is not None else Shown([], set())
+    shown = Shown([], set())
+    if is_ordered and versions is not None:
+        is_alone = sum(one.is_of_names for one in overwritten) < 2  # then it does not matter whose names these are
+        shown = _shown(read, versions, with_nodes=not is_alone)
     phases: list[list[Part]] = [[] for _ in range(6)]
     last: set[int] = set()  # the sectors that change at the end
     if guard is not None and not guard.is_set:
@@ -241,8 +249,8 @@ def _count(node: bytes) -> int:
     return count
 
 
-def _shown(read: Reader, header: int) -> Shown:
-    """Where a group is, from its object header of version 1."""
+def _shown(read: Reader, header: int, *, with_nodes: bool) -> Shown:
+    """Where a group is, from its object header of version 1. Its nodes are many, so they are read only if needed."""
     version, nbytes = struct.unpack("<B7xI4x", read(header, 16))
     if version != 1:
         return Shown([(header, header + 16)], set())
@@ -255,7 +263,7 @@ def _shown(read: Reader, header: int) -> Shown:
             at += 8
             if kind == CONTINUATION and len(blocks) < 64:
                 blocks.append(struct.unpack_from("<QQ", messages, at))
-            elif kind == SYMBOL_TABLE:
+            elif kind == SYMBOL_TABLE and with_nodes:
                 _add_nodes(read, struct.unpack_from("<Q", messages, at)[0], shown.nodes)
             at += count
     return shown
