@@ -97,10 +97,7 @@ def steps_of(
         The writes in order; None is a barrier, where everything before must be synced to disk.
     """
     is_ordered = is_plain(read(0, 16))
-    shown = Shown([], set())
-    if is_ordered and versions is not None:
-        is_alone = sum(one.is_of_names for one in overwritten) < 2  # then it does not matter whose names these are
-        shown = _shown(read, versions, with_nodes=not is_alone)
+    shown = _shown(read, versions, overwritten) if is_ordered and versions is not None else Shown([], set())
     phases: list[list[Part]] = [[] for _ in range(6)]
     last: set[int] = set()  # the sectors that change at the end
     if guard is not None and not guard.is_set:
@@ -249,8 +246,12 @@ def _count(node: bytes) -> int:
     return count
 
 
-def _shown(read: Reader, header: int, *, with_nodes: bool) -> Shown:
-    """Where a group is, from its object header of version 1. Its nodes are many, so they are read only if needed."""
+def _shown(read: Reader, header: int, overwritten: list[Overwritten]) -> Shown:
+    """Where a group is, from its object header of version 1.
+
+    Its nodes are many. They are read only if several nodes of groups are overwritten: the order of one is always the same.
+    """
+    with_nodes = sum(one.is_of_names for one in overwritten) > 1
     version, nbytes = struct.unpack("<B7xI4x", read(header, 16))
     if version != 1:
         return Shown([(header, header + 16)], set())
