@@ -249,7 +249,7 @@ def _count(node: bytes) -> int:
 def _shown(read: Reader, header: int, overwritten: list[Overwritten]) -> Shown:
     """Where a group is, from its object header of version 1.
 
-    Its nodes are many. They are read only if several nodes of groups are overwritten: the order of one is always the same.
+    Its nodes are many. They are read only if several nodes of groups are overwritten: one alone needs no order.
     """
     with_nodes = sum(one.is_of_names for one in overwritten) > 1
     version, nbytes = struct.unpack("<B7xI4x", read(header, 16))
