@@ -180,8 +180,14 @@ def test_a_selection_is_read_as_h5py_reads_it(options: dict[str, Any], data: Any
                 other = outcome(lambda s=selection: our["x"][s])
                 if is_their_fault(one):
                     continue
+                if names_field(selection) and isinstance(one, Exception) and isinstance(other, Exception):
+                    continue  # which of two faults is found first depends on the rest of the selection
                 found = h5_comparing.differences(one, other, repr(selection))
                 assert found is None, found
+
+
+def names_field(selection: Any) -> bool:
+    return any(isinstance(one, str) for one in (selection if isinstance(selection, tuple) else (selection,)))
 
 
 NUMBERS = ["i1", "u1", "<i2", ">u2", "<i4", ">i8", "<u8", "<f4", ">f8", "?"]

@@ -358,6 +358,19 @@ def test_a_file_that_is_emptied_needs_no_journal(ours: Path) -> None:
     assert not is_set(ours)
 
 
+def test_a_header_without_room_for_another_message_gets_no_guard() -> None:
+    stored = bytearray(empty_file())
+
+    def read(offset: int, count: int) -> bytes:
+        return bytes(stored[offset : offset + count]).ljust(count, b"\0")
+
+    writes = addition(read, len(stored))
+    root = next(offset for offset, _ in writes if offset < SECTOR_NBYTES)
+    struct.pack_into("<H", stored, root + 2, 0xFFFF)  # how many messages it has
+    assert writes
+    assert addition(read, len(stored)) == []
+
+
 @settings(deadline=None, max_examples=500 if ALL else 60)
 @given(data=st.data())
 def test_what_damaged_headers_say(data: st.DataObject) -> None:

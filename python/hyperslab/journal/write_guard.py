@@ -29,6 +29,7 @@ MARK = b"hslguard"
 CONTINUATION_NBYTES = HEAD.size + 16
 UNFINISHED = "a commit was interrupted while it overwrote parts of the file, and its journal is missing or incomplete"
 MOST_BLOCKS = 64
+MOST_MESSAGES = (1 << 16) - 4  # of a header that gets up to three more
 MOST_BLOCK_NBYTES = 1 << 16
 MOST_ADDRESS = 1 << 62  # beyond the largest file of any file system
 UNDEFINED = (1 << 64) - 1
@@ -94,7 +95,7 @@ def addition(read: Reader, end: int) -> list[tuple[int, bytes]]:
     fields = 24 + 4 * start[8]  # base address, free space, end, driver information
     base, _, stored_end, driver = struct.unpack_from("<4Q", start, fields)
     version, count, block_nbytes = struct.unpack_from("<BxH4xI", start, root)
-    if base or driver != UNDEFINED or stored_end > end or version != 1:
+    if base or driver != UNDEFINED or stored_end > end or version != 1 or count > MOST_MESSAGES:
         return []
     at, stop = root + PREFIX_NBYTES, root + PREFIX_NBYTES + block_nbytes
     while True:
