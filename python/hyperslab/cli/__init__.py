@@ -70,13 +70,23 @@ def _end(number: int, _: object) -> None:
     sys.exit(128 + number)
 
 
+def _run() -> None:
+    """Run the command. h5py's compiled code turns the exception of a signal into a SystemError: raise what it was."""
+    try:
+        app()
+    except SystemError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt | SystemExit):
+            raise error.__cause__ from None
+        raise
+
+
 def main() -> None:
     """Run the command line. An error prints one line; the exit status is 2 for a wrong request, 1 for a failure."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
             signal.signal(number, _end)
     try:
-        app()
+        _run()
     except HyperslabError as error:
         typer.echo(f"hyperslab: {error} [{error.code}]", err=True)
         sys.exit(2 if isinstance(error, UsageError) else 1)
