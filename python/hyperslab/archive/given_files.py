@@ -13,6 +13,7 @@ import os
 import stat
 from collections.abc import Mapping
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
@@ -23,7 +24,7 @@ from hyperslab.errors import UsageError
 
 ACCEPTED = (
     "give a path, a URL, bytes, a file that is open for reading in binary mode, a store of fsspec, obstore or zarr "
-    "as it is or as (store, path), or a list of these"
+    "as it is or as (store, path), references as a dict, or a list of these"
 )
 # Options of file systems that pickles may hold; everything else may be secret.
 NOT_SECRET = OF_READING | OPEN_OPTIONS | {
@@ -38,6 +39,8 @@ class Given:
     """A file that a program has: what it is called, and what opens it."""
 
     name: str
+    options: Mapping[str, Any] = MappingProxyType({})  # for the URLs that it names
+    takes_options = False
 
     def opened(self, chunk_cache_nbytes: int, resolver: DocumentResolver) -> ArchiveFile:
         """The compiled part of the open file."""

@@ -1,14 +1,11 @@
 """A plugin of pytest: xarray reads netCDF by the engine "hyperslab" where its tests ask for one of its own engines.
 
-What tests write is written by the library's own engine. Outcomes go to the file `PEER_OUTCOMES`, a line of JSON each;
-without `PEER_ALIAS` the tests run as xarray has them, and only their outcomes are written.
+What tests write is written by the library's own engine. Without `HYPERSLAB_ALIAS` the tests run as xarray has them.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,15 +27,5 @@ class _Plugins:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Take the place of the engines."""
-    if os.environ.get("PEER_ALIAS"):
+    if os.environ.get("HYPERSLAB_ALIAS"):
         api.plugins = _Plugins()
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Write what became of a test."""
-    if report.when == "call" or report.outcome != "passed":
-        said = str(getattr(report.longrepr, "reprcrash", report.longrepr) or "").splitlines()
-        name = "::".join([report.nodeid.split("::")[0].rpartition("/")[2], *report.nodeid.split("::")[1:]])
-        line = json.dumps([name, report.outcome, " ".join(said)[:300]])
-        with Path(os.environ["PEER_OUTCOMES"]).open("a") as out:
-            out.write(line + "\n")
