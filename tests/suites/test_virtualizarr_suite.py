@@ -21,25 +21,35 @@ SAMPLE = ["test_parsers/test_hdf/test_hdf_integration.py", "test_writers/test_ke
 LEAST_SAMPLE, LEAST = 15, 250
 
 
-def outcomes(folder: Path, files: list[str], is_ours: bool) -> Outcomes:
+def outcomes(folder: Path, files: list[str], is_ours: bool, processes: int) -> Outcomes:
     peer_suites.require_version("virtualizarr")
     suite = peer_suites.source_distribution("virtualizarr")
     tests = suite / "virtualizarr" / "tests"
     environment = {**(OURS if is_ours else {}), **({"SUITE_AIR": str(AIR)} if AIR.exists() else {})}
     left_out = [f"--ignore={tests / name}" for name in LEFT_OUT]
-    options = ["-n", "2", "--timeout=120", "-W", "ignore", "--override-ini", "addopts=", "-p", "virtualizarr_alias"]
+    options = [
+        f"-n{processes}",
+        "--timeout=120",
+        "-W",
+        "ignore",
+        "--override-ini",
+        "addopts=",
+        "-p",
+        "virtualizarr_alias",
+    ]
     return peer_suites.run_pytest(
         folder,
         [*options, *left_out, *(str(tests / name) for name in files)],
         cwd=suite,
-        plugins=[READING, peer_suites.plugin("pytest-asyncio")],
+        plugins=[READING, *map(peer_suites.plugin, ("pytest-asyncio", "imagecodecs"))],
         environment=environment,
         seconds=1500,
     )[0]
 
 
-def check(folder: Path, files: list[str], least: int) -> None:
-    theirs, ours = outcomes(folder / "theirs", files, False), outcomes(folder / "ours", files, True)
+def check(folder: Path, files: list[str], least: int, processes: int) -> None:
+    theirs = outcomes(folder / "theirs", files, is_ours=False, processes=processes)
+    ours = outcomes(folder / "ours", files, is_ours=True, processes=processes)
     print("virtualizarr,", Differences((READING / "differences.txt").read_text()).check(theirs, ours, least))
 
 
@@ -47,13 +57,13 @@ def check(folder: Path, files: list[str], least: int) -> None:
 @pytest.mark.timeout(3600)
 @peer_suites.in_full
 def test_virtualizarrs_suite_ends_alike(tmp_path: Path) -> None:
-    check(tmp_path, [""], LEAST)
+    check(tmp_path, [""], LEAST, processes=2)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_sample_of_virtualizarrs_suite_ends_alike(tmp_path: Path) -> None:
-    check(tmp_path, SAMPLE, LEAST_SAMPLE)
+    check(tmp_path, SAMPLE, LEAST_SAMPLE, processes=0)
 
 
 def test_every_difference_has_its_reason() -> None:

@@ -18,10 +18,10 @@ FILES = ("test_backends.py", "test_backends_api.py", "test_backends_datatree.py"
 CHOSEN = "not Zarr and not zarr and not Pydap and not Online"
 SAMPLE = "TestNetCDF4InMemory or TestNetCDF4DatatreeIO"
 DIFFERENCES = peer_suites.HERE / "xarray" / "differences.txt"
-LEAST_SAMPLE, LEAST = 20, 1500
+LEAST_SAMPLE, LEAST = 15, 1500
 
 
-def outcomes(folder: Path, chosen: str, is_ours: bool) -> Outcomes:
+def outcomes(folder: Path, chosen: str, is_ours: bool, processes: int) -> Outcomes:
     xarray = pytest.importorskip("xarray", reason="not installed: pip install 'hyperslab[xarray]'")
     peer_suites.require_version("xarray")
     tests = Path(xarray.__file__).parent / "tests"
@@ -33,15 +33,16 @@ def outcomes(folder: Path, chosen: str, is_ours: bool) -> Outcomes:
     options = ["-c", str(settings), "-p", "xarray_alias", "--timeout=120", f"--rootdir={tests}"]
     return peer_suites.run_pytest(
         folder / "run",
-        [*options, f"--confcutdir={tests}", "-n", "2", "-k", chosen, *(str(tests / name) for name in FILES)],
+        [*options, f"--confcutdir={tests}", f"-n{processes}", "-k", chosen, *(str(tests / name) for name in FILES)],
         cwd=folder,
         plugins=[peer_suites.HERE / "xarray"],
         environment={"HYPERSLAB_ALIAS": "1"} if is_ours else None,
     )[0]
 
 
-def check(folder: Path, chosen: str, least: int) -> None:
-    theirs, ours = outcomes(folder / "theirs", chosen, False), outcomes(folder / "ours", chosen, True)
+def check(folder: Path, chosen: str, least: int, processes: int) -> None:
+    theirs = outcomes(folder / "theirs", chosen, is_ours=False, processes=processes)
+    ours = outcomes(folder / "ours", chosen, is_ours=True, processes=processes)
     print("xarray,", Differences(DIFFERENCES.read_text()).check(theirs, ours, least))
 
 
@@ -50,14 +51,14 @@ def check(folder: Path, chosen: str, least: int) -> None:
 @peer_suites.in_full
 @pytest.mark.skipif(find_spec("h5netcdf") is None, reason="not installed: pip install h5netcdf")
 def test_xarrays_backend_tests_end_alike(tmp_path: Path) -> None:
-    check(tmp_path, CHOSEN, LEAST)
+    check(tmp_path, CHOSEN, LEAST, processes=2)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_sample_of_xarrays_backend_tests_ends_alike(tmp_path: Path) -> None:
     """Bytes in memory and trees: seconds instead of minutes."""
-    check(tmp_path, SAMPLE, LEAST_SAMPLE)
+    check(tmp_path, SAMPLE, LEAST_SAMPLE, processes=0)
 
 
 def test_every_difference_has_its_reason() -> None:
