@@ -20,7 +20,7 @@ PIECES = [
     *(f"test_store/test_{name}.py" for name in STORES),
 ]
 SAMPLE = ["test_codecs/test_vlen.py test_codecs/test_transpose.py test_v2.py"]
-LEAST_SAMPLE, LEAST = 50, 1500
+LEAST_SAMPLE, LEAST = 50, 3000
 SECONDS_OF_PIECE = 900
 
 
