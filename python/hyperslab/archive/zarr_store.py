@@ -36,7 +36,7 @@ from hyperslab.errors import Unsupported, printable
 
 METADATA = "zarr.json"
 # zarr 3.1.0 has only the older name.
-parse_dtype = getattr(zarr.dtype, "parse_dtype", None) or zarr.dtype.parse_data_type
+parse_dtype = vars(zarr.dtype).get("parse_dtype") or vars(zarr.dtype)["parse_data_type"]
 # A contiguous array is split into chunks of about this size, so that reading a part does not read all of it.
 MADE_UP_CHUNK_NBYTES = 4 << 20
 
