@@ -59,7 +59,7 @@ def _taken_over(path: Any, options: Mapping[str, Any]) -> tuple[Any, Mapping[str
         given = {} if is_chained else options
         return found.url if isinstance(found, Remote) else found, {**own, **given}
     if not isinstance(path, str | os.PathLike):
-        raise UsageError(f"hyperslab cannot open a {type(path).__name__}: {ACCEPTED}")
+        raise UsageError(f"hyperslab cannot open an object of type {type(path).__name__}: {ACCEPTED}")
     return path, options
 
 

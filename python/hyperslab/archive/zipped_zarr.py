@@ -1,4 +1,4 @@
-"""Zarr in a ZIP file, as zarr-python's `ZipStore` writes it: chunks that ZIP does not compress are read in place.
+"""Zarr in a ZIP file, as zarr-python's `ZipStore` writes it. Chunks that ZIP does not compress are read in place.
 
 Layout: APPNOTE.TXT of PKWARE, sections 4.3.7 (the header before each member) and 4.3.12 (the directory at the end).
 """
@@ -29,7 +29,22 @@ IS_ENCRYPTED = 1
 
 
 class ZippedZarr:
-    """A ZIP file, and the members of the hierarchy in it by their keys."""
+    """The Zarr hierarchy in a ZIP file.
+
+    Parameters
+    ----------
+    path : str
+        The path of the ZIP file.
+    members : dict[str, zipfile.ZipInfo]
+        All members of the ZIP file by name.
+    resolver : SourceResolver
+        Opens files, if they are allowed.
+
+    Raises
+    ------
+    Unsupported
+        No member contains Zarr metadata.
+    """
 
     def __init__(self, path: str, members: dict[str, zipfile.ZipInfo], resolver: SourceResolver) -> None:
         self.path = path
@@ -42,7 +57,7 @@ class ZippedZarr:
 
     @staticmethod
     def found(path: str, resolver: SourceResolver) -> ZippedZarr | None:
-        """The hierarchy in a file whose name ends in `.zip`; None for other names.
+        """Open the hierarchy in a file whose name ends in `.zip`; return None for other names.
 
         Raises
         ------
@@ -68,7 +83,7 @@ class ZippedZarr:
     def _document(self, key: str) -> bytes:
         member = self.members[key]
         if member.file_size > MOST_DOCUMENT_NBYTES:
-            raise DamagedFile(f"{self.path}: {key} has {member.file_size} bytes, which is too long for metadata")
+            raise DamagedFile(f"{self.path}: {key} has {member.file_size} bytes, which is too much for metadata")
         try:
             with zipfile.ZipFile(self.path) as opened:
                 return opened.read(member)
@@ -76,13 +91,18 @@ class ZippedZarr:
             raise DamagedFile(f"{self.path}: {key}: {error}") from error
 
     def table(self, array: str) -> Table:
-        """Read the chunks of an array.
+        """Find the chunks of an array.
+
+        Parameters
+        ----------
+        array : str
+            The path of the array in the hierarchy.
 
         Returns
         -------
         Table
-            For each chunk the index of its file, its offset and its length in bytes; no inline chunks; and the path of
-            the ZIP file.
+            For each chunk the index of its file, and its offset and length in bytes, as arrays of one axis; no inline
+            chunks; and the path of the ZIP file.
 
         Raises
         ------
@@ -107,10 +127,10 @@ class ZippedZarr:
         return (files, offsets, lengths, {}), [self.path]
 
     def _start(self, stream: Any, key: str, member: zipfile.ZipInfo) -> int:
-        """The offset of the bytes of a member."""
+        """Find the offset of the bytes of a member in the ZIP file."""
         if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & IS_ENCRYPTED:
             said = f"{self.path}: {key} is compressed or encrypted by ZIP"
-            raise Unsupported(f"{said}: unpack it, or write it without (zarr.storage.ZipStore does so by default)")
+            raise Unsupported(f"{said}: unpack the ZIP file, or write it with zarr.storage.ZipStore's defaults")
         stream.seek(member.header_offset)
         header = stream.read(HEADER.size)
         if len(header) < HEADER.size or not header.startswith(SIGNATURE):
@@ -136,7 +156,7 @@ def _name(key: str) -> str:
 
 
 def _chunk_index(key: str, array: str, grid: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The index of the chunk that a key names; None if it names none."""
+    """Return the index of the chunk that a key names; None if the key does not name a chunk of the array."""
     if not key.startswith(f"{array}/") or _name(key) in METADATA:
         return None
     numbers = re.split(r"[./]", re.sub(r"^c(?=[./]|$)[./]?", "", key[len(array) + 1 :]))
