@@ -88,7 +88,7 @@ def stores(group: h5py.Group, prefix: str = "") -> Iterator[str]:
 
 
 def used_chunks(file: h5py.File, versions: list[str]) -> dict[str, npt.NDArray[np.bool_]]:
-    """Which of its chunks some versions show, for each array."""
+    """Find the chunks that some versions show, for each array."""
     used: dict[str, npt.NDArray[np.bool_]] = {}
     cut: dict[str, tuple[int, ...]] = {}
     seen: set[tuple[int, int]] = set()
