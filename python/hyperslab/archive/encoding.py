@@ -106,7 +106,7 @@ def as_netcdf(name: str, value: Any, node: Group | Array) -> Any:
     ----------
     name : str
         The name of the attribute.
-    value : Any
+    value : object
         Its value, as `cf.attributes` gives it.
     node : Group or Array
         The group or array that has the attribute.

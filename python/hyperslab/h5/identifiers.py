@@ -278,7 +278,7 @@ class DatasetID(ObjectID):
         ----------
         index : int
             A number from 0 to `get_num_chunks() - 1`.
-        space : Any
+        space : SpaceID or None
             Ignored.
 
         Raises

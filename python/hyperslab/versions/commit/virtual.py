@@ -147,7 +147,7 @@ def create_virtual(group: h5py.Group, name: str, shape: tuple[int, ...], slots: 
         The slot in `raw` of each chunk of its grid, in C order; -1 for the fill value.
     raw : h5py.Dataset
         The stack of all chunks, along axis 0.
-    fill : Any
+    fill : scalar
         The fill value. Text of variable length ignores it and is always filled with "".
 
     Returns
