@@ -10,7 +10,6 @@ import base64
 import hashlib
 import json
 import os
-import struct
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,11 +17,11 @@ from typing import Any
 
 from hyperslab._core import GivenFile
 from hyperslab.archive.given_files import Given, secret_options
+from hyperslab.archive.zipped_zarr import UNREADABLE, is_stored, member_start
 from hyperslab.errors import DamagedFile, Unsupported, UsageError
 
 MOST_NBYTES = 256 << 20
 Target = bytes | tuple[str, int, int]  # the value of a key, or the file, offset and length where it is
-LOCAL_HEADER = struct.Struct("<4s22xHH")  # before each member of a ZIP file: signature, lengths of name and extra field
 
 
 class GivenKeys(Given):
@@ -106,21 +105,15 @@ def _entries(path: str, prefix: str) -> dict[str, Target]:
                 if entry.is_dir() or not entry.filename.startswith(prefix):
                     continue
                 key = entry.filename[len(prefix) :]
-                if entry.compress_type == zipfile.ZIP_STORED and not entry.flag_bits & 1:
-                    file.seek(entry.header_offset)
-                    signature, name_nbytes, extra_nbytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
-                    if signature != b"PK\3\4":
-                        said = f"{path}: {entry.filename} is not where the directory of the ZIP file says"
-                        raise DamagedFile(f"{said} (offset {entry.header_offset}): get a good copy")
-                    start = entry.header_offset + LOCAL_HEADER.size + name_nbytes + extra_nbytes
-                    found[key] = (path, start, entry.file_size)
+                if is_stored(entry):
+                    found[key] = (path, member_start(file, path, entry), entry.file_size)
                     continue
                 left -= entry.file_size
                 if left < 0:
                     said = f"{path} is a ZIP file with more than {MOST_NBYTES >> 20} MiB of compressed members"
                     raise Unsupported(f"{said}: write it without compression, as zarr-python does, or unpack it")
                 found[key] = archive.read(entry)
-    except (zipfile.BadZipFile, struct.error, RuntimeError) as error:
+    except UNREADABLE as error:
         raise DamagedFile(f"{path} is not a complete ZIP file ({error}): get a good copy") from error
     return found
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from stat import S_ISDIR
 from typing import Any
-from urllib.request import url2pathname
 
 from hyperslab._core import ArchiveFile, DocumentResolver
 from hyperslab.archive import foreign_stores
@@ -38,6 +37,8 @@ def locate(
         return path, SourceResolver({}, allowed=Allowed.of(allowed, path.name))
     path = os.fspath(path)
     if isinstance(path, str) and path.startswith("file://"):
+        from urllib.request import url2pathname  # 25 ms to import
+
         path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
     if isinstance(path, str) and is_url(path):
         kind, own = path.partition("://")[0].lower(), Allowed.of(allowed, shown(path))
