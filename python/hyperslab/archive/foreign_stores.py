@@ -13,6 +13,12 @@ from typing import Any, TypeAlias
 
 from hyperslab.archive.given_files import ACCEPTED, Given, GivenOfFsspec, GivenOfObstore, given_of, is_given
 from hyperslab.archive.given_keys import GivenKeys
+from hyperslab.archive.given_references import (
+    are_references,
+    is_reference_file_system,
+    location_of_references,
+    of_file_system,
+)
 from hyperslab.archive.remote import Remote, is_url, shown
 from hyperslab.archive.store_options import OF_READING, client_options, provided
 from hyperslab.errors import UsageError
@@ -26,7 +32,7 @@ def is_foreign(source: object) -> bool:
     """Whether `source` is a store, file or mapper of another library, a pair (store, path), bytes, or an open file."""
     if isinstance(source, tuple):
         return len(source) == 2 and _library(source[0]) is not None
-    return _library(source) is not None or is_given(source)
+    return _library(source) is not None or is_given(source) or are_references(source)
 
 
 def is_chained(path: str) -> bool:
@@ -40,10 +46,10 @@ def location_of(source: Any, options: Mapping[str, Any] | None = None) -> Locati
 
     Parameters
     ----------
-    source : store, file object, bytes, or str
+    source : store, file object, bytes, dict, or str
         An object for which `is_foreign` is true, or a URL that only fsspec can open.
     options : Mapping[str, Any] or None
-        The options for such a URL.
+        The options for such a URL, or for references.
 
     Returns
     -------
@@ -57,12 +63,16 @@ def location_of(source: Any, options: Mapping[str, Any] | None = None) -> Locati
     """
     if isinstance(source, str):
         return _of_chained(source, dict(options or {}))
+    if are_references(source):
+        return location_of_references(source, options or {})
     store, path = source if isinstance(source, tuple) else (source, None)
     library = _library(store)
     if library == "zarr":
         return location_of_zarr(store, "" if path is None else os.fspath(path))
     if library == "obstore":
         return _of_store(store, "" if path is None else os.fspath(path))
+    if path is None and is_reference_file_system(store):
+        return of_file_system(store)
     if library == "upath" and isinstance(store, os.PathLike) and not hasattr(store, "fs"):
         return str(os.path.abspath(store))  # noqa: PTH100
     if library is None and not (hasattr(store, "fs") and isinstance(getattr(store, "path", None), str)):
@@ -135,6 +145,8 @@ def _of_fsspec(fs: Any, path: str) -> Location:
     fs = getattr(fs, "sync_fs", fs)
     if type(fs) is LocalFileSystem:
         return str(os.path.abspath(fs._strip_protocol(path)))  # noqa: PTH100 -- resolve() would follow links
+    if is_reference_file_system(fs) and not path.strip("/"):
+        return of_file_system(fs)
     url = fs.unstrip_protocol(path)
     if is_url(url) and not type(fs).__module__.startswith("fsspec.implementations.cached"):
         return Remote(url, {name: value for name, value in fs.storage_options.items() if name not in OF_READING})

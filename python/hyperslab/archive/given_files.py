@@ -13,6 +13,7 @@ import os
 import stat
 from collections.abc import Mapping
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
@@ -23,7 +24,7 @@ from hyperslab.errors import UsageError
 
 ACCEPTED = (
     "give a path, a URL, bytes, a file that is open for reading in binary mode, a store of fsspec, obstore or zarr "
-    "alone or as (store, path), or a list of these"
+    "alone or as (store, path), references as a dict, or a list of these"
 )
 # Options of file systems that pickles may contain; any other option may be secret.
 NOT_SECRET = OF_READING | OPEN_OPTIONS | {
@@ -38,6 +39,8 @@ class Given:
     """A file that your program already has. `name` stands for it in messages."""
 
     name: str
+    options: Mapping[str, Any] = MappingProxyType({})  # storage options for the URLs that the file names
+    takes_options = False
 
     def opened(self, chunk_cache_nbytes: int, resolver: DocumentResolver) -> ArchiveFile:
         """Open the file as an archive.
