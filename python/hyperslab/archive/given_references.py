@@ -195,8 +195,8 @@ def _names(references: Mapping[str, Any]) -> set[str]:
 
 def _is_reachable(name: str) -> bool:
     """Whether hyperslab can read a file itself."""
-    scheme, separator, _ = name.partition("://")
-    return "::" not in name and (not separator or is_url(name) or scheme in ("file", "local"))
+    kind, separator, _ = name.partition("://")
+    return "::" not in name and (not separator or is_url(name) or kind in ("file", "local"))
 
 
 def _read_here(fs: Any) -> Mapping[str, Any]:
