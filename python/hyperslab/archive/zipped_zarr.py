@@ -1,4 +1,4 @@
-"""Zarr in a ZIP file, as zarr-python's `ZipStore` writes it: chunks that ZIP does not compress are read in place.
+"""Zarr in a ZIP file, as zarr-python's `ZipStore` writes it. Chunks that ZIP does not compress are read in place.
 
 Layout: APPNOTE.TXT of PKWARE, sections 4.3.7 (the header before each member) and 4.3.12 (the directory at the end).
 """
@@ -26,11 +26,26 @@ MOST_DOCUMENT_NBYTES = 256 << 20
 HEADER = struct.Struct("<4s22xHH")  # signature; lengths of name and extra field
 SIGNATURE = b"PK\x03\x04"
 IS_ENCRYPTED = 1
-UNREADABLE = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError)  # of zipfile
+UNREADABLE = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError)  # what zipfile raises
 
 
 class ZippedZarr:
-    """A ZIP file, and the members of the hierarchy in it by their keys."""
+    """The Zarr hierarchy in a ZIP file.
+
+    Parameters
+    ----------
+    path : str
+        The path of the ZIP file.
+    members : dict[str, zipfile.ZipInfo]
+        All members of the ZIP file by name.
+    resolver : SourceResolver
+        Opens files, if they are allowed.
+
+    Raises
+    ------
+    Unsupported
+        No member contains Zarr metadata.
+    """
 
     def __init__(self, path: str, members: dict[str, zipfile.ZipInfo], resolver: SourceResolver) -> None:
         self.path = path
@@ -44,7 +59,7 @@ class ZippedZarr:
 
     @staticmethod
     def found(path: str, resolver: SourceResolver) -> ZippedZarr | None:
-        """The hierarchy in a file whose name ends in `.zip`; None for other names.
+        """Open the hierarchy in a file whose name ends in `.zip`; return None for other names.
 
         Raises
         ------
@@ -74,20 +89,25 @@ class ZippedZarr:
     def _document(self, opened: zipfile.ZipFile, key: str) -> bytes:
         member = self.members[key]
         if member.file_size > MOST_DOCUMENT_NBYTES:
-            raise DamagedFile(f"{self.path}: {key} has {member.file_size} bytes, which is too long for metadata")
+            raise DamagedFile(f"{self.path}: {key} has {member.file_size} bytes, which is too much for metadata")
         try:
             return opened.read(member)
         except UNREADABLE as error:
             raise DamagedFile(f"{self.path}: {key}: {error}") from error
 
     def table(self, array: str) -> Table:
-        """Read the chunks of an array.
+        """Find the chunks of an array.
+
+        Parameters
+        ----------
+        array : str
+            The path of the array in the hierarchy.
 
         Returns
         -------
         Table
-            For each chunk the index of its file, its offset and its length in bytes; no inline chunks; and the path of
-            the ZIP file.
+            For each chunk the index of its file, and its offset and length in bytes, as arrays of one axis; no inline
+            chunks; and the path of the ZIP file.
 
         Raises
         ------
@@ -109,7 +129,7 @@ class ZippedZarr:
                 position = int(np.ravel_multi_index(index, grid)) if grid else 0
                 if not is_stored(member):
                     said = f"{self.path}: {key} is compressed or encrypted by ZIP"
-                    raise Unsupported(f"{said}: unpack it, or write it without (zarr.storage.ZipStore does by default)")
+                    raise Unsupported(f"{said}: unpack the ZIP file, or write it with zarr.storage.ZipStore's defaults")
                 files[position], offsets[position] = 0, member_start(stream, self.path, member)
                 lengths[position] = member.file_size
         return (files, offsets, lengths, {}), [self.path]
@@ -128,17 +148,26 @@ class ZippedZarr:
 
 
 def is_stored(member: zipfile.ZipInfo) -> bool:
-    """Whether the bytes of a member stand in the ZIP file as they are."""
+    """Whether ZIP neither compresses nor encrypts a member."""
     return member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & IS_ENCRYPTED
 
 
 def member_start(stream: BinaryIO, path: str, member: zipfile.ZipInfo) -> int:
-    """The offset of the bytes of a member of the ZIP file at `path`, which `stream` reads.
+    """Find the offset of the bytes of a member in a ZIP file.
+
+    Parameters
+    ----------
+    stream : binary file object
+        The ZIP file, open for reading.
+    path : str
+        The path of the ZIP file, for messages.
+    member : zipfile.ZipInfo
+        The member.
 
     Raises
     ------
     DamagedFile
-        The directory of the ZIP file says that the member lies where it does not.
+        The member is not where the directory of the ZIP file says.
     """
     stream.seek(member.header_offset)
     header = stream.read(HEADER.size)
@@ -154,7 +183,7 @@ def _name(key: str) -> str:
 
 
 def _chunk_index(key: str, array: str, grid: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The index of the chunk that a key names; None if it names none."""
+    """Return the index of the chunk that a key names; None if the key does not name a chunk of the array."""
     if not key.startswith(f"{array}/") or _name(key) in METADATA:
         return None
     numbers = re.split(r"[./]", re.sub(r"^c(?=[./]|$)[./]?", "", key[len(array) + 1 :]))

@@ -53,7 +53,7 @@ class ChunkMap:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements in memory; text of any length counts only its pointers."""
+        """Bytes of all elements in memory; text of variable length counts only its pointers."""
         return math.prod(self.shape) * (0 if self.dtype is None else self.dtype.itemsize)
 
     @cached_property
