@@ -1,7 +1,7 @@
-"""The test-suites of other libraries: fetched at the version of versions.txt, run, and compared test by test.
+"""The test suites of other libraries: fetched in the version that versions.txt names, run, and compared test by test.
 
-A suite runs twice: as its library has it ("theirs"), and with a plugin of ours that puts hyperslab in the place of a
-part of it ("ours"). Each test must end alike. A file of differences lists the others, each line a test and the reason.
+A suite runs twice: unchanged ("theirs"), and with a plugin that replaces a part of the library with hyperslab ("ours").
+Each test must end in the same way. A file of differences lists the exceptions: each line has a test and the reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-KEPT = HERE.parents[1] / "target" / "suites"  # what was fetched, so that it is fetched once
+KEPT = HERE.parents[1] / "target" / "suites"  # keeps what was fetched, so that it is fetched only once
 VERSIONS = dict(line.split("==") for line in (HERE / "versions.txt").read_text().split())
 BUILD_SYSTEMS = ("mesonpy", "hatchling.build", "setuptools.build_meta", "flit_core.buildapi")
 FOUND_BY = [str(Path(name).absolute()) for name in os.environ.get("PYTHONPATH", "").split(os.pathsep) if name]
@@ -33,7 +33,7 @@ in_full = pytest.mark.skipif(not os.environ.get("HYPERSLAB_SUITES"), reason="all
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a test ("passed", "failed", "skipped", or "unfinished"), and its last words."""
+    """How a test ended ("passed", "failed", "skipped", or "unfinished"), and the last line of its message."""
 
     ended: str
     said: str = ""
@@ -43,7 +43,7 @@ Outcomes = dict[str, Outcome]
 
 
 def require_version(name: str) -> None:
-    """Skip the test unless the locked version is installed: another one's tests say nothing about it."""
+    """Skip the test unless the locked version is installed, because the tests belong to that version."""
     try:
         found = version(name)
     except PackageNotFoundError:
@@ -53,7 +53,7 @@ def require_version(name: str) -> None:
 
 
 def source_distribution(name: str) -> Path:
-    """The folder of a package's source distribution, unpacked. Skips the test if it cannot be had."""
+    """Unpack the source distribution of a package, and return its folder. Skips the test if it cannot be fetched."""
     kept = KEPT / f"{name}-{VERSIONS[name]}"
     if not kept.exists():
         with _new_folder() as folder:
@@ -69,7 +69,7 @@ def source_distribution(name: str) -> Path:
 
 
 def plugin(name: str) -> Path:
-    """A folder with a package that only the suites need: not one of those that every developer installs."""
+    """Return a folder with a package that only the suites need, so developers do not have to install it."""
     kept = KEPT / f"plugin-{name}-{VERSIONS[name]}"
     if not kept.exists():
         with _new_folder() as folder:
@@ -84,7 +84,7 @@ def _new_folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def _keep(made: Path, kept: Path) -> None:
-    """Another process may have been faster: what it keeps is the same."""
+    """Rename a folder. If another process was faster, its folder has the same content."""
     try:
         made.rename(kept)
     except OSError:
@@ -93,7 +93,7 @@ def _keep(made: Path, kept: Path) -> None:
 
 
 def _build_systems(folder: Path) -> Path:
-    """Every build system by its name, none of which builds."""
+    """Create modules with the names of the build systems. They only give metadata, and build nothing."""
     for name in BUILD_SYSTEMS:
         module = folder.joinpath(*name.split(".")).with_suffix(".py")
         module.parent.mkdir(parents=True, exist_ok=True)
@@ -123,10 +123,10 @@ def run_pytest(
     environment: Mapping[str, str] | None = None,
     seconds: float = 3000,
 ) -> tuple[Outcomes, str]:
-    """The outcome of each test of one run of pytest, and what the run printed.
+    """Run pytest once, and return the outcome of each test and the output of the run.
 
-    `plugins` are folders from which the suite imports. A run that takes longer than `seconds` is ended; the tests that
-    were running then are unfinished, and the others have not begun.
+    `plugins` are folders from which the suite imports. A run that takes longer than `seconds` is stopped; the tests
+    that were running then are unfinished, and the outcomes lack those that had not begun.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written = folder / "outcomes.jsonl"
@@ -153,14 +153,14 @@ def run_pytest(
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """End a run with the processes that it started."""
+    """Stop a run and the processes that it started."""
     if process.poll() is None:
         os.killpg(process.pid, 9)
         process.wait()
 
 
 def read_outcomes(written: Path) -> Outcomes:
-    """Of a test that fails in several phases, the first failure."""
+    """Read the outcome of each test. If a test failed in several phases, the first failure counts."""
     found: Outcomes = {}
     for line in written.read_text().splitlines():
         name, ended, said = json.loads(line)
@@ -177,9 +177,9 @@ def passing(ours: Outcomes) -> Outcomes:
 
 
 class Differences:
-    """A list of tests that end otherwise with ours: lines `TEST | REASON`.
+    """A list of the tests that end differently with ours, as lines `TEST | REASON`.
 
-    A TEST is the id of a test, or its beginning up to a file, a class or a function.
+    A TEST is the id of a test, or the beginning of an id that ends with a file, a class or a function.
     """
 
     def __init__(self, text: str) -> None:
@@ -192,11 +192,14 @@ class Differences:
                 self.reasons[name.strip()] = reason.strip()
 
     def named(self, test: str) -> str | None:
-        """The line of the list that a test belongs to."""
+        """Return the TEST of the line to which a test belongs."""
         return next((n for n in self.reasons if test == n or test.startswith((f"{n}[", f"{n}::", f"{n}/"))), None)
 
     def check(self, theirs: Outcomes, ours: Outcomes, least: int) -> str:
-        """How many tests ended how. Fails if a test that is not listed ended otherwise, or if a listed one did not."""
+        """Compare two runs, and return the counts of their outcomes in words.
+
+        Fails if a test ended differently and is not listed, or if it is listed and ended in the same way.
+        """
         pairs = {
             name: (theirs.get(name, Outcome("absent")), ours.get(name, Outcome("absent"))) for name in theirs | ours
         }

@@ -1,6 +1,6 @@
-"""A plugin of pytest that writes the outcome of each test to the file `SUITE_OUTCOMES`, a line of JSON each.
+"""A pytest plugin that writes the outcome of each test to the file `SUITE_OUTCOMES`, as one line of JSON.
 
-A line is written when a test begins, too, so that a run that had to be ended says what it was at.
+It also writes a line when a test begins, so that the file of a stopped run shows which tests were running.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 
 class Recording:
-    """Writes as the run goes on: what was written is there, however the run ends."""
+    """Writes each line at once, so that no line is lost if the run is stopped."""
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
@@ -34,6 +34,6 @@ class Recording:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Not in the processes of pytest-xdist, whose reports come to the one that started them."""
+    """Register the recorder, but not in workers of pytest-xdist: they send their reports to the main process."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recording(os.environ["SUITE_OUTCOMES"]))

@@ -1,7 +1,7 @@
-"""h5py's own test-suite: what its tests read is read by `hyperslab.h5`, too.
+"""h5py's own test suite, read with `hyperslab.h5`.
 
-Two passes: in `mirror` every read of the suite is made by both and compared; in `alias` files that the suite opens for
-reading are opened by `hyperslab.h5` alone.
+There are two passes. In `mirror`, both libraries make each read of the suite, and the results are compared. In `alias`,
+only `hyperslab.h5` opens the files that the suite opens for reading.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 import peer_suites
 import pytest
 
-# The suite is a part of the package h5py: here it is one of a package that shows h5py's modules.
+# The suite imports from the package h5py that contains it. Here another package contains it, with h5py's modules.
 PACKAGE = """
 import sys
 import h5py
@@ -25,14 +25,14 @@ for name, module in list(sys.modules.items()):
 globals().update({name: value for name, value in vars(h5py).items() if not name.startswith("__")})
 """
 MARKERS = ("network", "slow", "mpi", "mpi_skip", "parallel_threads_limit", "thread_unsafe")
-# What a pass reads at least: a mirror that compares nothing passes everything.
+# The minimum that each pass must read, because a mirror that compares nothing would pass.
 LEAST = {"mirror": ("read", 5000), "alias": ("opened by us", 20)}
 SAMPLE = ("test_attrs.py", "test_dims_dimensionproxy.py", "test_slicing.py")
 
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
-    """The suite of the installed version: h5py itself would be another one otherwise."""
+    """The suite of the installed version of h5py."""
     peer_suites.require_version("h5py")
     package = tmp_path / "h5py_suite"
     shutil.copytree(peer_suites.source_distribution("h5py") / "h5py" / "tests", package / "tests")
@@ -43,7 +43,7 @@ def suite(tmp_path: Path) -> Path:
 
 
 def check(suite: Path, kind: str, files: list[str]) -> tuple[str, dict[str, int]]:
-    """Run tests of the suite, none of which may fail: how they ended, and what was compared."""
+    """Run tests of the suite, and check that none fails. Returns how they ended, and counts of what was compared."""
     read = suite / "read.json"
     environment = {"HYPERSLAB_H5PY": kind, "HYPERSLAB_H5PY_COUNTS": str(read)}
     options = ["-c", "pytest.ini", "-p", "mirror", "--no-network", "--timeout=300"]

@@ -1,8 +1,8 @@
-"""What kerchunk writes is read by hyperslab as kerchunk reads it: by zarr-python over fsspec's `reference://`.
+"""hyperslab reads kerchunk's references with the same result as zarr-python over fsspec's `reference://`.
 
-kerchunk's source distribution has no tests. These make the same references as its repository's tests: of HDF5 with all
-ways to treat text, of NetCDF-3, of HDF4 and of Zarr, combined, concatenated, cut into smaller chunks, with values in
-them, as a dict, JSON and Parquet. Each is read by both, element by element.
+kerchunk's source distribution has no tests. These tests make the same references as the tests in its repository: of
+HDF5 with all ways to treat text, of NetCDF-3, of HDF4 and of Zarr; combined, concatenated, cut into smaller chunks, and
+with inline values; as a dict, JSON and Parquet. Both libraries read each of them, and all elements are compared.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the runs of other libraries' suites rest on: differences are found, and runs are ended."""
+"""The module that runs the suites of other libraries finds differences, and stops runs that hang."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""VirtualiZarr's own tests, where they read references: opened by the engine "hyperslab", or decoded by our pipeline.
+"""VirtualiZarr's own tests that read references, with the engine "hyperslab" or our codec pipeline.
 
 Each test must end as it does with kerchunk's engine and zarr-python's pipeline; `virtualizarr_reading/differences.txt`
-lists the others with the reason.
+lists the exceptions with the reason.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from peer_suites import Differences, Outcomes
 xarray = pytest.importorskip("xarray", reason="not installed: pip install 'hyperslab[xarray]'")
 OURS = {"HYPERSLAB_ALIAS": "1", "ZARR_CODEC_PIPELINE__PATH": "hyperslab.archive.zarr_pipeline.Pipeline"}
 READING = peer_suites.HERE / "virtualizarr_reading"
-# Modules that read nothing of what they describe: manifests and codecs are compared in memory.
+# These modules do not read any data: they compare manifests and codecs in memory.
 LEFT_OUT = ("test_manifests/test_array.py", "test_manifests/test_manifest.py", "test_manifests/test_group.py")
 PLUGINS = ("pytest-asyncio", "imagecodecs", "arro3-core")
 SAMPLE = ["test_parsers/test_hdf/test_hdf_integration.py", "test_writers/test_kerchunk.py"]

@@ -1,7 +1,7 @@
-"""xarray's own backend tests with the engine "hyperslab" in place of netcdf4, h5netcdf and scipy for reading.
+"""xarray's own backend tests, in which the engine "hyperslab" replaces netcdf4, h5netcdf and scipy for reading.
 
-Each test must end as it does with xarray's own engines; `xarray/differences.txt` lists the others with the reason.
-xarray's wheel has its tests, which import each other from there.
+Each test must end as it does with xarray's own engines; `xarray/differences.txt` lists the exceptions with the reason.
+The tests are part of xarray's wheel.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from peer_suites import Differences, Outcomes
 
 FILES = ("test_backends.py", "test_backends_api.py", "test_backends_datatree.py")
-# Zarr is read by xarray's engine "zarr", and Pydap asks servers.
+# Leave out tests of the engine "zarr", which we do not replace, and of Pydap, which needs servers.
 CHOSEN = "not Zarr and not zarr and not Pydap and not Online"
 SAMPLE = "TestNetCDF4InMemory or TestNetCDF4DatatreeIO"
 DIFFERENCES = peer_suites.HERE / "xarray" / "differences.txt"

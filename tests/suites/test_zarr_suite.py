@@ -1,6 +1,6 @@
 """zarr-python's own tests of arrays, codecs and stores, from its source distribution, with our codec pipeline.
 
-Each test must end as it does with zarr-python's own pipeline; `zarr/differences.txt` lists the others with the reason.
+Each test must end as it does with zarr-python's own pipeline; `zarr/differences.txt` lists the exceptions with reasons.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from peer_suites import Differences, Outcomes
 OURS = {"ZARR_CODEC_PIPELINE__PATH": "hyperslab.archive.zarr_pipeline.Pipeline"}
 DIFFERENCES = peer_suites.HERE / "zarr" / "differences.txt"
 STORES = ("core", "local", "memory", "object", "wrapper", "zip")
-# In pieces, each with its own limit of time: one that hangs leaves the others their outcomes.
+# Each piece has its own time limit, so that a piece that hangs does not affect the outcomes of the others.
 PIECES = [
     *("test_codecs", "test_v2.py", "test_indexing.py", "test_array.py", "test_group.py"),
     *(f"test_store/test_{name}.py" for name in STORES),

@@ -1,7 +1,7 @@
-"""kerchunk's references that a program has: a dict, a mapper of fsspec's, or fsspec's file system `reference://`.
+"""kerchunk's references that your program already has: a dict, fsspec's mapper, or its file system `reference://`.
 
-What they lead to is read by our own requests where these reach it. Files that only fsspec can read, such as those of
-`memory://`, are read by fsspec when the references are opened, as long as they take no more than `MOST_NBYTES`.
+hyperslab makes its own requests for the files that it can reach. fsspec reads files that only it can read, such as
+those of `memory://`, when you open the references, at most `MOST_NBYTES` in total.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hyperslab.archive.given_keys import MOST_NBYTES
 from hyperslab.archive.remote import Remote, is_url, shown
 from hyperslab.errors import Unsupported, UsageError
 
-# What fsspec's `reference://` and kerchunk's engine take; options for the files are in `remote_options`.
+# The options of fsspec's `reference://` and kerchunk's engine; `remote_options` has the options for the files.
 WORDS = frozenset((
     "fo", "target", "ref_storage_args", "target_protocol", "target_options", "remote_protocol", "remote_options", "fs",
     "template_overrides", "simple_templates", "max_gap", "max_block", "cache_size", "lazy", "asynchronous",
@@ -29,33 +29,44 @@ METADATA = (".zgroup", ".zarray", ".zattrs", ".zmetadata", "zarr.json")
 
 
 class GivenReferences(Given):
-    """References in memory, as kerchunk's JSON has them, and the options for the URLs that they name."""
+    """References in memory, in the form of kerchunk's JSON.
+
+    Parameters
+    ----------
+    document : Mapping[str, Any]
+        The references.
+    options : Mapping[str, Any] or None
+        Storage options for the URLs that the references name.
+    fs : fsspec.AbstractFileSystem or None
+        The file system `reference://` that reads the files that hyperslab cannot reach.
+    """
 
     takes_options = True
 
     def __init__(self, document: Mapping[str, Any], options: Mapping[str, Any] | None = None, fs: Any = None) -> None:
         self.name, self._document, self.options = "<references>", document, dict(options or {})
-        self._fs = fs  # which reads what we cannot reach
+        self._fs = fs
 
     @property
     def asks_fsspec(self) -> bool:
-        """Whether fsspec reads some of the files, which then are not checked against `allowed`."""
+        """Whether fsspec reads some of the files. These are not checked against `allowed`."""
         return self._fs is not None
 
     def file(self) -> GivenFile:
-        """What the compiled part reads."""
+        """Return the object through which the Rust core reads the references."""
         document = self._document if self._fs is None else _read_here(self._fs)
         text = json.dumps(document, default=_inline).encode()
         return GivenFile.of_bytes(self.name, hashlib.blake2b(text, digest_size=16).hexdigest(), text)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._fs is not None:
-            raise UsageError("references to files that only fsspec can read are not pickled: open them in each process")
+            said = "references to files that only fsspec can read cannot be pickled"
+            raise UsageError(f"{said}: open them in each process")
         return GivenReferences, (self._document,)
 
 
 def are_references(source: object) -> bool:
-    """Whether it is a dict of references, or a mapper of fsspec's that looks them up in Parquet."""
+    """Whether `source` is a dict of references, or fsspec's mapper that looks them up in Parquet."""
     return isinstance(source, dict) or _is_lazy(source)
 
 
@@ -64,12 +75,18 @@ def _is_lazy(source: object) -> bool:
 
 
 def is_reference_file_system(source: object) -> bool:
-    """Whether it is fsspec's `reference://`."""
+    """Whether `source` is fsspec's file system `reference://`."""
     return any(kind.__name__ == "ReferenceFileSystem" for kind in type(source).__mro__)
 
 
 def named_by_options(path: Any, options: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]] | None:
-    """The references that a path and options as fsspec's `reference://` takes them stand for, or None."""
+    """Interpret a path and options as those of fsspec's `reference://`.
+
+    Returns
+    -------
+    tuple or None
+        The references, as an object or their path, and the remaining options; None if the options are others.
+    """
     if not isinstance(path, str | os.PathLike):
         return None
     path = os.fspath(path)
@@ -80,19 +97,24 @@ def named_by_options(path: Any, options: Mapping[str, Any]) -> tuple[Any, Mappin
 
 
 def location_of_references(source: Any, options: Mapping[str, Any]) -> Remote | GivenReferences:
-    """References as the program has them, with the options for what they lead to.
+    """Find out how to open references.
 
     Parameters
     ----------
-    source : Any
-        The dict, the mapper, or the path or URL of references.
+    source : dict, fsspec's mapper, str or PathLike
+        The references, or their path or URL.
     options : Mapping[str, Any]
-        Options for the files; or options of `reference://`, which has those of the files in `remote_options`.
+        Options for the files; or options of `reference://`, in which `remote_options` has those for the files.
+
+    Returns
+    -------
+    Remote or GivenReferences
+        The URL of the references with the options for their files, or the references themselves.
 
     Raises
     ------
     UsageError
-        They are no references.
+        `source` does not contain references.
     """
     words = {name: value for name, value in options.items() if name in WORDS}
     own = {**(words.get("remote_options") or {}), **{name: options[name] for name in options if name not in WORDS}}
@@ -112,19 +134,19 @@ def location_of_references(source: Any, options: Mapping[str, Any]) -> Remote | 
     try:
         fs = fsspec.filesystem("reference", fo=source, **words, skip_instance_cache=True)
     except ValueError as error:
-        raise UsageError(f"these are no references that fsspec can open ({error})") from error
+        raise UsageError(f"fsspec cannot open these references ({error})") from error
     return of_file_system(fs, own)
 
 
 def _is_ours(words: Mapping[str, Any]) -> bool:
-    """Whether fsspec is not needed for what these options ask for."""
+    """Whether hyperslab can follow these options without fsspec."""
     kind = words.get("remote_protocol")
     changing = ("fs", "target", "target_protocol", "template_overrides")
     return (kind is None or _is_reachable(f"{kind}://")) and not any(words.get(name) for name in changing)
 
 
 def of_file_system(fs: Any, options: Mapping[str, Any] | None = None) -> Remote | GivenReferences:
-    """The references of a file system `reference://`, and the options that it has for the files."""
+    """Take over the references of a file system `reference://`, and its options for the files."""
     fs = getattr(fs, "sync_fs", fs)
     inner = {kind: getattr(one, "sync_fs", one) for kind, one in fs.fss.items()}
     reached = [one for kind, one in inner.items() if kind is not None and is_url(f"{kind}://")]
@@ -135,7 +157,7 @@ def of_file_system(fs: Any, options: Mapping[str, Any] | None = None) -> Remote 
         if is_ours and _is_reachable(fs.references.fs.unstrip_protocol("/")):
             return Remote(fs.references.fs.unstrip_protocol(fs.references.root), own)
         return GivenReferences({}, own, fs)
-    if isinstance(source, str) and is_url(source):  # what lies far away leads to its own folder
+    if isinstance(source, str) and is_url(source):  # remote references may lead only to their own folder
         return Remote(source, {**(fs.storage_options.get("target_options") or {}), **own})
     default = inner.get(None)
     kind = None if default is None else default.unstrip_protocol("").partition("://")[0]
@@ -146,7 +168,7 @@ def of_file_system(fs: Any, options: Mapping[str, Any] | None = None) -> Remote 
 
 
 def _with_protocol(references: Mapping[str, Any], kind: str | None) -> Mapping[str, Any]:
-    """References whose files have a protocol, if there is one for files without."""
+    """Add the protocol `kind` to the names of files that lack one."""
     if kind is None or not is_url(f"{kind}://"):
         return references
     if isinstance(references.get("refs"), Mapping):
@@ -162,7 +184,7 @@ def _with_protocol(references: Mapping[str, Any], kind: str | None) -> Mapping[s
 
 
 def _names(references: Mapping[str, Any]) -> set[str]:
-    """The files that references lead to, as they are written."""
+    """Return the names of the files that references lead to, as written."""
     keys = references.get("refs", references)
     found = {target[0] for target in keys.values() if isinstance(target, list | tuple) and target}
     found |= {one.get("url") for one in references.get("gen") or () if isinstance(one, dict)}
@@ -172,13 +194,13 @@ def _names(references: Mapping[str, Any]) -> set[str]:
 
 
 def _is_reachable(name: str) -> bool:
-    """Whether our own requests reach a file."""
-    scheme, separator, _ = name.partition("://")
-    return "::" not in name and (not separator or is_url(name) or scheme in ("file", "local"))
+    """Whether hyperslab can read a file itself."""
+    kind, separator, _ = name.partition("://")
+    return "::" not in name and (not separator or is_url(name) or kind in ("file", "local"))
 
 
 def _read_here(fs: Any) -> Mapping[str, Any]:
-    """References with the bytes of all files that we cannot reach."""
+    """Return references that contain the bytes of all files that hyperslab cannot reach."""
     found: dict[str, Any] = {}
     left = MOST_NBYTES
     is_local = _is_reachable(fs.fss[None].unstrip_protocol("/"))
@@ -200,7 +222,7 @@ def _read_here(fs: Any) -> Mapping[str, Any]:
 
 
 def _inline(value: Any) -> str:
-    """What a key holds, where JSON has no word for it."""
+    """Convert the value of a key that JSON cannot express."""
     held = value.to_bytes() if hasattr(value, "to_bytes") else value
     if not isinstance(held, bytes | bytearray | memoryview):
         raise UsageError(f"a reference is a {type(value).__name__}: it must be text, bytes or [file, offset, length]")
@@ -212,5 +234,5 @@ def _check(references: dict[Any, Any]) -> None:
     keys = references.get("refs", references)
     if isinstance(keys, dict) and any(isinstance(key, str) and key.split("/")[-1] in METADATA for key in keys):
         return
-    said = "a dict is opened as references of kerchunk's, {'version': 1, 'refs': {'.zgroup': ..., 'a/0.0': ...}}"
+    said = "give kerchunk's references, {'version': 1, 'refs': {'.zgroup': ..., 'a/0.0': ...}}"
     raise UsageError(f"this dict has no key that ends in {', '.join(METADATA)}: {said}")

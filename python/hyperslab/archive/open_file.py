@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from stat import S_ISDIR
 from typing import Any
-from urllib.request import url2pathname
 
 from hyperslab._core import ArchiveFile, DocumentResolver
 from hyperslab.archive import foreign_stores
@@ -49,6 +48,8 @@ def locate(
         return path, SourceResolver(options, allowed=Allowed.of(allowed, path.name))
     path = os.fspath(path)
     if isinstance(path, str) and path.startswith("file://"):
+        from urllib.request import url2pathname  # 25 ms to import
+
         path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
     if isinstance(path, str) and is_url(path):
         kind, own = path.partition("://")[0].lower(), Allowed.of(allowed, shown(path))
@@ -75,7 +76,7 @@ def _taken_over(path: Any, options: Mapping[str, Any]) -> tuple[Any, Mapping[str
         given = {} if takes_options else options
         return found.url if isinstance(found, Remote) else found, {**own, **given}
     if not isinstance(path, str | os.PathLike):
-        raise UsageError(f"hyperslab cannot open a {type(path).__name__}: {ACCEPTED}")
+        raise UsageError(f"hyperslab cannot open an object of type {type(path).__name__}: {ACCEPTED}")
     return path, options
 
 

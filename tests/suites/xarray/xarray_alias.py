@@ -1,6 +1,6 @@
-"""A plugin of pytest: xarray reads netCDF by the engine "hyperslab" where its tests ask for one of its own engines.
+"""A pytest plugin with which xarray reads netCDF with the engine "hyperslab" if a test asks for one of its own engines.
 
-What tests write is written by the library's own engine. Without `HYPERSLAB_ALIAS` the tests run as xarray has them.
+xarray's own engines still write. Without `HYPERSLAB_ALIAS` the tests run unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ REPLACED = ("netcdf4", "h5netcdf", "scipy")
 
 
 class _Plugins:
-    """xarray's `plugins`, where the replaced engines are ours."""
+    """xarray's `plugins`, with our engine in place of the replaced ones."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(plugins, name)
