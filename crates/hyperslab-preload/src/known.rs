@@ -37,6 +37,9 @@ pub(crate) struct Facts {
     pub chunk_count: u64,
     /// Whether it has filters.
     pub is_filtered: bool,
+    /// Bytes of a chunk for which libhdf5's cache is too small, so that each read of its own decodes the whole chunk; 0 if
+    /// there are none.
+    pub uncached_nbytes: u64,
 }
 
 /// What is known of an array.

@@ -12,9 +12,9 @@
 //! | the functions of the libhdf5 that the caller uses | `libhdf5`, `callers` |
 //! | what a call asks for | `request`, `dataspace` |
 //! | whether a read is ours, and the read | `serving`, `reason` |
-//! | what is known of open files and arrays | `known`, `open_file`, `open_array` |
+//! | what is known of open files and arrays; what is guessed | `known`, `open_file`, `open_array`; `hints` |
 //! | how long libhdf5 would have taken | `comparing` |
-//! | elements into memory with gaps | `scatter` |
+//! | elements into memory with gaps; in the other byte order | `scatter`; `byte_order` |
 //! | modules that are loaded already | `patching` |
 //! | signals while our threads work | `signals` |
 //! | counts, for the command that started the program | `counts` |
@@ -27,10 +27,12 @@
 
 #![cfg(target_os = "linux")]
 
+mod byte_order;
 mod callers;
 mod comparing;
 mod counts;
 mod dataspace;
+mod hints;
 mod hooks;
 mod known;
 mod libhdf5;

@@ -64,6 +64,12 @@ functions! {
     properties_layout c"H5Pget_layout" (Id) -> c_int;
     properties_chunk c"H5Pget_chunk" (Id, c_int, *mut u64) -> c_int;
     properties_filters c"H5Pget_nfilters" (Id) -> c_int;
+    array_access c"H5Dget_access_plist" (Id) -> Id;
+    access_cache c"H5Pget_chunk_cache" (Id, *mut usize, *mut usize, *mut f64) -> c_int;
+    type_class c"H5Tget_class" (Id) -> c_int;
+    type_order c"H5Tget_order" (Id) -> c_int;
+    type_set_order c"H5Tset_order" (Id, c_int) -> c_int;
+    type_copy c"H5Tcopy" (Id) -> Id;
     type_equal c"H5Tequal" (Id, Id) -> c_int;
     type_nbytes c"H5Tget_size" (Id) -> usize;
     space_kind c"H5Sget_simple_extent_type" (Id) -> c_int;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use hyperslab_archive::{Archive, ArchiveArray, ArraySelection, OpenOptions, ReadOptions};
-use hyperslab_core::Codec;
-use hyperslab_engine::is_tidy;
+use hyperslab_core::{Codec, Element};
+use hyperslab_engine::default_thread_count;
 
+use crate::byte_order::swap;
 use crate::dataspace::{Dataspace, Selected};
 use crate::open_file::OpenFile;
 use crate::reason::Reason;
@@ -45,7 +46,7 @@ impl OpenArray {
         let Ok(segments) = &described.segments else { return Err(Reason::Layout) };
         let codecs = || segments.iter().flat_map(|segment| &segment.codecs);
         let is_other = |codec: &Codec| matches!(codec, Codec::Convert { .. } | Codec::Unpack { .. });
-        if codecs().any(is_other) || !is_tidy(&described.element) {
+        if codecs().any(is_other) || !is_plain(&described.element) {
             return Err(Reason::Conversion);
         }
         if !matches!(array.unreadable(), Ok(None)) {
@@ -56,16 +57,36 @@ impl OpenArray {
         Ok(Self { array, file, shape, width })
     }
 
-    /// Reads what is selected, in the order in which libhdf5 visits it.
-    pub fn read(&self, selected: &Dataspace, out: &mut [u8]) -> Result<(), Reason> {
+    /// Reads what is selected, in the order in which libhdf5 visits it, and in the other byte order if that is asked for.
+    pub fn read(&self, selected: &Dataspace, is_swapped: bool, out: &mut [u8]) -> Result<(), Reason> {
         let axes = selected.orthogonal();
         let selection = match (&selected.selected, axes) {
             (Selected::Points(points), _) => ArraySelection::Points(points),
             (_, Some(axes)) => ArraySelection::Axes(axes),
             (_, None) => return Err(Reason::Selection),
         };
-        let options = ReadOptions { thread_count: settings().thread_count, is_reused: false };
+        let thread_count = settings().thread_count;
+        let options = ReadOptions { thread_count, keeps_bytes: true, ..ReadOptions::default() };
         let _blocked = Blocked::new();
-        self.array.read_into(&selection, out, options).map_err(|_| Reason::Failed)
+        self.array.read_into(&selection, out, options).map_err(|_| Reason::Failed)?;
+        if is_swapped {
+            let width = usize::try_from(self.width).unwrap_or(usize::MAX);
+            swap(out, width, thread_count.unwrap_or_else(default_thread_count));
+        }
+        Ok(())
+    }
+}
+
+/// Whether all bits of the elements mean something. What filters do with others is not for sure the same everywhere.
+fn is_plain(element: &Element) -> bool {
+    match element {
+        Element::Integer { nbytes, bit_offset, precision, .. } => {
+            *bit_offset == 0 && u64::from(*precision) == nbytes.saturating_mul(8)
+        }
+        Element::Compound { fields, .. } => fields.iter().all(|field| is_plain(&field.element)),
+        Element::Array { element, .. } => is_plain(element),
+        Element::Enumeration { base, .. } => is_plain(base),
+        Element::Bitfield { .. } => false,
+        _ => true,
     }
 }
