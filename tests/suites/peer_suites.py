@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -27,6 +28,7 @@ KEPT = HERE.parents[1] / "target" / "suites"  # keeps what was fetched, so that 
 VERSIONS = dict(line.split("==") for line in (HERE / "versions.txt").read_text().split())
 BUILD_SYSTEMS = ("mesonpy", "hatchling.build", "setuptools.build_meta", "flit_core.buildapi")
 FOUND_BY = [str(Path(name).absolute()) for name in os.environ.get("PYTHONPATH", "").split(os.pathsep) if name]
+MOST_SECONDS_TO_START = 300
 
 in_full = pytest.mark.skipif(not os.environ.get("HYPERSLAB_SUITES"), reason="all of it: make suites")
 
@@ -141,6 +143,7 @@ def run_pytest(
             command, cwd=cwd, env=variables, stdout=output, stderr=output, text=True, start_new_session=True
         )
         try:
+            _wait_for_start(process, written)
             process.wait(seconds)
         except subprocess.TimeoutExpired:
             output.write(f"\nended after {seconds:.0f} s\n")
@@ -150,6 +153,13 @@ def run_pytest(
         printed = output.read()
     assert written.exists(), printed[-5000:]
     return read_outcomes(written), printed
+
+
+def _wait_for_start(process: subprocess.Popen[str], written: Path) -> None:
+    """Wait until the first test begins: importing the libraries takes long on a busy machine."""
+    limit = time.monotonic() + MOST_SECONDS_TO_START
+    while process.poll() is None and not written.exists() and time.monotonic() < limit:
+        time.sleep(0.05)
 
 
 def _end(process: subprocess.Popen[str]) -> None:
