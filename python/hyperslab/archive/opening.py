@@ -12,6 +12,7 @@ from hyperslab.archive.far_listing import is_pattern
 from hyperslab.archive.given_files import Given
 from hyperslab.archive.open_file import locate
 from hyperslab.archive.remote import Remote
+from hyperslab.archive.store_options import OF_READING
 from hyperslab.archive.tree import REFERENCES, Group, OpenFile
 from hyperslab.errors import NoSuchRemoteFile, UsageError
 from hyperslab.memory import CHUNK_CACHE_NBYTES
@@ -38,8 +39,8 @@ def open(
         A file or folder, or its URL: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`. A URL that ends in
         `.zarr` or `/` means a Zarr hierarchy. You can also pass a store of obstore, or a file, mapper or file system of
         fsspec, alone or as `(store, path)`: hyperslab uses its configuration. References are our own (`.hs`),
-        Kerchunk's JSON or folder of Parquet, a `.zmetadata` with `.zchunkstore`s, or a DMR++ document; files that they
-        name are URLs, or relative to their folder. Several: a list of these and of open root groups, or a pattern
+        Kerchunk's JSON, folder of Parquet or dict, a `.zmetadata` with `.zchunkstore`s, or a DMR++ document; files that
+        they name are URLs, or relative to their folder. Several: a list of these and of open root groups, or a pattern
         (`"2019-*.nc"`, `"s3://bucket/2019-*.nc"`): docs/collections.md.
     storage_options : Mapping[str, Any] | None
         The options for URLs: credentials, endpoint, headers and limits, with the names that fsspec's file systems use
@@ -108,6 +109,6 @@ def open(
         if not isinstance(location, Remote) or not is_pattern(location.url):
             raise
         return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes, allowed)
-    if options and not opened.is_remote and opened.core.format not in REFERENCES:
+    if set(options) - OF_READING and not opened.is_remote and opened.core.format not in REFERENCES:
         raise UsageError(f"storage_options= is for URLs, {opened.path} is a local path")
     return opened.root
