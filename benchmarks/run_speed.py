@@ -38,7 +38,7 @@ OPENED = {
 }
 READS = {
     "whole": "def read():\n    return np.asarray(array[...])[::7, ::5, ::3].sum(dtype='f8')",
-    "rows": "def read():\n    return sum(np.asarray(array[k])[::5, ::3].sum(dtype='f8') for k in range(array.shape[0]))",
+    "rows": "def read():\n    return sum(np.asarray(array[k])[::5, ::3].sum(dtype='f8') for k in range(len(array)))",
     "cached": "def read():\n    return sum(float(array[0, k % 512, (7 * k) % 512]) for k in range({count}))",
 }
 TIMED = """
