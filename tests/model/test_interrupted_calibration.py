@@ -117,7 +117,7 @@ def test_what_cannot_go_on(tmp_path: Path) -> None:
     assert "not the journal of a calibration" in refused("--resume")
     begun.journal.write_text("[]\n{}\n")
     assert "not the journal of a calibration" in refused("--resume")
-    assert "1 cells of an interrupted calibration" in refused()
+    assert "1 cells of a calibration that was interrupted" in refused()
     begun.journal.write_text("{\n")
     assert "remove it" in refused()
     begun.journal.unlink()

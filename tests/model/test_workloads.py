@@ -81,6 +81,38 @@ def test_what_is_no_workload_says_where(text: str, what: str, tmp_path: Path) ->
         load_workload(path)
 
 
+WITH_LINES = """# a comment
+array: {shape: [40, 8]}
+
+accesses:
+  - {select: all}
+  - select: list
+    boxes:
+      - {start: [0, 0], shape: [1, 1]}
+      - {start: [39, 0],
+         shape: [2, 1]}
+  - select: all
+    colour: red
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("", "", "boxes.yaml: line 12: accesses.2.colour: unknown key"),
+        ("    colour: red\n", "", "boxes.yaml: line 9: accesses.1.boxes.1: the box at [39, 0] reaches outside"),
+        ("[40, 8]", "[40, -8]", "boxes.yaml: line 2: array.shape.1: "),
+        ("# a comment", "processes: 3", "boxes.yaml: line 1: processes: 3 processes cannot be priced"),
+        ("select: all}", "select: nothing}", "boxes.yaml: line 5: accesses.0: unknown selection"),
+    ],
+)
+def test_errors_name_the_line_and_the_key(old: str, new: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "boxes.yaml").write_text(WITH_LINES.replace(old, new, 1))
+    with pytest.raises(StudyError) as caught:
+        load_workload(tmp_path / "boxes.yaml")
+    assert said in str(caught.value)
+
+
 @pytest.mark.parametrize("select", SELECTS)
 @pytest.mark.parametrize("library", [Hdf5(), Zarr(), Flat(), HyperslabEngine(), PaperHdf5(), PaperZarr()])
 def test_every_library_counts_every_selection(select: str, library: Any) -> None:

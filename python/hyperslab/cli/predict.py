@@ -11,6 +11,7 @@ from rich.table import Table
 
 from hyperslab.cli.archives import Options, storage_options
 from hyperslab.cli.output import console
+from hyperslab.cli.predict_array import doubts, is_workload, predict_array, profile_or_offer, profile_text
 from hyperslab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ CACHES = ("cold", "page-warm", "library-warm", "new")
 
 
 def predict_costs(
-    workload: Annotated[Path, typer.Argument(help="A YAML file with an array and its reads and writes.")],
+    target: Annotated[
+        str, typer.Argument(metavar="WORKLOAD|FILE:ARRAY", help="A YAML file with reads and writes, or an array.")
+    ],
     layout: Annotated[
         list[str] | None,
         typer.Option("--layout", help="Chunks 100x8; shards 100x8/400x8; codec 100x8:zstd=2.5; contiguous."),
@@ -39,34 +42,42 @@ def predict_costs(
 ) -> None:
     """Predict how long a workload takes in each layout with each library on the calibrated machine.
 
+    Of an array in a file, predict the usual reads: all of it, a row along each axis, a box of 1 %, and one element.
+
     Example: hyperslab predict boxes.yaml --layout 1000x8 --layout 64x64
+    Example: hyperslab predict ocean.nc:sst
     """
     from hyperslab.model.file_layout import layout_of_file
     from hyperslab.model.predict import parse_layout, predict
-    from hyperslab.model.store_profile import load_store_profile
-    from hyperslab.model.workload import load_workload
+    from hyperslab.model.workload_file import load_workload
 
     if cache not in CACHES:
         raise UsageError(f"--cache {cache} is not a cache state: use one of {', '.join(CACHES)}")
     if figure is not None and figure.suffix not in (".svg", ".png"):
         raise UsageError(f"--figure {figure} has an unknown format: name a .svg or .png file")
+    chosen = None if libraries is None else [name.strip() for name in libraries.split(",") if name.strip()]
+    if not is_workload(target):
+        if file is not None:
+            raise UsageError("--file is for a workload: leave it out, since FILE:ARRAY already names the array")
+        predict_array(target, layout or [], store_profile, option or [], chosen, cache, figure, as_json)
+        return
+    workload, log = Path(target), console(stderr=True)
     asked = load_workload(workload)
     layouts = [parse_layout(text, asked.array.shape) for text in layout or []]
     if file is not None:
         layouts.append(layout_of_file(file, asked, storage_options(option or [])))
-    trained = load_store_profile(store_profile)
-    chosen = None if libraries is None else [name.strip() for name in libraries.split(",") if name.strip()]
+    trained = profile_or_offer(store_profile, log)
     found = predict(asked, layouts, libraries=chosen, store_profile=trained, cache=cache)  # type: ignore[arg-type]
-    differences = trained.differs_from_this_machine()
-    log = console(stderr=True)
-    if differences:
-        log.print(f"warning: calibrated on another machine or store ({'; '.join(differences)})", soft_wrap=True)
+    warnings = doubts(trained, None)
+    for warning in warnings:
+        log.print(f"warning: {warning}", soft_wrap=True)
     if as_json:
         predictions = [prediction.to_dict() for prediction in found]
-        document = {"store": trained.store, "warnings": differences, "predictions": predictions}
+        known = {"store": trained.store, "profile": profile_text(trained), "warnings": warnings}
+        document = {**known, "predictions": predictions}
         typer.echo(json.dumps(document, indent=1))
     else:
-        _print(found, trained.store)
+        _print(found, profile_text(trained))
     if figure is not None:
         from hyperslab.report.costs import draw_costs
 

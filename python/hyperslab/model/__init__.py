@@ -21,7 +21,8 @@ from hyperslab.model.libraries import Caches, Flat, Hdf5, HyperslabEngine, Layou
 from hyperslab.model.predict import Prediction, predict, predict_cell
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.terms import BASELINES, EXTENDED, PAPER, Model
-from hyperslab.model.workload import Access, Workload, load_workload
+from hyperslab.model.workload import Access, Workload
+from hyperslab.model.workload_file import load_workload, load_workloads
 
 __all__ = [
     "BASELINES",
@@ -54,6 +55,7 @@ __all__ = [
     "fit",
     "load_store_profile",
     "load_workload",
+    "load_workloads",
     "parallel_values",
     "predict",
     "predict_cell",

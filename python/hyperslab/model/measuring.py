@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
@@ -111,9 +112,9 @@ class CellTimings:
         return cls(cell, tuple(given["passes"]), **rest)
 
 
-def disk_nbytes(cells: Iterable[ModelCell]) -> int:
+def disk_nbytes(cells: Iterable[ModelCell], *, together: bool = False) -> int:
     """The most bytes of disk that measuring needs: one group of files at a time, plus the file being written."""
-    return max((_group_nbytes(group) for group in _groups(cells)), default=0)
+    return max((_group_nbytes(group) for group in _groups(cells, together=together)), default=0)
 
 
 def measure(
@@ -122,6 +123,7 @@ def measure(
     rule: StopRule = RULE,
     *,
     seed: int = 0,
+    together: bool = False,
     progress: Progress = lambda *_: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Generator[CellTimings, None, None]:
@@ -143,6 +145,8 @@ def measure(
         When a cell has enough passes.
     seed : int
         Seed of the order of passes.
+    together : bool
+        Make the passes of all layouts of an array in turn, with the same elements. This needs disk for all of them.
     progress : Progress
         Called after each pass.
     say : Callable[[str], None]
@@ -166,13 +170,14 @@ def measure(
         _refuse(cell)
     array = max((cell.array_nbytes for cell in cells), default=0)
     hint = "--quick needs less, or give another --dir"
-    check_room("measuring", disk_nbytes(cells), array, directory, observe(directory, []).memory_nbytes, hint)
+    needed, memory_nbytes = disk_nbytes(cells, together=together), observe(directory, []).memory_nbytes
+    check_room("measuring", needed, array, directory, memory_nbytes, hint)
     workers = LocalWorkers(TIMEOUT_SECONDS)
     with scratch_below(directory) as scratch, ExitStack() as ended:
         ended.callback(workers.close)
-        yield from measure_by(
-            lambda: _LocalPasses(workers, scratch), cells, rule, seed=seed, progress=progress, say=say
-        )
+        kind = "waves" if together else None
+        make = partial(_LocalPasses, workers, scratch, kind)
+        yield from measure_by(make, cells, rule, seed=seed, together=together, progress=progress, say=say)
 
 
 Key = tuple[str, str, str, str]
@@ -231,12 +236,13 @@ def measure_by(
     rule: StopRule = RULE,
     *,
     seed: int = 0,
+    together: bool = False,
     progress: Progress = lambda *_: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Generator[CellTimings, None, None]:
     """Measure cells with passes of any kind. The other parameters are those of `measure`."""
     rounds = Rounds(rule, seed, progress, trial_count(len(cells), rule))
-    for group in _groups(cells):
+    for group in _groups(cells, together=together):
         with closing(make_passes()) as passes:
             rounds.run(
                 group,
@@ -259,17 +265,19 @@ def measure_by(
 class _LocalPasses(Passes):
     """The files of one group. Each is written once and shared; each pass over a new array gets its own file."""
 
-    def __init__(self, workers: LocalWorkers, scratch: Path) -> None:
+    def __init__(self, workers: LocalWorkers, scratch: Path, field_kind: str | None) -> None:
         super().__init__()
         self._workers = workers
+        self._field_kind = field_kind
         self._directory = Path(tempfile.mkdtemp(dir=scratch))
         self._written: dict[str, int] = {}
+        self._layouts: dict[str, int] = {}
 
     def known(self, cell: ModelCell) -> ModelCell:
         """The cell, with the measured ratio of its codec."""
         if cell.layout.codec is None:
             return cell
-        job = _job(cell, self._path(cell))
+        job = _job(cell, self._path(cell), self._field_kind)
         self._write(job)
         ratio = cell.array_nbytes / self._written[job.path.name]
         return replace(cell, layout=replace(cell.layout, ratio=ratio))
@@ -282,10 +290,10 @@ class _LocalPasses(Passes):
             path = path.with_name(f"new-{path.name}")
             os.sync()
             try:
-                return worker.ask(Pass(_job(cell, path), cell, check)), None
+                return worker.ask(Pass(_job(cell, path, self._field_kind), cell, check)), None
             finally:
                 remove(path)
-        job = _job(cell, path)
+        job = _job(cell, path, self._field_kind)
         self._write(job)
         resident = None if check else _bring_about(cell, cache.files_below(path))
         made: Timing = worker.ask(Pass(job, cell, check))
@@ -302,7 +310,8 @@ class _LocalPasses(Passes):
     def _path(self, cell: ModelCell) -> Path:
         made = make_format(_format_of(cell))
         index = getattr(cell.library, "index", "")
-        return self._directory / f"{made.name}-{index}{made.extension}"
+        number = self._layouts.setdefault(cell.file_key, len(self._layouts))
+        return self._directory / f"{made.name}-{index}-{number}{made.extension}"
 
     def _write(self, job: Job) -> None:
         if job.path.name not in self._written:
@@ -428,10 +437,10 @@ def _spec_of(cell: ModelCell) -> ArraySpec:
     return ArraySpec(shape, np.dtype(array.dtype), layout, growable)
 
 
-def _job(cell: ModelCell, path: Path) -> Job:
+def _job(cell: ModelCell, path: Path, field_kind: str | None = None) -> Job:
     spec = _spec_of(cell)
     # A codec needs compressible data, such as measurements. Without a codec, noise will do.
-    field = Field("waves" if cell.layout.codec else "uniform", spec.shape, spec.dtype)
+    field = Field(field_kind or ("waves" if cell.layout.codec else "uniform"), spec.shape, spec.dtype)
     return Job(_format_of(cell), _options_of(cell), Operation(name="write"), spec, field, 1, path)
 
 
@@ -451,16 +460,19 @@ def _refuse(cell: ModelCell) -> None:
         raise Refused(f"{cell.name}: {reason}")
 
 
-def _groups(cells: Iterable[ModelCell]) -> list[list[ModelCell]]:
-    """Group cells with the same array and layout, in the order of each group's first cell."""
+def _groups(cells: Iterable[ModelCell], *, together: bool = False) -> list[list[ModelCell]]:
+    """Group cells with the same array and layout, or with the same array, in the order of each group's first cell."""
     groups: dict[str, list[ModelCell]] = {}
     for cell in cells:
-        groups.setdefault(cell.file_key, []).append(cell)
+        array = cell.workload.array
+        groups.setdefault(repr((array.shape, array.dtype)) if together else cell.file_key, []).append(cell)
     return list(groups.values())
 
 
 def _group_nbytes(group: list[ModelCell]) -> int:
-    lengths = zip(group[0].workload.array.shape, group[0].layout.chunk_shape, strict=True)
-    stored = group[0].chunk_nbytes * int(np.prod([ceil_div(length, chunk) for length, chunk in lengths]))
-    files = {(_format_of(cell), getattr(cell.library, "index", "")) for cell in group}
-    return stored * (len(files) + any(cell.cache == "new" for cell in group))
+    files: dict[tuple[str, str, str], int] = {}
+    for cell in group:
+        lengths = zip(cell.workload.array.shape, cell.layout.chunk_shape, strict=True)
+        stored = cell.chunk_nbytes * int(np.prod([ceil_div(length, chunk) for length, chunk in lengths]))
+        files[cell.file_key, _format_of(cell), getattr(cell.library, "index", "")] = stored
+    return sum(files.values()) + (max(files.values()) if any(cell.cache == "new" for cell in group) else 0)

@@ -16,7 +16,8 @@ from hyperslab.model.libraries import Hdf5, HyperslabEngine, Layout, Library, Za
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.terms import EXTENDED, Model
 from hyperslab.model.training import LIBRARIES
-from hyperslab.model.workload import Workload, load_workload
+from hyperslab.model.workload import Workload
+from hyperslab.model.workload_file import load_workload
 
 # HDF5 stores chunk lengths in 32 bits; zarr-python's codecs use no more than 31 bits.
 MOST_HDF5_CHUNK_NBYTES, MOST_ENCODED_NBYTES = 2**32 - 1, 2**31 - 1

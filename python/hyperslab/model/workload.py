@@ -12,14 +12,13 @@ A workload file (YAML) has the array and a list of accesses:
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from hyperslab._core import Hyperslab
-from hyperslab.bench.declared import Declared, checked, read
+from hyperslab.bench.declared import Declared, Misplaced
 from hyperslab.bench.operations import OPERATIONS, Operation
 
 SELECTS = sorted(name.removeprefix("read-") for name, kind in OPERATIONS.items() if kind.pattern is not None)
@@ -124,15 +123,16 @@ class Workload(Declared):
             ndim = len(self.array.shape)
             for name, axes in (("shape", access.shape), ("within", access.within)):
                 if axes is not None and len(axes) != ndim:
-                    where = f"access {position} ({access.select})"
-                    raise ValueError(f"{where}: {name} has {len(axes)} axes, the array has {ndim}")
-            for box in access.boxes or []:
+                    message = f"{name} has {len(axes)} axes, the array has {ndim}"
+                    raise Misplaced(message, "accesses", position, name)
+            for number, box in enumerate(access.boxes or []):
+                where = ("accesses", position, "boxes", number)
                 if {len(box.start), len(box.shape), len(box.step or box.start)} != {ndim}:
-                    raise ValueError(f"access {position}: a box does not have {ndim} axes, as the array does")
+                    raise Misplaced(f"the box does not have {ndim} axes, as the array does", *where)
                 step = box.step or [1] * ndim
                 ends = [a + (n - 1) * s for a, n, s in zip(box.start, box.shape, step, strict=True)]
                 if any(end >= length for end, length in zip(ends, self.array.shape, strict=True)):
-                    raise ValueError(f"access {position}: the box at {box.start} reaches outside {self.array.shape}")
+                    raise Misplaced(f"the box at {box.start} reaches outside {self.array.shape}", *where)
         return self
 
     def steps(self) -> list[Step]:
@@ -149,14 +149,3 @@ class Workload(Declared):
     def largest_nbytes(self, steps: list[Step]) -> int:
         """The size of the largest selection of `steps`, in bytes."""
         return max(step.selection.size for step in steps) * self.array.element_nbytes
-
-
-def load_workload(path: str | Path) -> Workload:
-    """Load a workload from a YAML file.
-
-    Raises
-    ------
-    StudyError
-        The file is missing or does not describe a workload. The message names the file and the field.
-    """
-    return checked(Path(path), read(Path(path)), Workload)
