@@ -107,7 +107,7 @@ def test_the_command(ocean: Path, store_profile: Path, tmp_path: Path) -> None:
     asked = ["predict", f"{ocean}:sst", "--profile", str(store_profile)]
     shown = runner.invoke(app, [*asked, "--figure", str(figure)])
     assert shown.exit_code == 0, shown.output
-    for words in ("a row along axis 0", "today, 1x300x40", "as long", "all-round", "calibrated 2026-11-22"):
+    for words in ("a row along axis 0", "today (1x300x40)", "as long", "all-round", "calibrated 2026-11-22"):
         assert words in shown.stdout
     assert "one element" in figure.read_text()
     document = json.loads(runner.invoke(app, [*asked, "--json"]).stdout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,9 +105,8 @@ def _print(found: Comparison, profile: StoreProfile, out: Console) -> None:
 
     array = found.array
     shape = " × ".join(map(str, array.shape))
-    out.print(
-        line(f"{array.where}: {array.name}, {shape} {array.dtype}, {array.layout}, {found.cache}"), soft_wrap=True
-    )
+    known = f"{array.layout}, by {array.library}, {found.cache}"
+    out.print(line(f"{array.where}: {array.name}, {shape} {array.dtype}, {known}"), soft_wrap=True)
     table = Table("access", "asked for", box=None)
     for column in found.columns:
         table.add_column(column.title, justify="right")
@@ -145,13 +145,16 @@ def _against(row: Row) -> str:
 
 
 def _print_reasons(found: Comparison, out: Console) -> None:
-    reasons: dict[str, None] = {}
-    for row in found.rows:
-        for column, cost in zip(found.columns, row.costs, strict=True):
-            if cost is not None:
-                reasons |= dict.fromkeys(f"{column.title}: {reason}" for reason in cost.cost.extrapolating)
-                reasons |= dict.fromkeys(f"{column.title}: {reason}" for reason in getattr(cost.cost, "unknown", ()))
-    if reasons:
-        shown = list(reasons)[:6]
-        rest = f"; {len(reasons) - len(shown)} more" if len(reasons) > len(shown) else ""
-        out.print(line(f"* outside the trained range: {'; '.join(shown)}{rest}"), soft_wrap=True)
+    costs = [cost.cost for row in found.rows for cost in row.costs if cost is not None]
+    # What lies outside matters here, not in which of many cells and how far.
+    outside = dict.fromkeys(_subject(reason) for cost in costs for reason in cost.extrapolating)
+    if outside:
+        out.print(line(f"* outside the trained range: {', '.join(outside)}"), soft_wrap=True)
+    unknown = dict.fromkeys(reason for cost in costs for reason in getattr(cost, "unknown", ()))
+    if unknown:
+        out.print(line(f"unknown: {', '.join(unknown)}"), soft_wrap=True)
+
+
+def _subject(reason: str) -> str:
+    """A reason without its numbers."""
+    return re.split(r" [0-9.e+-]+,", reason)[0]

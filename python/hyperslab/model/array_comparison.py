@@ -17,6 +17,7 @@ import numpy as np
 from hyperslab._core import ChunkGrid
 from hyperslab.archive.array import Array
 from hyperslab.archive.opening import open as open_archive
+from hyperslab.archive.tree import Group
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import Refused, UsageError
 from hyperslab.model.cells import CellCache
@@ -58,11 +59,14 @@ class Column:
     layout: Layout
     library: str
     is_today: bool
+    is_own: bool  # whether the library is the one that the array's file belongs to
 
     @property
     def title(self) -> str:
-        """The name for people."""
-        return f"{'today, ' if self.is_today else ''}{self.layout}, {self.library}"
+        """The name for people: all layouts with chunks have the codec of today's, so it is not named."""
+        shape = str(self.layout).partition(":")[0]
+        name = f"today ({shape})" if self.is_today else shape
+        return name if self.is_own else f"{name}, {self.library}"
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ class Row:
     @property
     def seconds(self) -> tuple[float | None, ...]:
         """The predicted seconds of each column. None if they are not known."""
-        return tuple(None if _is_unknown(each) else each.cost.seconds for each in self.costs)
+        return tuple(map(_known_seconds, self.costs))
 
     @property
     def best(self) -> int | None:
@@ -184,11 +188,13 @@ class Comparison:
 
 def factor_text(factor: float | None) -> str:
     """A factor for a sentence, such as `12 ×`."""
-    return "an unknown number of times" if factor is None else f"{factor:.3g} ×"
+    if factor is None:
+        return "an unknown number of times"
+    return f"{factor:.1f} ×" if factor < 9.95 else f"{factor:,.0f} ×"
 
 
-def _is_unknown(found: Prediction | None) -> bool:
-    return found is None or bool(getattr(found.cost, "unknown", ()))
+def _known_seconds(found: Prediction | None) -> float | None:
+    return None if found is None or getattr(found.cost, "unknown", False) else found.cost.seconds
 
 
 # --- the array -----------------------------------------------------------------------------------------------
@@ -214,7 +220,7 @@ def find_array(where: str, storage_options: Mapping[str, Any] | None = None) -> 
         ) from error
 
 
-def _chosen(where: str, name: str, archive: Any) -> Array:
+def _chosen(where: str, name: str, archive: Group) -> Array:
     if name.strip("/"):
         found = archive.get(name)
         if isinstance(found, Array):
@@ -355,8 +361,9 @@ def _columns(
     # Formats in one piece have no other layout, so their arrays would have to move to HDF5.
     held = dict.fromkeys("hdf5" if name == "flat" else name for name in chosen)
     others_by = [name for name in held if name in profile.libraries]
-    found = [Column(array.layout, name, is_today=True) for name in today]
-    return (*found, *(Column(layout, name, is_today=False) for layout in others for name in others_by))
+    found = [Column(array.layout, name, is_today=True, is_own=name == own) for name in today]
+    cut = [(layout, name) for layout in others for name in others_by]
+    return (*found, *(Column(layout, name, is_today=False, is_own=name == own) for layout, name in cut))
 
 
 def _priced_dtype(dtype: np.dtype[Any]) -> str:

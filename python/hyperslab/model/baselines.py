@@ -6,8 +6,9 @@ is the paper's own algorithm, which also counts in its own way: its caches are s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -42,11 +43,12 @@ def predicted_by_each(
         {EXTENDED.name: max(mine.cost.seconds, LEAST_SECONDS), **_without_formulas(found, mine, profile)}
         for found, mine in zip(measured, ours, strict=True)
     ]
+    ways: dict[str, Callable[[], list[float]]] = {
+        model.name: partial(_by_model, model, ours, measured, profile) for model in models
+    }
+    ways[PAPERS_ALGORITHM] = partial(_by_papers_algorithm, measured, profile)
     skipped: dict[str, str] = {}
-    for name, seconds in [
-        *((model.name, lambda model=model: _by_model(model, ours, measured, profile)) for model in models),
-        (PAPERS_ALGORITHM, lambda: _by_papers_algorithm(measured, profile)),
-    ]:
+    for name, seconds in ways.items():
         try:
             each = seconds()
         except TooFewCells as reason:

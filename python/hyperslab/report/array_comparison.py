@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ def _draw(axes: Axes, found: Comparison, paints: list[tuple[str, str]]) -> None:
             if cost is not None and seconds is not None:
                 axes.hlines(line + offset, cost.cost.low, cost.cost.high, color=colour, linewidth=0.9)
                 axes.plot(seconds, line + offset, marker=marker, color=colour, markersize=4.5, linestyle="")
-    axes.set_yticks(range(len(found.rows)), [row.access for row in found.rows], size=7)
+    axes.set_yticks(range(len(found.rows)), [textwrap.fill(row.access, 13) for row in found.rows], size=7)
     axes.invert_yaxis()
     axes.grid(visible=True, axis="x")
     axes.grid(visible=False, axis="y")
