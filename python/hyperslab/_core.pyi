@@ -448,6 +448,9 @@ class CacheState:
     def close(self) -> tuple[npt.NDArray[np.uint64], list[_Request]]:
         """The same for closing the array: whatever was not written yet."""
 
+    def reopen(self) -> tuple[npt.NDArray[np.uint64], list[_Request]]:
+        """The same for closing the file and opening it again: the library forgets what it has cached."""
+
     @staticmethod
     def variable_names() -> list[str]:
         """The names of the variables, in the order of all rows: the paper's first."""

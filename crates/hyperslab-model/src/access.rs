@@ -84,4 +84,17 @@ impl CacheState {
             _ => Ok(Variables::default()),
         }
     }
+
+    /// Closes the file and opens it again. The library's caches are empty then; the page cache stays as it is. The
+    /// variables are those of closing.
+    pub fn reopen(&mut self, watch: &mut impl Watch) -> Result<Variables, ModelError> {
+        match &mut self.0 {
+            Open::Hdf5(open) => return open.reopen(watch),
+            Open::Flat(open) => return Ok(open.reopen(watch)),
+            Open::Zarr(_) => {} // zarr-python opens a file for each chunk, and keeps nothing
+            Open::HyperslabEngine(open) => open.reopen(),
+            Open::Paper(open) => open.reopen(),
+        }
+        Ok(Variables::default())
+    }
 }

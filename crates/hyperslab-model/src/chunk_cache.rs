@@ -170,6 +170,15 @@ impl ChunkCache {
         dirty
     }
 
+    /// Forgets all chunks. Changed ones must have been written.
+    pub fn clear(&mut self) {
+        self.slots.fill(NONE);
+        self.entries.clear();
+        self.free.clear();
+        (self.first, self.last) = (NONE, NONE);
+        self.count = 0;
+    }
+
     fn is_full(&self) -> bool {
         (self.count + 1) * self.chunk_nbytes > self.size.nbytes
     }

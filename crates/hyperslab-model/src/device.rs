@@ -131,6 +131,14 @@ impl Device {
         variables.n_create += 1;
     }
 
+    /// The file is opened again. What the system has cached stays.
+    pub fn reopen(&mut self) {
+        (self.read_end, self.write_end) = (None, None);
+        if let Some(file) = &mut self.file {
+            file.open.reopen();
+        }
+    }
+
     /// The bytes that are not cached. They are from now on.
     fn missed(&mut self, chunk: u64, range: ByteRange) -> u64 {
         match self.unit {

@@ -106,6 +106,17 @@ impl OpenFlat {
         variables
     }
 
+    /// Closes the file and opens it again: the library forgets what it has cached, the system does not.
+    pub fn reopen(&mut self, watch: &mut impl Watch) -> Variables {
+        let variables = self.flush(watch);
+        self.device.reopen();
+        match &mut self.hdf5 {
+            Some(InHdf5 { sieve, .. }) => *sieve = sieve.take().map(Sieve::emptied),
+            None => self.is_open = false,
+        }
+        variables
+    }
+
     fn copy(
         &mut self,
         operation: Operation,

@@ -126,6 +126,16 @@ impl OpenHdf5 {
         Ok(variables)
     }
 
+    /// Closes the file and opens it again: the library forgets what it has cached, the system does not.
+    pub fn reopen(&mut self, watch: &mut impl Watch) -> Result<Variables, ModelError> {
+        let variables = self.flush(watch)?;
+        self.cache.clear();
+        self.index.forget();
+        self.device.reopen();
+        self.last = None;
+        Ok(variables)
+    }
+
     /// Whether there is anything to read. Before the first write, everything is the fill value.
     fn exists(&self) -> bool {
         self.index.exists().unwrap_or_else(|| self.locations.has_any()) || !self.cache.is_empty()

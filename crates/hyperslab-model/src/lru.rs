@@ -75,6 +75,18 @@ impl Lru {
         false
     }
 
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        match &mut self.positions {
+            Positions::Dense(positions) => positions.fill(NONE),
+            Positions::Sparse(positions) => positions.clear(),
+        }
+        self.used = 0;
+        self.nodes.clear();
+        self.free.clear();
+        (self.oldest, self.newest) = (NONE, NONE);
+    }
+
     /// Whether a key is there.
     pub fn has(&self, key: u64) -> bool {
         self.position(key) != NONE

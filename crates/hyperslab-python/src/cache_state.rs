@@ -96,6 +96,13 @@ impl CacheState {
         Ok((PyArray1::from_vec(py, variables.values()), requests.into_iter().map(row).collect()))
     }
 
+    /// The same for closing the file and opening it again: the library forgets what it has cached.
+    fn reopen<'py>(&mut self, py: Python<'py>) -> PyResult<Shown<'py>> {
+        let mut requests = Vec::new();
+        let variables = py.detach(|| self.0.reopen(&mut requests)).map_err(to_python)?;
+        Ok((PyArray1::from_vec(py, variables.values()), requests.into_iter().map(row).collect()))
+    }
+
     /// The names of the variables, in the order of all rows.
     #[staticmethod]
     fn variable_names() -> Vec<&'static str> {

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from hyperslab.cli.archives import Options, storage_options
 from hyperslab.cli.output import console
 from hyperslab.cli.predict_array import doubts, is_workload, predict_array, profile_or_offer, profile_text
+from hyperslab.cli.predict_arrays import predict_arrays
 from hyperslab.errors import UsageError
 
 if TYPE_CHECKING:
     from hyperslab.model.predict import Prediction
+    from hyperslab.model.store_profile import StoreProfile
+
+
+def _print_schema(asked: bool) -> None:
+    if asked:
+        from hyperslab.model.workload_file import schema_text
+
+        typer.echo(schema_text(), nl=False)
+        raise typer.Exit
+
 
 CACHES = ("cold", "page-warm", "library-warm", "new")
 
@@ -39,6 +52,10 @@ def predict_costs(
     cache: Annotated[str, typer.Option(help="Cache state at the start: cold, page-warm, library-warm, new.")] = "cold",
     figure: Annotated[Path | None, typer.Option(help="Draw stacked bars into this .svg or .png file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    _schema: Annotated[
+        bool,
+        typer.Option("--schema", callback=_print_schema, is_eager=True, help="Print the schema of workload files."),
+    ] = False,
 ) -> None:
     """Predict how long a workload takes in each layout with each library on the calibrated machine.
 
@@ -49,7 +66,7 @@ def predict_costs(
     """
     from hyperslab.model.file_layout import layout_of_file
     from hyperslab.model.predict import parse_layout, predict
-    from hyperslab.model.workload_file import load_workload
+    from hyperslab.model.workload_file import load_workloads
 
     if cache not in CACHES:
         raise UsageError(f"--cache {cache} is not a cache state: use one of {', '.join(CACHES)}")
@@ -62,26 +79,40 @@ def predict_costs(
         predict_array(target, layout or [], store_profile, option or [], chosen, cache, figure, as_json)
         return
     workload, log = Path(target), console(stderr=True)
-    asked = load_workload(workload)
+    workloads = load_workloads(workload)
+    if len(workloads) > 1:
+        if file is not None or figure is not None:
+            raise UsageError("--file and --figure are for one array: leave them out, since the workload has several")
+        trained = profile_or_offer(store_profile, log)
+        show = partial(_print, store=profile_text(trained))
+        known = _document(trained, log)
+        price = partial(predict, libraries=chosen, store_profile=trained, cache=cache)
+        predict_arrays(workloads, layout or [], price, show, known if as_json else None)
+        return
+    (asked,) = workloads.values()
     layouts = [parse_layout(text, asked.array.shape) for text in layout or []]
     if file is not None:
         layouts.append(layout_of_file(file, asked, storage_options(option or [])))
     trained = profile_or_offer(store_profile, log)
     found = predict(asked, layouts, libraries=chosen, store_profile=trained, cache=cache)  # type: ignore[arg-type]
-    warnings = doubts(trained, None)
-    for warning in warnings:
-        log.print(f"warning: {warning}", soft_wrap=True)
+    document = _document(trained, log)
     if as_json:
         predictions = [prediction.to_dict() for prediction in found]
-        known = {"store": trained.store, "profile": profile_text(trained), "warnings": warnings}
-        document = {**known, "predictions": predictions}
-        typer.echo(json.dumps(document, indent=1))
+        typer.echo(json.dumps({**document, "predictions": predictions}, indent=1))
     else:
         _print(found, profile_text(trained))
     if figure is not None:
         from hyperslab.report.costs import draw_costs
 
         draw_costs(found, workload.stem, cache, figure)
+
+
+def _document(trained: StoreProfile, log: Console) -> dict[str, Any]:
+    """What is said of the store profile. Warnings go to the log as well."""
+    warnings = doubts(trained, None)
+    for warning in warnings:
+        log.print(f"warning: {warning}", soft_wrap=True)
+    return {"store": trained.store, "profile": profile_text(trained), "warnings": warnings}
 
 
 def _print(found: list[Prediction], store: str) -> None:

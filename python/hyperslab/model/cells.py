@@ -58,6 +58,8 @@ class ModelCell:
             return "our engine only reads"
         if self.cache == "new" and any(access.operation == "read" for access in self.workload.accesses):
             return "a new array has nothing to read"
+        if self.cache == "library-warm" and any(access.reopen for access in self.workload.accesses):
+            return "a library that is warm keeps its file open: leave `reopen` out, or ask for another cache state"
         if self.cache == "library-warm" and (self.writes or not isinstance(self.library, Hdf5 | Zarr)):
             return "library-warm is only for reads by HDF5 and Zarr"
         return None

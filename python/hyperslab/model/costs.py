@@ -95,6 +95,11 @@ class Cost:
         return Cost(phases, self.low + other.low, self.high + other.high, tuple(said))
 
 
+def computing(seconds: float) -> Cost:
+    """The cost of what a program computes between its calls, which nothing can change."""
+    return Cost({**dict.fromkeys(PHASES, 0.0), "computing": seconds}, seconds, seconds)
+
+
 def price(variables: Variables, coefficients: Coefficients, codec: str | None = None) -> Cost:
     """The cost of accesses: formula 1, with the terms of formulas 2 to 7 and our extensions.
 

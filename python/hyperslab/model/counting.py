@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -71,7 +70,7 @@ Direction = Literal["read", "write"]
 def count_each(
     workload: Workload, layout: Layout, library: Library, caches: Caches | None = None, chunks: State = "row_major"
 ) -> npt.NDArray[np.uint64]:
-    """The variables of each call, and of closing the array in the last row.
+    """The variables of each call, and of closing the array, whenever it is closed, in the last row.
 
     Parameters
     ----------
@@ -121,12 +120,25 @@ def _rows(
         read_ahead_nbytes=caches.read_ahead_nbytes,
         options=options_of(library, layout),
     )
-    rows = [
-        state.access(operation, [step.selection for step in run])
-        for operation, run in groupby(steps, key=lambda step: step.operation)
-    ]
+    rows, written = [], np.zeros(len(COUNTED), np.uint64)
+    for run in _runs(steps):
+        if run[0].reopens:
+            written = written + state.reopen()[0]
+        rows.append(state.access(run[0].operation, [step.selection for step in run]))
     closing, _ = state.close()
-    return np.concatenate([*rows, closing[np.newaxis]])
+    return np.concatenate([*rows, (closing + written)[np.newaxis]])
+
+
+def _runs(steps: Iterable[Step]) -> Iterator[list[Step]]:
+    """Steps that can be counted together: the file stays open, and all of them read, or all write."""
+    run: list[Step] = []
+    for step in steps:
+        if run and (step.reopens or step.operation != run[0].operation):
+            yield run
+            run = []
+        run.append(step)
+    if run:
+        yield run
 
 
 def count(
@@ -171,7 +183,8 @@ def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Dire
             mine = [*positions[name], len(steps)] if closes else positions[name]
             chosen = [steps[k] for k in positions[name]]
             variables = _summed(cell.workload, cell.library, chosen, rows[mine], chunks)
-            found[name] = _with_cache(variables._replace(n_array=float(closes)), cell, is_kept)
+            opened = 1 + sum(step.reopens for step in steps)
+            found[name] = _with_cache(variables._replace(n_array=float(opened * closes)), cell, is_kept)
     return found
 
 

@@ -448,6 +448,8 @@ def _refuse(cell: ModelCell) -> None:
     """Raise an error if the cell cannot be measured."""
     if any(access.weight != 1 for access in cell.workload.accesses):
         raise UsageError(f"{cell.name}: measuring makes every access once, so weights must be 1")
+    if any(access.reopen or access.compute_seconds for access in cell.workload.accesses):
+        raise Refused(f"{cell.name}: opening again, and computing between calls, can be priced but not measured")
     if cell.contradiction:
         raise Refused(f"{cell.name}: {cell.contradiction}")
     if isinstance(cell.library, Hdf5) and (cell.library.growing_axis or cell.library.mpi_writing):

@@ -10,7 +10,7 @@ from typing import Any
 from hyperslab.errors import Refused, UsageError
 from hyperslab.model.calibrate import caches_of
 from hyperslab.model.cells import CellCache, ModelCell
-from hyperslab.model.costs import Cost, price
+from hyperslab.model.costs import Cost, computing, price
 from hyperslab.model.counting import Direction, Variables, count_operations
 from hyperslab.model.libraries import Hdf5, HyperslabEngine, Layout, Library, Zarr
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
@@ -135,6 +135,8 @@ def predict_cell(cell: ModelCell, trained: StoreProfile, model: Model = EXTENDED
         price(each, trained.coefficients(name, operation, model), cell.layout.codec)
         for operation, each in variables.items()
     ]
+    between = sum(step.compute_seconds for step in cell.workload.steps())
+    costs += [computing(between)] if between else []
     return Prediction(name, cell.layout, sum(costs[1:], costs[0]), variables)
 
 

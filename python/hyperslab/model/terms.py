@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from hyperslab.model.counting import Direction, Variables
 
-Phase = Literal["memory_copy", "cache_read", "device_read", "device_write", "codec", "per_chunk", "per_call"]
+Phase = Literal[
+    "memory_copy", "cache_read", "device_read", "device_write", "codec", "per_chunk", "per_call", "computing"
+]
 PHASES: tuple[Phase, ...] = (
     "memory_copy",
     "cache_read",
@@ -23,6 +25,7 @@ PHASES: tuple[Phase, ...] = (
     "codec",
     "per_chunk",
     "per_call",
+    "computing",  # by the program itself, between the calls: the workload says how long
 )
 # The phases that wait for the system rather than compute. A library may overlap them with the others.
 WAITING: frozenset[Phase] = frozenset({"device_read", "device_write"})

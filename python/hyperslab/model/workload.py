@@ -15,7 +15,16 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import (
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from hyperslab._core import Hyperslab
 from hyperslab.bench.declared import Declared, Misplaced
@@ -23,6 +32,7 @@ from hyperslab.bench.operations import OPERATIONS, Operation
 
 SELECTS = sorted(name.removeprefix("read-") for name, kind in OPERATIONS.items() if kind.pattern is not None)
 MOST_SELECTIONS = 10_000_000
+MOST_COMPUTE_SECONDS = 1e6
 
 
 class WorkloadArray(Declared):
@@ -71,6 +81,10 @@ class Access(Declared):
     )
     step: PositiveInt | None = Field(default=None, description="take every step-th element")
     boxes: list[Box] | None = Field(default=None, description="the selections, for `select: list`")
+    reopen: bool = Field(default=False, description="whether the file is closed and opened again before the access")
+    compute_seconds: NonNegativeFloat = Field(
+        default=0, le=MOST_COMPUTE_SECONDS, description="seconds that the program computes after each call"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Access:
@@ -97,6 +111,8 @@ class Step(NamedTuple):
     operation: Literal["read", "write"]
     selection: Hyperslab
     weight: float
+    reopens: bool = False  # whether the file is closed and opened again before the call
+    compute_seconds: float = 0.0  # after the call
 
 
 class Workload(Declared):
@@ -106,19 +122,24 @@ class Workload(Declared):
     accesses: list[Access] = Field(min_length=1)
     order: Literal["listed", "shuffled"] = "listed"
     seed: NonNegativeInt = 0
+    repeat: PositiveInt = Field(default=1, description="how many times all accesses are made, one time after another")
     processes: PositiveInt = Field(
         default=1, description=("processes that make the accesses at the same time; only 1 for now")
     )
+    threads: PositiveInt = Field(
+        default=1, description=("threads that make the accesses at the same time; only 1 for now")
+    )
 
-    @field_validator("processes")
+    @field_validator("processes", "threads")
     @classmethod
-    def _alone(cls, processes: int) -> int:
-        if processes > 1:
-            raise ValueError(f"{processes} processes cannot be priced yet; describe what one of them does alone")
-        return processes
+    def _alone(cls, count: int, info: ValidationInfo) -> int:
+        if count > 1:
+            raise ValueError(f"{count} {info.field_name} cannot be priced yet; describe what one of them does alone")
+        return count
 
     @model_validator(mode="after")
     def _inside(self) -> Workload:
+        self._check_loops()
         for position, access in enumerate(self.accesses):
             ndim = len(self.array.shape)
             for name, axes in (("shape", access.shape), ("within", access.within)):
@@ -135,15 +156,27 @@ class Workload(Declared):
                     raise Misplaced(f"the box at {box.start} reaches outside {self.array.shape}", *where)
         return self
 
+    def _check_loops(self) -> None:
+        calls = sum(access.count or len(access.boxes or [0]) for access in self.accesses) * self.repeat
+        if calls > MOST_SELECTIONS:
+            raise Misplaced(f"all accesses together make {calls} calls; at most {MOST_SELECTIONS}", "repeat")
+        for position, access in enumerate(self.accesses):
+            if access.reopen and self.order == "shuffled":
+                raise Misplaced("shuffled accesses have no place to reopen the file", "accesses", position, "reopen")
+
     def steps(self) -> list[Step]:
         """The calls in the order of the workload. They are the same each time."""
         steps = [
-            Step(access.operation, selection, access.weight)
+            step._replace(compute_seconds=access.compute_seconds, reopens=access.reopen and position == 0)
             for access in self.accesses
-            for selection in access.selections(self.array, self.seed)
-        ]
+            for position, step in enumerate(
+                Step(access.operation, selection, access.weight)
+                for selection in access.selections(self.array, self.seed)
+            )
+        ] * self.repeat
         if self.order == "shuffled":
             steps = [steps[position] for position in np.random.default_rng(self.seed).permutation(len(steps))]
+        steps[0] = steps[0]._replace(reopens=False)  # the file is open anyway
         return steps
 
     def largest_nbytes(self, steps: list[Step]) -> int:
