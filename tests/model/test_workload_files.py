@@ -158,7 +158,7 @@ def test_several_arrays(tmp_path: Path, store_profile: Path) -> None:
     ("text", "said"),
     [
         (TWO.replace("array: wide", "array: tall"), "line 7: accesses.1.array: there is no array 'tall'"),
-        (TWO.replace("array: wide, ", ""), "line 7: accesses.1: no array is named; choose from long, wide"),
+        (TWO.replace("array: wide, ", ""), "line 7: accesses.1.array: no array is named; choose from long, wide"),
         (TWO.replace("count: 2}", "count: 2, within: [1]}"), "line 7: accesses.1.within: within has 1 axes"),
         (TWO + "array: {shape: [1]}\n", "give either array or arrays"),
         (TWO + "threads: 2\n", "line 9: threads: 2 threads cannot be priced yet"),

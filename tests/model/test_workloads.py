@@ -62,7 +62,8 @@ def test_a_file_says_a_workload(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("accesses: []", "array"),
+        ("accesses: []", "accesses"),
+        ("accesses: [{select: all}]", "give either array or arrays"),
         ("array: {shape: [4], dtype: nonsense}\naccesses: [{select: all}]", "dtype"),
         ("array: {shape: [4]}\naccesses: [{select: diagonal}]", "unknown selection"),
         ("array: {shape: [4]}\naccesses: [{select: list}]", "needs boxes"),
@@ -102,7 +103,6 @@ accesses:
         ("", "", "boxes.yaml: line 12: accesses.2.colour: unknown key"),
         ("    colour: red\n", "", "boxes.yaml: line 9: accesses.1.boxes.1: the box at [39, 0] reaches outside"),
         ("[40, 8]", "[40, -8]", "boxes.yaml: line 2: array.shape.1: "),
-        ("# a comment", "processes: 3", "boxes.yaml: line 1: processes: 3 processes cannot be priced"),
         ("select: all}", "select: nothing}", "boxes.yaml: line 5: accesses.0: unknown selection"),
     ],
 )

@@ -74,8 +74,9 @@ class WorkloadFile(Workload):
             return Workload.model_validate(given)
         except ValidationError as error:
             first = error.errors()[0]
-            first_key, *rest = loc_of(first) or ("",)
-            loc = ("accesses", positions[int(rest[0])], *rest[1:]) if first_key == "accesses" and rest else ()
+            loc = loc_of(first)
+            if len(loc) > 1 and loc[0] == "accesses":
+                loc = ("accesses", positions[int(loc[1])], *loc[2:])
             raise Misplaced(first["msg"].removeprefix("Value error, "), *loc) from error
 
 
