@@ -14,6 +14,8 @@ from hyperslab.cli.output import console
 from hyperslab.errors import UsageError
 
 if TYPE_CHECKING:
+    from hyperslab.model.costs import CodecRate
+    from hyperslab.model.hdf5_settings import Hdf5Settings
     from hyperslab.model.predict import Prediction
 
 CACHES = ("cold", "page-warm", "library-warm", "new")
@@ -34,6 +36,13 @@ def predict_costs(
     option: Options = None,
     libraries: Annotated[str | None, typer.Option(help="Only these libraries: hdf5,zarr,hyperslab,flat.")] = None,
     cache: Annotated[str, typer.Option(help="Cache state at the start: cold, page-warm, library-warm, new.")] = "cold",
+    hdf5: Annotated[
+        str | None, typer.Option("--hdf5", help="HDF5's version, such as 1.14 (default: installed).")
+    ] = None,
+    rdcc_nbytes: Annotated[int | None, typer.Option(help="HDF5: bytes of the chunk cache.")] = None,
+    rdcc_nslots: Annotated[int | None, typer.Option(help="HDF5: slots of the chunk cache.")] = None,
+    rdcc_w0: Annotated[float | None, typer.Option(help="HDF5: w0 of the chunk cache, from 0 to 1.")] = None,
+    libver: Annotated[str | None, typer.Option(help="HDF5: oldest version that can read the file.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw stacked bars into this .svg or .png file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -41,8 +50,9 @@ def predict_costs(
 
     Example: hyperslab predict boxes.yaml --layout 1000x8 --layout 64x64
     """
+    from hyperslab.model.codec_sample import codec_rates
     from hyperslab.model.file_layout import layout_of_file
-    from hyperslab.model.predict import parse_layout, predict
+    from hyperslab.model.predict import parse_layout, predict, too_close
     from hyperslab.model.store_profile import load_store_profile
     from hyperslab.model.workload import load_workload
 
@@ -52,17 +62,31 @@ def predict_costs(
         raise UsageError(f"--figure {figure} has an unknown format: name a .svg or .png file")
     asked = load_workload(workload)
     layouts = [parse_layout(text, asked.array.shape) for text in layout or []]
+    rates: dict[tuple[str, str], CodecRate] = {}
     if file is not None:
-        layouts.append(layout_of_file(file, asked, storage_options(option or [])))
+        kept = layout_of_file(file, asked, storage_options(option or []))
+        layouts.append(kept)
+        named = [each.codec for each in layouts if each.codec is not None]
+        rates = codec_rates(file, kept, named, storage_options(option or []))
+    settings = _hdf5_settings(hdf5, rdcc_nbytes, rdcc_nslots, rdcc_w0, libver)
     trained = load_store_profile(store_profile)
     chosen = None if libraries is None else [name.strip() for name in libraries.split(",") if name.strip()]
-    found = predict(asked, layouts, libraries=chosen, store_profile=trained, cache=cache)  # type: ignore[arg-type]
+    found = predict(
+        asked,
+        layouts,
+        libraries=chosen,
+        store_profile=trained,
+        cache=cache,  # type: ignore[arg-type]
+        hdf5=settings,
+        codec_rates=rates,
+    )
     differences = trained.differs_from_this_machine()
     log = console(stderr=True)
     if differences:
         log.print(f"warning: calibrated on another machine or store ({'; '.join(differences)})", soft_wrap=True)
     if as_json:
-        predictions = [prediction.to_dict() for prediction in found]
+        near = {id(prediction) for prediction in too_close(found)}
+        predictions = [{**each.to_dict(), "too_close_to_call": id(each) in near} for each in found]
         document = {"store": trained.store, "warnings": differences, "predictions": predictions}
         typer.echo(json.dumps(document, indent=1))
     else:
@@ -70,10 +94,33 @@ def predict_costs(
     if figure is not None:
         from hyperslab.report.costs import draw_costs
 
-        draw_costs(found, workload.stem, cache, figure)
+        known = [prediction for prediction in found if not prediction.cost.unknown]
+        if not known:
+            raise UsageError(f"--figure {figure}: no cost is known, so there is nothing to draw")
+        draw_costs(known, workload.stem, cache, figure)
+
+
+def _hdf5_settings(
+    version: str | None, nbytes: int | None, slots: int | None, w0: float | None, libver: str | None
+) -> Hdf5Settings:
+    """HDF5's settings. Raises UsageError with the option that is wrong."""
+    from pydantic import ValidationError
+
+    from hyperslab.model.hdf5_settings import Hdf5Settings
+
+    given = {"version": version, "rdcc_nbytes": nbytes, "rdcc_nslots": slots, "rdcc_w0": w0, "libver": libver}
+    try:
+        return Hdf5Settings.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0])
+        option = "hdf5" if name == "version" else name.replace("_", "-")
+        said = first["msg"].removeprefix("Value error, ")
+        raise UsageError(f"--{option} {given[name]}: {said}") from error
 
 
 def _print(found: list[Prediction], store: str) -> None:
+    from hyperslab.model.predict import too_close
     from hyperslab.model.terms import PHASES
     from hyperslab.report.wording import interval_text, seconds_text
 
@@ -86,8 +133,13 @@ def _print(found: list[Prediction], store: str) -> None:
         cost = prediction.cost
         shares = (seconds_text(cost.phases[phase]) if cost.phases[phase] > 0 else "–" for phase in shown)
         name = str(prediction.layout) + ("*" if cost.extrapolating else "")
-        table.add_row(name, prediction.library, seconds_text(cost.seconds), interval_text(cost.low, cost.high), *shares)
+        seconds = "unknown" if cost.unknown else seconds_text(cost.seconds)
+        interval = f"over {seconds_text(cost.low)}" if cost.unknown else interval_text(cost.low, cost.high)
+        table.add_row(name, prediction.library, seconds, interval, *shares)
     out.print(table)
+    if near := too_close(found):
+        names = ", ".join(f"{each.library} {each.layout}" for each in near)
+        out.print(f"too close to call: {names}", soft_wrap=True)
     out.print(f"store: {store}", soft_wrap=True)
     reasons: dict[str, str] = {}
     for prediction in found:
@@ -95,3 +147,5 @@ def _print(found: list[Prediction], store: str) -> None:
             reasons.setdefault(f"{prediction.library}: {reason}", str(prediction.layout))
     for reason, layout in reasons.items():
         out.print(f"* extrapolating, {layout}, {reason}", soft_wrap=True)
+    for reason in dict.fromkeys(f"{each.library}: {word}" for each in found for word in each.cost.unknown):
+        out.print(f"unknown: {reason}; hyperslab calibrate --full measures more codecs", soft_wrap=True)

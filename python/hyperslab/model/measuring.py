@@ -22,12 +22,13 @@ from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
+from hyperslab._core import Hyperslab, Points
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.trial import Job, Prepare, array_name, finish
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.errors import Refused, UsageError
+from hyperslab.errors import Refused
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArrayFile, ArraySpec, Codec, Format, Need, StoredLayout
+from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Codec, Format, Need, StoredLayout
 from hyperslab.formats.zarr_python import ZarrPython
 from hyperslab.lab import cache
 from hyperslab.lab.environment import observe
@@ -89,6 +90,7 @@ class CellTimings:
             "layout": asdict(cell.layout),
             "library": {"name": cell.library.name, **asdict(cell.library)},
             "cache": cell.cache,
+            "elements": cell.elements,
             "passes": list(self.passes),
             "rejected": self.rejected,
             "reason": self.reason,
@@ -99,13 +101,14 @@ class CellTimings:
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> CellTimings:
         """The inverse of `to_dict`. Raises KeyError, TypeError or ValueError if `given` has another form."""
-        library = dict(given["library"])
+        library = {k: tuple(v) if isinstance(v, list) else v for k, v in given["library"].items()}
         layout: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given["layout"].items()}
         cell = ModelCell(
             Workload.model_validate(given["workload"]),
             Layout(**layout),
             MEASURABLE[library.pop("name")](**library),
             given["cache"],
+            given["elements"],
         )
         rest = {key: given[key] for key in ("rejected", "reason", "device_read_nbytes", "stored_nbytes")}
         return cls(cell, tuple(given["passes"]), **rest)
@@ -335,23 +338,23 @@ class Pass:
         made.library()  # imports the library, so that no pass pays for the import
         source = bench.arrays(self.job.field, self.job.spec.dtype)(0)
         steps = self.cell.workload.steps()
-        new = [np.ascontiguousarray(source[step.selection.slices]) if _is_write(step) else None for step in steps]
+        new = [np.ascontiguousarray(source[_index(step)]) if _is_write(step) else None for step in steps]
         timers = Timers()
         opened, handle = self._open(made, timers)
         if self.cell.cache == "library-warm":
             for step in steps:
-                handle.read(step.selection)
+                _read(handle, step)
         verify = Check(exact=True) if self.check else None
         with bench.undisturbed(self._allocated_nbytes(steps)):
             counters = Counters()
             with timers("access"):
                 for step, data in zip(steps, new, strict=True):
                     if data is not None:
-                        handle.write(data, step.selection)
+                        handle.write(data, _hyperslab(step))
                     elif verify is None:
-                        handle.read(step.selection)
+                        _read(handle, step)
                     else:
-                        verify(handle.read(step.selection), source[step.selection.slices], self.cell.name)
+                        verify(_read(handle, step), source[_index(step)], self.cell.name)
             if self.cell.writes:
                 finish(opened, self.job.path, timers)
             else:
@@ -384,12 +387,28 @@ class Pass:
         opened = made.open(self.job.path)
         handle = opened.open_array(array_name(0), self.job.spec)
         for step in filter(_is_write, steps):
-            verify(handle.read(step.selection), source[step.selection.slices], self.cell.name)
+            verify(handle.read(_hyperslab(step)), source[_index(step)], self.cell.name)
         opened.close()
 
 
 def _is_write(step: Step) -> bool:
     return step.operation == "write"
+
+
+def _read(handle: ArrayHandle, step: Step) -> np.ndarray:
+    """Read what a step selects, in one call."""
+    return handle.read_points(step.selection) if isinstance(step.selection, Points) else handle.read(step.selection)
+
+
+def _hyperslab(step: Step) -> Hyperslab:
+    assert isinstance(step.selection, Hyperslab)  # `_refuse` lets no others be written
+    return step.selection
+
+
+def _index(step: Step) -> Any:
+    """The index of a step's elements in an array of NumPy."""
+    found = step.selection
+    return tuple(found.coordinates.T) if isinstance(found, Points) else found.slices
 
 
 # --- cells as the bench's formats see them ------------------------------------------------------------------
@@ -413,6 +432,7 @@ def _options_of(cell: ModelCell) -> tuple[tuple[str, Any], ...]:
         "rdcc_nbytes": library.chunk_cache_nbytes,
         "rdcc_nslots": library.chunk_cache_slots,
         "rdcc_w0": library.w0,
+        "fills": library.fills,
         "libver": None if library.index == "btree_v1" else "latest",
     }
     return tuple(named.items())
@@ -430,15 +450,18 @@ def _spec_of(cell: ModelCell) -> ArraySpec:
 
 def _job(cell: ModelCell, path: Path) -> Job:
     spec = _spec_of(cell)
-    # A codec needs compressible data, such as measurements. Without a codec, noise will do.
-    field = Field("waves" if cell.layout.codec else "uniform", spec.shape, spec.dtype)
+    field = Field(cell.field, spec.shape, spec.dtype)
     return Job(_format_of(cell), _options_of(cell), Operation(name="write"), spec, field, 1, path)
 
 
 def _refuse(cell: ModelCell) -> None:
     """Raise an error if the cell cannot be measured."""
-    if any(access.weight != 1 for access in cell.workload.accesses):
-        raise UsageError(f"{cell.name}: measuring makes every access once, so weights must be 1")
+    selects = {access.select for access in cell.workload.accesses}
+    listed = selects & {"points", "lists"}
+    if "append" in selects or "lists" in selects:
+        raise Refused(f"{cell.name}: appending, and lists of indices, can be counted but not measured")
+    if listed and (cell.writes or not isinstance(cell.library, Hdf5 | Zarr)):
+        raise Refused(f"{cell.name}: points can be measured only for reads by HDF5 and Zarr")
     if cell.contradiction:
         raise Refused(f"{cell.name}: {cell.contradiction}")
     if isinstance(cell.library, Hdf5) and (cell.library.growing_axis or cell.library.mpi_writing):

@@ -16,12 +16,17 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import Field, NonNegativeInt, PositiveInt, field_validator, model_validator
 
-from hyperslab._core import Hyperslab
+from hyperslab._core import Hyperslab, Points
 from hyperslab.bench.declared import Declared, checked, read
 from hyperslab.bench.operations import OPERATIONS, Operation
+from hyperslab.model.hdf5_settings import Hdf5Settings
 
+# Calls of their own kinds; the other names are the patterns of the bench.
+OWN_SELECTS = ("list", "points", "lists", "append")
+# Elements of one call that lists its indices: they are counted one by one.
+MOST_LISTED = 5_000_000
 SELECTS = sorted(name.removeprefix("read-") for name, kind in OPERATIONS.items() if kind.pattern is not None)
 MOST_SELECTIONS = 10_000_000
 
@@ -31,6 +36,20 @@ class WorkloadArray(Declared):
 
     shape: list[PositiveInt] = Field(min_length=1, max_length=32)
     dtype: str = "float32"
+    max_shape: list[PositiveInt | None] | None = Field(
+        default=None, description="how far the array may grow; null means without a limit"
+    )
+
+    @model_validator(mode="after")
+    def _can_grow(self) -> WorkloadArray:
+        most = self.max_shape
+        if most is None:
+            return self
+        if len(most) != len(self.shape):
+            raise ValueError(f"max_shape has {len(most)} axes, the array has {len(self.shape)}")
+        if any(limit is not None and limit < length for limit, length in zip(most, self.shape, strict=True)):
+            raise ValueError(f"max_shape {most} is smaller than the shape {self.shape}")
+        return self
 
     @field_validator("dtype")
     @classmethod
@@ -58,11 +77,16 @@ class Box(Declared):
 
 
 class Access(Declared):
-    """Selections of one kind. `list` takes `boxes`; the other kinds are the patterns of `hyperslab bench`."""
+    """Selections of one kind.
+
+    `list` takes `boxes`. `points` takes `points`, or draws `count` of them, and asks for all in one call. `lists` takes
+    a list of indices for each axis, or null for all of them, and asks for their combinations in one call. `append`
+    lets the array grow by `rows` and writes them, `count` times. The other kinds are the patterns of `hyperslab bench`.
+    """
 
     select: str
     operation: Literal["read", "write"] = "read"
-    weight: PositiveFloat = Field(default=1, description="how often the access happens, relative to the others")
+    weight: PositiveInt = Field(default=1, description="how many times the access is made, one time after another")
     count: PositiveInt | None = Field(default=None, le=MOST_SELECTIONS, description="how many selections")
     shape: list[PositiveInt | None] | None = Field(
         default=None, description=("shape of a box; null means the whole axis")
@@ -72,19 +96,42 @@ class Access(Declared):
     )
     step: PositiveInt | None = Field(default=None, description="take every step-th element")
     boxes: list[Box] | None = Field(default=None, description="the selections, for `select: list`")
+    points: list[list[NonNegativeInt]] | None = Field(
+        default=None, max_length=MOST_LISTED, description="the elements of one call, for `select: points`"
+    )
+    lists: list[list[NonNegativeInt] | None] | None = Field(
+        default=None, description="indices along each axis, ascending, for `select: lists`; null means all"
+    )
+    rows: PositiveInt | None = Field(default=None, description="how many rows a call appends, for `select: append`")
 
     @model_validator(mode="after")
     def _consistent(self) -> Access:
-        if self.select != "list" and self.select not in SELECTS:
-            raise ValueError(f"unknown selection {self.select!r}; choose from list, {', '.join(SELECTS)}")
-        if (self.select == "list") != (self.boxes is not None):
-            raise ValueError("`select: list` needs boxes, and other selections do not take any")
+        if self.select not in (*OWN_SELECTS, *SELECTS):
+            raise ValueError(f"unknown selection {self.select!r}; choose from {', '.join((*OWN_SELECTS, *SELECTS))}")
+        for name, kind in (("boxes", "list"), ("lists", "lists"), ("rows", "append")):
+            if (self.select == kind) != (getattr(self, name) is not None):
+                raise ValueError(f"`select: {kind}` needs {name}, and other selections do not take any")
+        if self.points is not None and (self.select != "points" or self.count is not None):
+            raise ValueError("only `select: points` takes points, and then no count")
+        if self.select == "append" and self.operation == "read":
+            raise ValueError("`select: append` needs `operation: write`")
         return self
 
-    def selections(self, array: WorkloadArray, seed: int) -> list[Hyperslab]:
+    def selections(self, array: WorkloadArray, seed: int) -> list[Hyperslab | Points]:
         """The selections, one for each call of the library."""
         if self.boxes is not None:
             return [Hyperslab(box.start, box.step, box.shape, [1] * len(box.shape)) for box in self.boxes]
+        if self.select == "points":
+            drawn = np.random.default_rng([seed, *array.shape]).integers(
+                0, np.array(array.shape), (self.count or 1000, len(array.shape))
+            )
+            return [Points(np.array(self.points, np.int64) if self.points is not None else drawn)]
+        if self.lists is not None:
+            along = [
+                np.arange(length) if given is None else np.array(given, np.int64)
+                for given, length in zip(self.lists, array.shape, strict=True)
+            ]
+            return [Points(np.stack(np.meshgrid(*along, indexing="ij"), axis=-1).reshape(-1, len(along)))]
         given = self.model_dump(include={"count", "shape", "within", "step"}, exclude_none=True)
         operation = Operation(name=f"read-{self.select}", **given)
         pattern = OPERATIONS[operation.name].pattern
@@ -93,11 +140,12 @@ class Access(Declared):
 
 
 class Step(NamedTuple):
-    """One call of the library, with its weight."""
+    """One call of the library."""
 
     operation: Literal["read", "write"]
-    selection: Hyperslab
-    weight: float
+    selection: Hyperslab | Points
+    lists: tuple[tuple[int, ...] | None, ...] | None = None  # if the call gives a list of indices for each axis
+    length: int | None = None  # the length of axis 0 that the array grows to before the call
 
 
 class Workload(Declared):
@@ -106,6 +154,7 @@ class Workload(Declared):
     array: WorkloadArray
     accesses: list[Access] = Field(min_length=1)
     order: Literal["listed", "shuffled"] = "listed"
+    hdf5: Hdf5Settings = Field(default=Hdf5Settings(), description="how HDF5 is set up; other libraries ignore it")
     seed: NonNegativeInt = 0
     processes: PositiveInt = Field(
         default=1, description=("processes that make the accesses at the same time; only 1 for now")
@@ -121,34 +170,85 @@ class Workload(Declared):
     @model_validator(mode="after")
     def _inside(self) -> Workload:
         for position, access in enumerate(self.accesses):
-            ndim = len(self.array.shape)
-            for name, axes in (("shape", access.shape), ("within", access.within)):
-                if axes is not None and len(axes) != ndim:
-                    where = f"access {position} ({access.select})"
-                    raise ValueError(f"{where}: {name} has {len(axes)} axes, the array has {ndim}")
-            for box in access.boxes or []:
-                if {len(box.start), len(box.shape), len(box.step or box.start)} != {ndim}:
-                    raise ValueError(f"access {position}: a box does not have {ndim} axes, as the array does")
-                step = box.step or [1] * ndim
-                ends = [a + (n - 1) * s for a, n, s in zip(box.start, box.shape, step, strict=True)]
-                if any(end >= length for end, length in zip(ends, self.array.shape, strict=True)):
-                    raise ValueError(f"access {position}: the box at {box.start} reaches outside {self.array.shape}")
+            if (access.count or len(access.boxes or [0])) * access.weight > MOST_SELECTIONS:
+                raise ValueError(f"access {position} makes more than {MOST_SELECTIONS} calls; lower count or weight")
+            _check_boxes(position, access, self.array.shape)
+            _check_listed(position, access, self.array.shape)
+            if access.select == "append":
+                self._check_growth(position)
         return self
+
+    def _check_growth(self, position: int) -> None:
+        if self.order == "shuffled":
+            raise ValueError(f"access {position}: what is appended has an order; leave out `order: shuffled`")
+        if self.array.max_shape is not None and self.array.max_shape[0] is not None:
+            raise ValueError(f"access {position}: the array cannot grow: set the first of max_shape to null")
 
     def steps(self) -> list[Step]:
         """The calls in the order of the workload. They are the same each time."""
-        steps = [
-            Step(access.operation, selection, access.weight)
-            for access in self.accesses
-            for selection in access.selections(self.array, self.seed)
-        ]
+        steps: list[Step] = []
+        length = self.array.shape[0]
+        for access in self.accesses:
+            if access.rows is not None:
+                calls = (access.count or 1) * access.weight
+                steps += [self._append(length + k * access.rows, access.rows) for k in range(calls)]
+                length += calls * access.rows
+                continue
+            lists = None if access.lists is None else tuple(each and tuple(each) for each in access.lists)
+            once = [Step(access.operation, each, lists) for each in access.selections(self.array, self.seed)]
+            steps += once * access.weight
         if self.order == "shuffled":
             steps = [steps[position] for position in np.random.default_rng(self.seed).permutation(len(steps))]
         return steps
 
+    def _append(self, start: int, rows: int) -> Step:
+        shape = [rows, *self.array.shape[1:]]
+        box = Hyperslab([start, *[0] * (len(shape) - 1)], None, [1] * len(shape), shape)
+        return Step("write", box, None, start + rows)
+
+    @property
+    def grows(self) -> bool:
+        """Whether anything is appended."""
+        return any(access.select == "append" for access in self.accesses)
+
     def largest_nbytes(self, steps: list[Step]) -> int:
         """The size of the largest selection of `steps`, in bytes."""
         return max(step.selection.size for step in steps) * self.array.element_nbytes
+
+
+def _check_boxes(position: int, access: Access, shape: list[int]) -> None:
+    """Raise ValueError if boxes do not fit an array."""
+    ndim = len(shape)
+    for name, axes in (("shape", access.shape), ("within", access.within)):
+        if axes is not None and len(axes) != ndim:
+            where = f"access {position} ({access.select})"
+            raise ValueError(f"{where}: {name} has {len(axes)} axes, the array has {ndim}")
+    for box in access.boxes or []:
+        if {len(box.start), len(box.shape), len(box.step or box.start)} != {ndim}:
+            raise ValueError(f"access {position}: a box does not have {ndim} axes, as the array does")
+        step = box.step or [1] * ndim
+        ends = [a + (n - 1) * s for a, n, s in zip(box.start, box.shape, step, strict=True)]
+        if any(end >= length for end, length in zip(ends, shape, strict=True)):
+            raise ValueError(f"access {position}: the box at {box.start} reaches outside {shape}")
+
+
+def _check_listed(position: int, access: Access, shape: list[int]) -> None:
+    """Raise ValueError if listed points or indices do not fit an array."""
+    ndim = len(shape)
+    for point in access.points or []:
+        if len(point) != ndim or any(index >= length for index, length in zip(point, shape, strict=True)):
+            raise ValueError(f"access {position}: the point {point} is not in an array of shape {shape}")
+    if access.lists is None:
+        return
+    if len(access.lists) != ndim:
+        raise ValueError(f"access {position}: lists has {len(access.lists)} axes, the array has {ndim}")
+    size = 1
+    for axis, (given, length) in enumerate(zip(access.lists, shape, strict=True)):
+        size *= length if given is None else len(given)
+        if given is not None and (not given or given != sorted(set(given)) or given[-1] >= length):
+            raise ValueError(f"access {position}: the list of axis {axis} must ascend, from 0 to {length - 1}")
+    if size > MOST_LISTED:
+        raise ValueError(f"access {position}: lists ask for {size} elements; at most {MOST_LISTED} are counted")
 
 
 def load_workload(path: str | Path) -> Workload:

@@ -73,6 +73,11 @@ impl Btree {
         }
     }
 
+    /// Whether the tree follows from the number of chunks.
+    pub fn is_row_major(&self) -> bool {
+        matches!(self.nodes, Nodes::RowMajor { .. })
+    }
+
     /// Bytes of a node, for an array with this many axes.
     pub fn node_nbytes(ndim: usize) -> u64 {
         let key_nbytes = 8 + 8 * (ndim as u64 + 1);
