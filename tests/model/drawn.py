@@ -88,7 +88,8 @@ def wide_cases(draw: st.DrawFn) -> dict[str, Any]:
     shape, ndim = case["shape"], len(case["shape"])
     limits = [draw(st.sampled_from([length, length, length + 1, 2 * length, 5 * length + 3])) for length in shape]
     growing = draw(st.sampled_from([0, 0, 1, ndim]))
-    case["maxshape"] = [None] * growing + limits[growing:]
+    # If the other axes have limits, HDF5 itself reports wrong chunk locations for the extensible array.
+    case["maxshape"] = [None] * growing + (shape if growing == 1 else limits)[growing:]
     case["fill_time"] = draw(st.sampled_from([None, "ifset", "alloc", "never"]))
     case["alloc_time"] = draw(st.sampled_from([None, "incr", "late", "early"]))
     may_grow = growing > 0 and case["alloc_time"] != "early"

@@ -56,6 +56,7 @@ def opened(case: dict[str, Any], watched: Watched) -> CacheState:
             "wide_lengths": watched.found["version"] >= "2" and case.get("libver") == "latest",
             "max_shape": most and [2**64 - 1 if limit is None else limit for limit in most],
             "fills": case.get("fill_time") != "never",
+            "allocates_late": case.get("alloc_time") == "late",
             "lengths_vary": case["codec"] in VARYING,
             **index_of(case),
         },
@@ -114,10 +115,10 @@ def check(case: dict[str, Any], watched: Watched) -> None:
     for step, access in enumerate(case["accesses"], start=1):
         if access["operation"] == "append":
             first, rows = rows, rows + access["rows"]
-            state.resize(rows)
+            _, before = state.resize(rows)
             shape = [access["rows"], *case["shape"][1:]]
             box = hs.Hyperslab([first, *[0] * (len(shape) - 1)], None, [1] * len(shape), shape)
-            _, requests = state.requests("write", box)
+            requests = before + state.requests("write", box)[1]
         else:
             _, requests = state.requests(access["operation"], selection(case, access))
         chunks.check(f"{case} access {step}", requests, watched.calls.get(step, []))

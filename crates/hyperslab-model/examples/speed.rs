@@ -21,6 +21,7 @@ fn hdf5() -> Library {
         max_shape: None,
         fills: true,
         lengths_vary: true,
+        allocates_late: false,
         wide_lengths: false,
         mpi_writing: false,
     })

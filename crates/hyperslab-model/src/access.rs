@@ -76,10 +76,10 @@ impl CacheState {
         }
     }
 
-    /// Lets the array grow along its first axis to this length.
-    pub fn resize(&mut self, length: u64) -> Result<(), ModelError> {
+    /// Lets the array grow along its first axis to this length. Returns the variables of what this writes.
+    pub fn resize(&mut self, length: u64, watch: &mut impl Watch) -> Result<Variables, ModelError> {
         match &mut self.0 {
-            Open::Hdf5(open) => open.resize(length),
+            Open::Hdf5(open) => open.resize(length, watch),
             Open::Zarr(open) => open.resize(length),
             _ => Err(ModelError::parameter("length", length, "only arrays in chunks grow, in HDF5 or Zarr")),
         }

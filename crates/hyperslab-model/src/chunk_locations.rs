@@ -42,7 +42,9 @@ impl ChunkLocations {
         let count = stored.grid.chunk_count();
         let (base, end) = match &stored.chunks {
             Chunks::Missing => (Base::Missing, 0),
-            Chunks::RowMajor => (Base::RowMajor, row_major_nbytes(count, stored.stored_nbytes(), node_nbytes)),
+            Chunks::RowMajor => {
+                (Base::RowMajor, row_major_nbytes(count, stored.stored_nbytes(), node_nbytes))
+            }
             Chunks::Listed(manifest) => {
                 let ends = manifest.stored().map(|chunk| chunk.range.end());
                 (Base::Listed(Arc::clone(manifest)), ends.max().unwrap_or(0))
@@ -62,7 +64,9 @@ impl ChunkLocations {
     /// The location of a chunk, if it was written.
     pub fn of(&mut self, chunk: u64) -> Option<ByteRange> {
         match &self.base {
-            Base::RowMajor if chunk >= self.count || !self.new.is_empty() && self.new.contains_key(&chunk) => {
+            Base::RowMajor
+                if chunk >= self.count || !self.new.is_empty() && self.new.contains_key(&chunk) =>
+            {
                 self.new.get(&chunk).copied()
             }
             Base::RowMajor => {

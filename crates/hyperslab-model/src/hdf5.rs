@@ -31,6 +31,8 @@ pub struct Hdf5 {
     pub max_shape: Option<Vec<u64>>,
     /// Whether new chunks that are not written whole are filled first, as they are unless the fill time is `never`.
     pub fills: bool,
+    /// Whether the first write allocates all chunks: the allocation time is `late`.
+    pub allocates_late: bool,
     /// Whether the lengths of encoded chunks depend on their elements, so that a chunk moves when it is rewritten.
     pub lengths_vary: bool,
     /// Whether the file stores lengths of filtered chunks in eight bytes: `libver` 2.0 or later.
@@ -117,8 +119,12 @@ impl OpenHdf5 {
             return Ok(variables);
         }
         if operation == Operation::Write {
+            let is_first = self.hdf5.allocates_late && !self.exists();
             let nbytes = self.index.create();
             self.locations.skip(nbytes);
+            if is_first {
+                self.allocate_all(selection, &mut variables, watch)?;
+            }
         }
         let grid = self.stored.grid.clone();
         grid.each_touch(selection, |touch| {
@@ -130,12 +136,46 @@ impl OpenHdf5 {
         Ok(variables)
     }
 
-    /// Lets the array grow along its first axis to this length.
-    pub fn resize(&mut self, length: u64) -> Result<(), ModelError> {
+    /// Lets the array grow along its first axis to this length. Chunks that lose their slots in the cache are written.
+    pub fn resize(&mut self, length: u64, watch: &mut impl Watch) -> Result<Variables, ModelError> {
         let count = self.stored.grid.chunk_count();
         self.stored.grow(length)?;
         self.device.grow(self.stored.grid.chunk_count());
-        self.index.grown(&self.stored, self.hdf5.facts(), count)
+        self.index.grown(&self.stored, self.hdf5.facts(), count)?;
+        let mut written = Vec::new();
+        let grid = &self.stored.grid;
+        let index_of = |chunk| grid.chunk_index(chunk).unwrap_or_default();
+        self.cache.regrid(grid, index_of, |left| {
+            if left.is_dirty {
+                written.push(left.chunk);
+            }
+        });
+        let mut variables = Variables::default();
+        for chunk in written {
+            self.write_chunk(chunk, &mut variables, watch)?;
+        }
+        Ok(variables)
+    }
+
+    /// With a late allocation, the first write makes all chunks. They are filled, unless all elements are overwritten;
+    /// codecs need them to be written in any case.
+    fn allocate_all(
+        &mut self,
+        selection: &Selection,
+        variables: &mut Variables,
+        watch: &mut impl Watch,
+    ) -> Result<(), ModelError> {
+        let is_overwritten = selection.len() == self.stored.grid.shape().iter().product();
+        let is_written = self.stored.is_encoded() || (self.hdf5.fills && !is_overwritten);
+        for chunk in 0..self.stored.grid.chunk_count() {
+            if is_written {
+                self.write_chunk(chunk, variables, watch)?;
+            } else {
+                self.locations.allocate(chunk);
+                self.add_to_index(chunk, variables, watch)?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes what was changed, as closing the file does.

@@ -89,14 +89,14 @@ impl OpenZarr {
     }
 
     /// Lets the array grow along its first axis to this length.
-    pub fn resize(&mut self, length: u64) -> Result<(), ModelError> {
+    pub fn resize(&mut self, length: u64) -> Result<Variables, ModelError> {
         self.stored.grow(length)?;
         if let Some(shards) = &mut self.shards {
             *shards = Shards::new(&self.stored, shards.grid.chunk_shape())?;
         } else {
             self.device.grow(self.stored.grid.chunk_count());
         }
-        Ok(())
+        Ok(Variables::default())
     }
 
     pub fn access(
@@ -303,7 +303,8 @@ fn in_blocks(range: ByteRange, end: u64) -> ByteRange {
 /// The positions of a grid in Morton order, as zarr-python computes it: bits of the indices alternate, the lowest bit
 /// of the first axis first, and an axis has as many bits as its largest index needs.
 fn morton_order(grid: &ChunkGrid) -> Result<Vec<u64>, ModelError> {
-    let nbits: Vec<u32> = grid.grid_shape().iter().map(|&n| u64::BITS - (n.max(1) - 1).leading_zeros()).collect();
+    let nbits: Vec<u32> =
+        grid.grid_shape().iter().map(|&n| u64::BITS - (n.max(1) - 1).leading_zeros()).collect();
     let most = nbits.iter().copied().max().unwrap_or(0);
     let mut coded = Vec::new();
     for position in 0..grid.chunk_count() {

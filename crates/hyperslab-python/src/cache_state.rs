@@ -89,9 +89,11 @@ impl CacheState {
         Ok((PyArray1::from_vec(py, variables.values()), requests.into_iter().map(row).collect()))
     }
 
-    /// Lets the array grow along its first axis to this length.
-    fn resize(&mut self, length: u64) -> PyResult<()> {
-        self.0.resize(length).map_err(to_python)
+    /// Lets the array grow along its first axis to this length: the variables, and the requests.
+    fn resize<'py>(&mut self, py: Python<'py>, length: u64) -> PyResult<Shown<'py>> {
+        let mut requests = Vec::new();
+        let variables = py.detach(|| self.0.resize(length, &mut requests)).map_err(to_python)?;
+        Ok((PyArray1::from_vec(py, variables.values()), requests.into_iter().map(row).collect()))
     }
 
     /// The variables of closing the array, and the requests.
@@ -187,6 +189,7 @@ fn parse_library(name: &str, options: &Options<'_, '_>) -> PyResult<Library> {
             "max_shape",
             "fills",
             "lengths_vary",
+            "allocates_late",
             "wide_lengths",
             "mpi_writing",
         ],
@@ -238,8 +241,7 @@ fn parse_hdf5(options: &Options<'_, '_>) -> PyResult<Hdf5> {
             "contiguous" => IndexKind::Contiguous,
             "compact" => IndexKind::Compact,
             other => {
-                let choices =
-                    "btree_v1, btree_v2, fixed_array, extensible_array, none; contiguous or compact: no chunks at all";
+                let choices = "btree_v1, btree_v2, fixed_array, extensible_array, none; contiguous or compact: no chunks at all";
                 return Err(choose("index", other, choices));
             }
         },
@@ -251,9 +253,13 @@ fn parse_hdf5(options: &Options<'_, '_>) -> PyResult<Hdf5> {
             w0: options.get("w0")?.map_or(Ok(default.w0), |value| value.extract())?,
         },
         index,
-        max_shape: options.get("max_shape")?.map(|shape| integers::per_axis("max_shape", &shape)).transpose()?,
+        max_shape: options
+            .get("max_shape")?
+            .map(|shape| integers::per_axis("max_shape", &shape))
+            .transpose()?,
         fills: options.flag("fills", true)?,
         lengths_vary: options.flag("lengths_vary", true)?,
+        allocates_late: options.flag("allocates_late", false)?,
         wide_lengths: options.flag("wide_lengths", false)?,
         mpi_writing: options.flag("mpi_writing", false)?,
     })

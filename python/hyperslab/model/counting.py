@@ -136,9 +136,9 @@ def _rows(
     )
     rows = []
     for (operation, length), run in groupby(steps, key=lambda step: (step.operation, step.length)):
-        if length is not None:
-            state.resize(length)
+        grown = state.resize(length)[0] if length is not None else 0
         rows.append(state.access(operation, [step.selection for step in run]))
+        rows[-1][0] += grown
     closing, _ = state.close()
     return np.concatenate([*rows, closing[np.newaxis]])
 

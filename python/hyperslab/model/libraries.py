@@ -71,7 +71,7 @@ class Hdf5:
     B-tree if it can grow along several axes; and no index for a single chunk. `max_shape` is the largest shape that the
     array may have, with None for an axis without a limit: a fixed array has room for all of it. `fills` says whether
     new chunks get the fill value before parts of them are written, as by default; without it, the fill time is never.
-    `lengths_vary` says whether an encoded chunk changes its length when it is rewritten, and so moves; it does not if
+    With `allocates_late`, the first write allocates all chunks. `lengths_vary` says whether an encoded chunk changes its length when it is rewritten, and so moves; it does not if
     the only codec is a checksum.
     """
 
@@ -83,6 +83,7 @@ class Hdf5:
     growing_axis: int = 0
     max_shape: tuple[int | None, ...] | None = None
     fills: bool = True
+    allocates_late: bool = False
     lengths_vary: bool = True
     wide_lengths: bool = False
     mpi_writing: bool = False

@@ -25,7 +25,11 @@ fn most_grid(stored: &Stored, facts: IndexFacts<'_>) -> Result<Vec<u64>, ModelEr
     let Some(most) = facts.max_shape else { return Ok(stored.grid.grid_shape()) };
     if most.len() != now.len() || most.iter().zip(now).any(|(most, now)| most < now) {
         let given = format!("{most:?}");
-        return Err(ModelError::parameter("max_shape", given, "give a length for each axis, and none below the shape"));
+        return Err(ModelError::parameter(
+            "max_shape",
+            given,
+            "give a length for each axis, and none below the shape",
+        ));
     }
     let shape = most.iter().zip(now).map(|(&most, &now)| if most == u64::MAX { now } else { most });
     Ok(ChunkGrid::new(shape.collect(), stored.grid.chunk_shape().to_vec())?.grid_shape())
@@ -131,6 +135,14 @@ impl Index {
             built.insert(chunk, &stored.grid.chunk_index(chunk)?);
         }
         built.forget();
+        // Nodes of the first B-tree have other numbers there.
+        let moved = |blocks: &HashSet<u64>| match (&self.structure, &built.structure) {
+            (Structure::Btree(old), Structure::Btree(new)) => {
+                blocks.iter().filter_map(|&node| old.same_node(node, new)).collect()
+            }
+            _ => blocks.clone(),
+        };
+        (built.in_memory, built.changed) = (moved(&self.in_memory), moved(&self.changed));
         *self = built;
         Ok(())
     }

@@ -42,12 +42,7 @@ pub(crate) struct Table {
 
 impl Table {
     /// Without chunks.
-    pub fn new(
-        growing_axis: Option<usize>,
-        now: &[u64],
-        grid_shape: Vec<u64>,
-        element_nbytes: u64,
-    ) -> Self {
+    pub fn new(growing_axis: Option<usize>, now: &[u64], grid_shape: Vec<u64>, element_nbytes: u64) -> Self {
         let chunk_count = grid_shape.iter().product();
         let is_linear = now.iter().skip(1).eq(grid_shape.iter().skip(1));
         let made = Some(HashSet::new());
@@ -201,7 +196,11 @@ impl Table {
     fn position(&self, chunk: u64, chunk_index: &[u64]) -> u64 {
         let Some(axis) = self.growing_axis else {
             let along = chunk_index.iter().zip(&self.grid_shape);
-            return if self.is_linear { chunk } else { along.fold(0, |sum, (index, length)| sum * length + index) };
+            return if self.is_linear {
+                chunk
+            } else {
+                along.fold(0, |sum, (index, length)| sum * length + index)
+            };
         };
         let others = (0..chunk_index.len()).filter(|&other| other != axis);
         others.fold(chunk_index.get(axis).copied().unwrap_or(0), |position, other| {
