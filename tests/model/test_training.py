@@ -17,7 +17,10 @@ def test_all_can_be_done_and_differs() -> None:
         cells = design(size)
         assert [why_not(cell) for cell in cells if why_not(cell)] == []
         assert len(
-            {(cell.workload.model_dump_json(), str(cell.layout), cell.library, cell.cache) for cell in cells}
+            {
+                (cell.workload.model_dump_json(), str(cell.layout), cell.library, cell.cache, cell.field)
+                for cell in cells
+            }
         ) == len(cells)
         keys = [cell.file_key for cell in cells]
         assert len(set(keys)) == 1 + sum(a != b for a, b in pairwise(keys)), "files are shared"

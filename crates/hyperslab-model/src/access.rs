@@ -47,7 +47,7 @@ impl CacheState {
     /// Nothing is cached yet.
     pub fn new(stored: Stored, library: &Library, pages: PageCacheSize) -> Result<Self, ModelError> {
         Ok(Self(match library {
-            Library::Hdf5(hdf5) if hdf5.index == IndexKind::Contiguous => {
+            Library::Hdf5(hdf5) if matches!(hdf5.index, IndexKind::Contiguous | IndexKind::Compact) => {
                 Open::Flat(Box::new(OpenFlat::in_hdf5(&stored, hdf5, pages)?))
             }
             Library::Hdf5(hdf5) => Open::Hdf5(Box::new(OpenHdf5::new(stored, hdf5, pages)?)),
@@ -73,6 +73,15 @@ impl CacheState {
             Open::Flat(open) => open.access(operation, selection, watch),
             Open::HyperslabEngine(open) => open.access(operation, selection, watch),
             Open::Paper(open) => open.access(operation, selection),
+        }
+    }
+
+    /// Lets the array grow along its first axis to this length. Returns the variables of what this writes.
+    pub fn resize(&mut self, length: u64, watch: &mut impl Watch) -> Result<Variables, ModelError> {
+        match &mut self.0 {
+            Open::Hdf5(open) => open.resize(length, watch),
+            Open::Zarr(open) => open.resize(length),
+            _ => Err(ModelError::parameter("length", length, "only arrays in chunks grow, in HDF5 or Zarr")),
         }
     }
 

@@ -65,6 +65,11 @@ impl Device {
         self
     }
 
+    /// There are more chunks now.
+    pub fn grow(&mut self, chunk_count: u64) {
+        self.cache.grow(chunk_count);
+    }
+
     /// Bytes of a chunk, at their offset in the single file.
     pub fn read(&mut self, chunk: u64, range: ByteRange, variables: &mut Variables) {
         let missed = self.missed(chunk, range);

@@ -87,6 +87,13 @@ impl Lru {
         (self.oldest, self.newest) = (NONE, NONE);
     }
 
+    /// Keys may now be this large.
+    pub fn grow(&mut self, key_stop: u64) {
+        if let (Positions::Dense(positions), Ok(stop)) = (&mut self.positions, usize::try_from(key_stop)) {
+            positions.resize(stop.max(positions.len()), NONE);
+        }
+    }
+
     /// Whether a key is there.
     pub fn has(&self, key: u64) -> bool {
         self.position(key) != NONE

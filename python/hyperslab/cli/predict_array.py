@@ -44,6 +44,7 @@ def predict_array(
     """Price the usual accesses to an array and print one table."""
     from hyperslab.archive.remote import is_url
     from hyperslab.model.array_comparison import compare_layouts, find_array
+    from hyperslab.model.codec_sample import codec_rates
     from hyperslab.model.file_layout import file_and_array
     from hyperslab.model.predict import parse_layout
 
@@ -51,8 +52,11 @@ def predict_array(
     array = find_array(target, storage_options(options))
     profile = profile_or_offer(store_profile, log)
     others = [parse_layout(text, array.shape) for text in layouts]
-    found = compare_layouts(array, profile, layouts=others, libraries=libraries, cache=cache)
     path = file_and_array(target)[0]
+    named = {layout.codec for layout in (array.layout, *others) if layout.codec is not None}
+    # The user's own elements, but not over a network: that would take longer than it is worth.
+    rates = {} if is_url(path) else codec_rates(f"{path}:{array.name}", array.layout, sorted(named))
+    found = compare_layouts(array, profile, layouts=others, libraries=libraries, cache=cache, codec_rates=rates)
     warnings = doubts(profile, None if is_url(path) else Path(path).resolve().parent)
     if is_url(path) and not profile.is_far:
         warnings.append(f"the store profile describes a {profile.store}, but {path} is far away")
@@ -150,7 +154,7 @@ def _print_reasons(found: Comparison, out: Console) -> None:
     outside = dict.fromkeys(_subject(reason) for cost in costs for reason in cost.extrapolating)
     if outside:
         out.print(line(f"* outside the trained range: {', '.join(outside)}"), soft_wrap=True)
-    unknown = dict.fromkeys(reason for cost in costs for reason in getattr(cost, "unknown", ()))
+    unknown = dict.fromkeys(reason for cost in costs for reason in cost.unknown)
     if unknown:
         out.print(line(f"unknown: {', '.join(unknown)}"), soft_wrap=True)
 

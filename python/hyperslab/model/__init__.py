@@ -17,6 +17,7 @@ from hyperslab.model.cells import ModelCell
 from hyperslab.model.costs import Coefficients, Cost, parallel_values, price
 from hyperslab.model.counting import Variables, count, count_each, count_operations
 from hyperslab.model.fit import Observation, fit
+from hyperslab.model.hdf5_settings import Hdf5Settings
 from hyperslab.model.libraries import Caches, Flat, Hdf5, HyperslabEngine, Layout, Library, PaperHdf5, PaperZarr, Zarr
 from hyperslab.model.predict import Prediction, predict, predict_cell
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
@@ -34,6 +35,7 @@ __all__ = [
     "Cost",
     "Flat",
     "Hdf5",
+    "Hdf5Settings",
     "HyperslabEngine",
     "Layout",
     "Library",

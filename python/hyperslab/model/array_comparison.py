@@ -7,8 +7,9 @@ whole columns of the first. They keep the array's codec and its ratio.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -21,7 +22,8 @@ from hyperslab.archive.tree import Group
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import Refused, UsageError
 from hyperslab.model.cells import CellCache
-from hyperslab.model.file_layout import file_and_array, layout_of
+from hyperslab.model.costs import CodecRate
+from hyperslab.model.file_layout import facts_of, file_and_array, layout_of
 from hyperslab.model.libraries import Layout
 from hyperslab.model.predict import Prediction, predict
 from hyperslab.model.store_profile import StoreProfile
@@ -104,7 +106,7 @@ class Row:
         other = None if best is None else self.costs[best]
         if today is None or other is None:
             return True
-        return today.cost.low <= other.cost.high and other.cost.low <= today.cost.high
+        return today.cost.is_too_close_to(other.cost)
 
     @property
     def hurts(self) -> bool:
@@ -194,7 +196,7 @@ def factor_text(factor: float | None) -> str:
 
 
 def _known_seconds(found: Prediction | None) -> float | None:
-    return None if found is None or getattr(found.cost, "unknown", False) else found.cost.seconds
+    return None if found is None or found.cost.unknown else found.cost.seconds
 
 
 # --- the array -----------------------------------------------------------------------------------------------
@@ -213,7 +215,8 @@ def find_array(where: str, storage_options: Mapping[str, Any] | None = None) -> 
     path, name = file_and_array(where)
     try:
         with open_archive(path, storage_options=storage_options) as archive:
-            return _described(where, _chosen(where, name, archive))
+            array = _chosen(where, name, archive)
+            return _described(where, array, facts_of(path, array, storage_options))
     except FileNotFoundError as error:
         raise UsageError(
             f"there is no file {path}: give a workload (.yaml), or an array as FILE:ARRAY of an existing file"
@@ -234,12 +237,12 @@ def _chosen(where: str, name: str, archive: Group) -> Array:
     raise UsageError(f"{where} {asked}: give FILE:ARRAY; it has {there}")
 
 
-def _described(where: str, array: Array) -> AskedArray:
+def _described(where: str, array: Array, facts: Mapping[str, Any] | None) -> AskedArray:
     if not array.shape or 0 in array.shape:
         raise UsageError(f"{where}: {array.name} has the shape {array.shape}, so there is nothing to read in parts")
     if array.dtype.hasobject or array.dtype.itemsize == 0:
         raise UsageError(f"{where}: the elements of {array.name} have no fixed width, so their reads cannot be priced")
-    layout = layout_of(array)
+    layout = layout_of(array, facts)
     if layout is None:
         raise UsageError(f"{where}: the chunks of {array.name} have different shapes, so they cannot be priced")
     library = LIBRARY_OF.get(array.format, OURS)
@@ -306,6 +309,7 @@ def compare_layouts(
     layouts: Sequence[Layout] = (),
     libraries: Sequence[str] | None = None,
     cache: CellCache = "cold",
+    codec_rates: Mapping[tuple[str, str], CodecRate] | None = None,
 ) -> Comparison:
     """Price the usual accesses to an array.
 
@@ -321,6 +325,8 @@ def compare_layouts(
         Libraries; by default the array's own, and ours for its layout of today.
     cache : CellCache
         What is cached beforehand.
+    codec_rates : Mapping[tuple[str, str], CodecRate] | None
+        What codecs cost on the array's own elements, by library and codec. Others have the trained cost.
 
     Returns
     -------
@@ -336,6 +342,7 @@ def compare_layouts(
     """
     others = list(layouts) or sensible_layouts(array.shape, array.dtype.itemsize, array.layout)
     columns = _columns(array, others, profile, libraries)
+    price = partial(predict, store_profile=profile, cache=cache, codec_rates=codec_rates)
     notes, rows = [], []
     for name, box in usual_accesses(array.shape, array.dims).items():
         if too_many := _too_many(array, box, columns):
@@ -343,7 +350,7 @@ def compare_layouts(
             continue
         given = {"shape": list(array.shape), "dtype": _priced_dtype(array.dtype)}
         workload = Workload.model_validate({"array": given, "accesses": [{"select": "list", "boxes": [box]}]})
-        costs = tuple(_priced(workload, column, profile, cache) for column in columns)
+        costs = tuple(_priced(workload, column, price) for column in columns)
         rows.append(Row(name, prod(box["shape"]) * array.dtype.itemsize, costs))
     if all(cost is None for row in rows for cost in row.costs):
         raise Refused(f"{array.where}: no library can read this layout from this cache state ({cache})")
@@ -383,8 +390,8 @@ def _too_many(array: AskedArray, box: Mapping[str, list[int]], columns: Sequence
     return None
 
 
-def _priced(workload: Workload, column: Column, profile: StoreProfile, cache: CellCache) -> Prediction | None:
+def _priced(workload: Workload, column: Column, price: Callable[..., list[Prediction]]) -> Prediction | None:
     try:
-        return predict(workload, [column.layout], libraries=[column.library], store_profile=profile, cache=cache)[0]
+        return price(workload, [column.layout], libraries=[column.library])[0]
     except Refused:
         return None

@@ -23,12 +23,13 @@ from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
+from hyperslab._core import Hyperslab, Points
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.trial import Job, Prepare, array_name, finish
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.errors import Refused, UsageError
+from hyperslab.errors import Refused
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArrayFile, ArraySpec, Codec, Format, Need, StoredLayout
+from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Codec, Format, Need, StoredLayout
 from hyperslab.formats.zarr_python import ZarrPython
 from hyperslab.lab import cache
 from hyperslab.lab.environment import observe
@@ -90,6 +91,7 @@ class CellTimings:
             "layout": asdict(cell.layout),
             "library": {"name": cell.library.name, **asdict(cell.library)},
             "cache": cell.cache,
+            "elements": cell.elements,
             "passes": list(self.passes),
             "rejected": self.rejected,
             "reason": self.reason,
@@ -100,13 +102,14 @@ class CellTimings:
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> CellTimings:
         """The inverse of `to_dict`. Raises KeyError, TypeError or ValueError if `given` has another form."""
-        library = dict(given["library"])
+        library = {k: tuple(v) if isinstance(v, list) else v for k, v in given["library"].items()}
         layout: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given["layout"].items()}
         cell = ModelCell(
             Workload.model_validate(given["workload"]),
             Layout(**layout),
             MEASURABLE[library.pop("name")](**library),
             given["cache"],
+            given["elements"],
         )
         rest = {key: given[key] for key in ("rejected", "reason", "device_read_nbytes", "stored_nbytes")}
         return cls(cell, tuple(given["passes"]), **rest)
@@ -146,7 +149,7 @@ def measure(
     seed : int
         Seed of the order of passes.
     together : bool
-        Make the passes of all layouts of an array in turn, with the same elements. This needs disk for all of them.
+        Make the passes of all layouts of an array in turn. This needs disk for all of them.
     progress : Progress
         Called after each pass.
     say : Callable[[str], None]
@@ -170,13 +173,12 @@ def measure(
         _refuse(cell)
     array = max((cell.array_nbytes for cell in cells), default=0)
     hint = "--quick needs less, or give another --dir"
-    needed, memory_nbytes = disk_nbytes(cells, together=together), observe(directory, []).memory_nbytes
-    check_room("measuring", needed, array, directory, memory_nbytes, hint)
+    needed = disk_nbytes(cells, together=together)
+    check_room("measuring", needed, array, directory, observe(directory, []).memory_nbytes, hint)
     workers = LocalWorkers(TIMEOUT_SECONDS)
     with scratch_below(directory) as scratch, ExitStack() as ended:
         ended.callback(workers.close)
-        kind = "waves" if together else None
-        make = partial(_LocalPasses, workers, scratch, kind)
+        make = partial(_LocalPasses, workers, scratch)
         yield from measure_by(make, cells, rule, seed=seed, together=together, progress=progress, say=say)
 
 
@@ -265,10 +267,9 @@ def measure_by(
 class _LocalPasses(Passes):
     """The files of one group. Each is written once and shared; each pass over a new array gets its own file."""
 
-    def __init__(self, workers: LocalWorkers, scratch: Path, field_kind: str | None) -> None:
+    def __init__(self, workers: LocalWorkers, scratch: Path) -> None:
         super().__init__()
         self._workers = workers
-        self._field_kind = field_kind
         self._directory = Path(tempfile.mkdtemp(dir=scratch))
         self._written: dict[str, int] = {}
         self._layouts: dict[str, int] = {}
@@ -277,7 +278,7 @@ class _LocalPasses(Passes):
         """The cell, with the measured ratio of its codec."""
         if cell.layout.codec is None:
             return cell
-        job = _job(cell, self._path(cell), self._field_kind)
+        job = _job(cell, self._path(cell))
         self._write(job)
         ratio = cell.array_nbytes / self._written[job.path.name]
         return replace(cell, layout=replace(cell.layout, ratio=ratio))
@@ -290,10 +291,10 @@ class _LocalPasses(Passes):
             path = path.with_name(f"new-{path.name}")
             os.sync()
             try:
-                return worker.ask(Pass(_job(cell, path, self._field_kind), cell, check)), None
+                return worker.ask(Pass(_job(cell, path), cell, check)), None
             finally:
                 remove(path)
-        job = _job(cell, path, self._field_kind)
+        job = _job(cell, path)
         self._write(job)
         resident = None if check else _bring_about(cell, cache.files_below(path))
         made: Timing = worker.ask(Pass(job, cell, check))
@@ -344,23 +345,23 @@ class Pass:
         made.library()  # imports the library, so that no pass pays for the import
         source = bench.arrays(self.job.field, self.job.spec.dtype)(0)
         steps = self.cell.workload.steps()
-        new = [np.ascontiguousarray(source[step.selection.slices]) if _is_write(step) else None for step in steps]
+        new = [np.ascontiguousarray(source[_index(step)]) if _is_write(step) else None for step in steps]
         timers = Timers()
         opened, handle = self._open(made, timers)
         if self.cell.cache == "library-warm":
             for step in steps:
-                handle.read(step.selection)
+                _read(handle, step)
         verify = Check(exact=True) if self.check else None
         with bench.undisturbed(self._allocated_nbytes(steps)):
             counters = Counters()
             with timers("access"):
                 for step, data in zip(steps, new, strict=True):
                     if data is not None:
-                        handle.write(data, step.selection)
+                        handle.write(data, _hyperslab(step))
                     elif verify is None:
-                        handle.read(step.selection)
+                        _read(handle, step)
                     else:
-                        verify(handle.read(step.selection), source[step.selection.slices], self.cell.name)
+                        verify(_read(handle, step), source[_index(step)], self.cell.name)
             if self.cell.writes:
                 finish(opened, self.job.path, timers)
             else:
@@ -393,12 +394,28 @@ class Pass:
         opened = made.open(self.job.path)
         handle = opened.open_array(array_name(0), self.job.spec)
         for step in filter(_is_write, steps):
-            verify(handle.read(step.selection), source[step.selection.slices], self.cell.name)
+            verify(handle.read(_hyperslab(step)), source[_index(step)], self.cell.name)
         opened.close()
 
 
 def _is_write(step: Step) -> bool:
     return step.operation == "write"
+
+
+def _read(handle: ArrayHandle, step: Step) -> np.ndarray:
+    """Read what a step selects, in one call."""
+    return handle.read_points(step.selection) if isinstance(step.selection, Points) else handle.read(step.selection)
+
+
+def _hyperslab(step: Step) -> Hyperslab:
+    assert isinstance(step.selection, Hyperslab)  # `_refuse` lets no others be written
+    return step.selection
+
+
+def _index(step: Step) -> Any:
+    """The index of a step's elements in an array of NumPy."""
+    found = step.selection
+    return tuple(found.coordinates.T) if isinstance(found, Points) else found.slices
 
 
 # --- cells as the bench's formats see them ------------------------------------------------------------------
@@ -422,6 +439,7 @@ def _options_of(cell: ModelCell) -> tuple[tuple[str, Any], ...]:
         "rdcc_nbytes": library.chunk_cache_nbytes,
         "rdcc_nslots": library.chunk_cache_slots,
         "rdcc_w0": library.w0,
+        "fills": library.fills,
         "libver": None if library.index == "btree_v1" else "latest",
     }
     return tuple(named.items())
@@ -437,19 +455,22 @@ def _spec_of(cell: ModelCell) -> ArraySpec:
     return ArraySpec(shape, np.dtype(array.dtype), layout, growable)
 
 
-def _job(cell: ModelCell, path: Path, field_kind: str | None = None) -> Job:
+def _job(cell: ModelCell, path: Path) -> Job:
     spec = _spec_of(cell)
-    # A codec needs compressible data, such as measurements. Without a codec, noise will do.
-    field = Field(field_kind or ("waves" if cell.layout.codec else "uniform"), spec.shape, spec.dtype)
+    field = Field(cell.field, spec.shape, spec.dtype)
     return Job(_format_of(cell), _options_of(cell), Operation(name="write"), spec, field, 1, path)
 
 
 def _refuse(cell: ModelCell) -> None:
     """Raise an error if the cell cannot be measured."""
-    if any(access.weight != 1 for access in cell.workload.accesses):
-        raise UsageError(f"{cell.name}: measuring makes every access once, so weights must be 1")
     if any(access.reopen or access.compute_seconds for access in cell.workload.accesses):
         raise Refused(f"{cell.name}: opening again, and computing between calls, can be priced but not measured")
+    selects = {access.select for access in cell.workload.accesses}
+    listed = selects & {"points", "lists"}
+    if "append" in selects or "lists" in selects:
+        raise Refused(f"{cell.name}: appending, and lists of indices, can be counted but not measured")
+    if listed and (cell.writes or not isinstance(cell.library, Hdf5 | Zarr)):
+        raise Refused(f"{cell.name}: points can be measured only for reads by HDF5 and Zarr")
     if cell.contradiction:
         raise Refused(f"{cell.name}: {cell.contradiction}")
     if isinstance(cell.library, Hdf5) and (cell.library.growing_axis or cell.library.mpi_writing):
@@ -466,8 +487,7 @@ def _groups(cells: Iterable[ModelCell], *, together: bool = False) -> list[list[
     """Group cells with the same array and layout, or with the same array, in the order of each group's first cell."""
     groups: dict[str, list[ModelCell]] = {}
     for cell in cells:
-        array = cell.workload.array
-        groups.setdefault(repr((array.shape, array.dtype)) if together else cell.file_key, []).append(cell)
+        groups.setdefault(repr(cell.workload.array) if together else cell.file_key, []).append(cell)
     return list(groups.values())
 
 

@@ -71,9 +71,9 @@ class DrawnWorkload:
         return f"{self.number}: {self.pattern}, {shape} {self.workload.array.dtype}, {self.cache}"
 
     def candidates(self, libraries: Sequence[Library]) -> list[Candidate]:
-        """Every layout with every library."""
+        """Every layout with every library. All of them hold the same elements, whether a codec encodes them or not."""
         return [
-            Candidate(self.name, layout_name(layout), ModelCell(self.workload, layout, library, self.cache))
+            Candidate(self.name, layout_name(layout), ModelCell(self.workload, layout, library, self.cache, "waves"))
             for layout in self.layouts
             for library in libraries
         ]

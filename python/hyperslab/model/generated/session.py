@@ -292,10 +292,15 @@ def _predicted(
             missing.add(each.layout)
             continue
         try:
-            found.append((each, timings, predict_cell(timings.cell, profile)))
+            prediction = predict_cell(timings.cell, profile)
+            reason = "; ".join(prediction.cost.unknown)
         except (Untrained, Refused) as error:
-            refused.append(f"{each.cell.library.name}, {each.layout}, {each.question}: {error}")
+            reason = str(error)
+        if reason:
+            refused.append(f"{each.cell.library.name}, {each.layout}, {each.question}: {reason}")
             missing.add(each.layout)
+        else:
+            found.append((each, timings, prediction))
     return [one for one in found if one[0].layout not in missing], refused
 
 
