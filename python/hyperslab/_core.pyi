@@ -553,7 +553,7 @@ class ArchiveFile:
 
     @staticmethod
     def given(file: GivenFile, chunk_cache_nbytes: int, resolver: DocumentResolver | None) -> ArchiveFile:
-        """Open a file that a program has."""
+        """Open a file that is given by its bytes or by a function."""
 
     @staticmethod
     def of_references(
@@ -642,17 +642,18 @@ class ArchiveFile:
         """
 
     def hdf5_objects(self, addresses: Sequence[int | None]) -> list[dict[str, Any]]:
-        """Objects of an HDF5 file as their headers describe them, by their addresses; None is the root.
+        """Parse the headers of objects of an HDF5 file, given their addresses; None stands for the root.
 
-        Of each: `kind` (group, array, datatype), `address`, `attributes`, and what its kind has beside: `links`; or
-        `element`, `shape`, `max_shape`, `filters`, `storage`, `external`, `fill`, `committed`.
+        Each result has `kind` (group, array, datatype), `address`, `attributes` and `attributes_ordered`. Groups also
+        have `links` and `ordered`; datatypes have `element`; arrays have `element`, `committed`, `shape`, `max_shape`,
+        `filters`, `storage`, `external` and `fill`. An exception stands in for what cannot be read.
         """
 
     def array_at(self, address: int) -> int | None:
-        """The number of the array whose header is at an address of an HDF5 file; None if no link leads to one there."""
+        """The number of the array whose header is at an address of an HDF5 file; None if no link leads to it."""
 
     def links(self, group: int) -> list[tuple[str, str, Any]]:
-        """What a group holds: `(name, kind, target)`.
+        """The links of a group as `(name, kind, target)`.
 
         The target is a number for `group` and `array`, a path for `soft`, `(file, path)` for `external`, and the
         reason for `unsupported` and `damaged`.
@@ -741,11 +742,11 @@ def combine(
 
 @final
 class GivenFile:
-    """A file that a program has: its bytes, or a function that reads ranges of it."""
+    """A file that is given by its bytes, or by a function that reads byte ranges."""
 
     @staticmethod
     def of_bytes(name: str, version: str, bytes: bytes) -> GivenFile:
-        """Bytes in memory, which are not copied."""
+        """Read from bytes in memory, without copying them."""
 
     @staticmethod
     def of_reader(
@@ -756,22 +757,22 @@ class GivenFile:
         read: Callable[[list[tuple[int, int]]], list[bytes]],
         most_in_flight: int,
     ) -> GivenFile:
-        """What `read` gives for pairs of offset and length; several threads call it.
+        """Read through a Python function, which several threads may call.
 
         Parameters
         ----------
         name : str
-            What people call the file.
+            The name of the file in messages.
         version : str
-            What tells it from others of its name.
+            Changes when the file changes.
         host : str
-            What its requests are counted under.
+            The host under which its requests are counted.
         nbytes : int
-            How long it is.
+            The length of the file.
         read : Callable[[list[tuple[int, int]]], list[bytes]]
-            The bytes of each range, all of them.
+            Returns all bytes of each range, given as offset and length.
         most_in_flight : int
-            How many threads may call it at a time.
+            The maximum number of threads that call `read` at the same time.
         """
 
 @final
@@ -982,10 +983,10 @@ class StoredArray:
         """How many segments the array has."""
 
     def heap_values(self, elements: bytes) -> list[bytes]:
-        """What pointers in elements lead to, in their order: of a sequence first itself, then what its own lead to."""
+        """The values that pointers in elements lead to, in order; after a sequence, the values of its own pointers."""
 
     def virtual_sources(self) -> list[tuple[str, str, Any, Any]]:
-        """What a virtual array shows: file, path, what of itself, what of the source."""
+        """The mappings of a virtual array: file, path, selection of the array, selection of the source."""
 
     def segments(self) -> list[Segment]:
         """The segments of the array; none if we cannot read it."""

@@ -1,24 +1,20 @@
-"""h5py's own test-suite, from its source distribution: what its tests read is read by `hyperslab.h5`, too.
+"""h5py's own test suite, read with `hyperslab.h5`.
 
-Two passes: in `mirror` every read of the suite is made by both and compared; in `alias` files that the suite opens for
-reading are opened by `hyperslab.h5` alone.
+There are two passes. In `mirror`, both libraries make each read of the suite, and the results are compared. In `alias`,
+only `hyperslab.h5` opens the files that the suite opens for reading.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
-import tarfile
+import shutil
 from pathlib import Path
 
+import peer_suites
 import pytest
 
-HERE = Path(__file__).parent
-VERSIONS = dict(line.split("==") for line in (HERE / "versions.txt").read_text().split())
-# The suite is a part of the package h5py: here it is one of a package that shows h5py's modules.
+# The suite imports from the package h5py that contains it. Here another package contains it, with h5py's modules.
 PACKAGE = """
 import sys
 import h5py
@@ -29,67 +25,58 @@ for name, module in list(sys.modules.items()):
 globals().update({name: value for name, value in vars(h5py).items() if not name.startswith("__")})
 """
 MARKERS = ("network", "slow", "mpi", "mpi_skip", "parallel_threads_limit", "thread_unsafe")
-# What a pass reads at least: a mirror that compares nothing passes everything.
+# The minimum that each pass must read, because a mirror that compares nothing would pass.
 LEAST = {"mirror": ("read", 5000), "alias": ("opened by us", 20)}
 SAMPLE = ("test_attrs.py", "test_dims_dimensionproxy.py", "test_slicing.py")
 
 
-@pytest.fixture(scope="session")
-def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The suite of the locked version, unpacked; of the installed version, or h5py itself would be another one."""
-    h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
-    if h5py.__version__ != VERSIONS["h5py"]:
-        pytest.skip(f"h5py {h5py.__version__} is installed, tests/suites/versions.txt has {VERSIONS['h5py']}")
-    folder = tmp_path_factory.mktemp("suite")
-    command = ["-m", "pip", "download", "-q", "--no-deps", "--no-binary", "h5py", f"h5py=={VERSIONS['h5py']}"]
-    done = subprocess.run([sys.executable, *command, "-d", folder], capture_output=True, text=True)
-    found = list(folder.glob("*.tar.gz"))
-    if not found:
-        pytest.skip(f"no source distribution of h5py can be had: {done.stderr.strip()[-300:]}")
-    package = folder / "h5py_suite"
-    package.mkdir()
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """The suite of the installed version of h5py."""
+    peer_suites.require_version("h5py")
+    package = tmp_path / "h5py_suite"
+    shutil.copytree(peer_suites.source_distribution("h5py") / "h5py" / "tests", package / "tests")
     (package / "__init__.py").write_text(PACKAGE)
-    with tarfile.open(found[0]) as archive:
-        archive.extractall(folder, filter="data")
-    (unpacked,) = folder.glob("h5py-*/h5py/tests")
-    unpacked.rename(package / "tests")
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n" + "".join(f"    {name}: of h5py\n" for name in MARKERS))
-    return folder
+    markers = "".join(f"    {name}: of h5py\n" for name in MARKERS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n" + markers)
+    return tmp_path
 
 
-def run(suite: Path, kind: str, files: list[str]) -> tuple[str, dict[str, int]]:
-    """The last line of pytest, and what was compared."""
-    counts = suite / f"counts-{kind}.json"
-    paths = [str(HERE / "h5py"), *sys.path]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    environment.update(HYPERSLAB_H5PY=kind, HYPERSLAB_H5PY_COUNTS=str(counts))
-    options = ["-c", "pytest.ini", "-p", "mirror", "-p", "no:cacheprovider", "-q", "--no-network", "--timeout=300"]
-    command = [sys.executable, "-m", "pytest", *options, *files]
-    done = subprocess.run(command, cwd=suite, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    return done.stdout.strip().splitlines()[-1], json.loads(counts.read_text())
+def check(suite: Path, kind: str, files: list[str]) -> tuple[str, dict[str, int]]:
+    """Run tests of the suite, and check that none fails. Returns how they ended, and counts of what was compared."""
+    read = suite / "read.json"
+    environment = {"HYPERSLAB_H5PY": kind, "HYPERSLAB_H5PY_COUNTS": str(read)}
+    options = ["-c", "pytest.ini", "-p", "mirror", "--no-network", "--timeout=300"]
+    plugins = [peer_suites.HERE / "h5py"]
+    arguments = [*options, *(f"h5py_suite/tests/{name}" for name in files)]
+    found, printed = peer_suites.run_pytest(
+        suite / "run", arguments, cwd=suite, plugins=plugins, environment=environment
+    )
+    wrong = [f"{name}: {one.ended}: {one.said}" for name, one in found.items() if one.ended in ("failed", "unfinished")]
+    assert not wrong, "\n".join(wrong) + printed[-6000:]
+    return f"h5py, {kind}: {dict(peer_suites.counts(found))}", json.loads(read.read_text())
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_a_sample_of_h5pys_suite_reads_the_same(suite: Path) -> None:
-    _, counts = run(suite, "mirror", [f"h5py_suite/tests/{name}" for name in SAMPLE])
-    assert counts["read"] >= 50
+    _, read = check(suite, "mirror", list(SAMPLE))
+    assert read["read"] >= 50
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kind", LEAST)
-@pytest.mark.skipif(not os.environ.get("HYPERSLAB_SUITES"), reason="all of it: make suites")
+@peer_suites.in_full
 def test_h5pys_suite_reads_the_same(suite: Path, kind: str) -> None:
-    last, counts = run(suite, kind, ["h5py_suite/tests"])
-    print(last, counts)
+    ended, read = check(suite, kind, [""])
+    print(ended, read)
     name, least = LEAST[kind]
-    assert counts[name] >= least
+    assert read[name] >= least
 
 
 def test_every_test_that_is_left_out_has_its_reason() -> None:
-    lines = (HERE / "h5py" / "left_out.txt").read_text().splitlines()
+    lines = (peer_suites.HERE / "h5py" / "left_out.txt").read_text().splitlines()
     entries = [line for line in lines if line.strip() and not line.startswith("#")]
     assert entries
     for line in entries:

@@ -167,7 +167,7 @@ def test_versions_that_contradict_each_other(path: Path, committed: Path) -> Non
         file[VERSIONS].attrs["current_version"] = "gone"
 
     shutil.copy(committed, path)
-    assert "current version is said to be 'gone'" in edit(path, nowhere)[0].what
+    assert "names 'gone' as the current version" in edit(path, nowhere)[0].what
 
     def chunks(file: Any) -> None:
         file[f"{VERSIONS}/v3/x"].attrs["chunks"] = np.array([8])

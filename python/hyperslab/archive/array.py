@@ -165,12 +165,12 @@ class Array:
 
     @property
     def filters(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
-        """HDF5's filters: the number and the parameters of each, in the order of encoding; of other formats none."""
+        """The identifier and the parameters of each HDF5 filter, in the order of encoding; empty for other formats."""
         return tuple((number, tuple(parameters)) for number, parameters in self._stored.filters)
 
     @property
     def type_name(self) -> str | None:
-        """The name of the committed datatype of HDF5 that the elements have; None where they have none."""
+        """The name of the committed HDF5 datatype of the elements; None if they do not have one."""
         return self._stored.type_name
 
     @property
@@ -351,14 +351,14 @@ class Array:
     def read_index(
         self, index: NormalizedKey, out: np.ndarray[Any, Any] | None = None, threads: int | None = None
     ) -> Any:
-        """Read a key that is normalized already, by other rules than NumPy's."""
+        """Read a key that is already normalized, perhaps by other rules than NumPy's."""
         if self.via == "hyperslab":
             try:
                 return self._finish(index, self._read(index, out, threads), out)
             except Unsupported:
                 if not self._can_fall_back:
                     raise
-                self.__dict__["via"] = "h5py"  # found out only by decoding: a rare variant of a codec
+                self.__dict__["via"] = "h5py"  # only decoding reveals a rare variant of a codec
         read = fallback.read(self._file.path, self.name, index, self._file.document_resolver)
         return self._finish(index, read, out)
 
@@ -391,7 +391,7 @@ class Array:
         )
 
     def _read_pointed(self, index: NormalizedKey, threads: int | None) -> np.ndarray[Any, Any]:
-        """Elements of variable length: their pointers, and what these lead to."""
+        """Read elements of variable length: first their pointers, then the values that these point to."""
         pointers = np.empty(index.full_shape, f"V{self._stored.element_nbytes}").reshape(-1).view(np.uint8)
         if index.points is None:
             objects = self._stored.read_objects(list(index.axes), pointers, threads)
@@ -400,17 +400,17 @@ class Array:
         return filled(index.full_shape, self.dtype, objects)
 
     def read_stored(self, index: NormalizedKey) -> np.ndarray[Any, Any]:
-        """The elements of an index as the file has them, in bytes: pointers are not followed."""
+        """Read the selected elements as bytes, as the file stores them, without following pointers."""
         stored = np.empty(math.prod(index.full_shape) * self._stored.element_nbytes, np.uint8)
         self._read_bytes(index, stored, None, is_reused=False)
         return stored
 
     def heap_values(self, stored: Any) -> list[bytes]:
-        """What pointers in elements of HDF5 lead to, in their order; what a sequence leads to comes right behind it."""
+        """Read the values that pointers in HDF5 elements lead to, in order; after a sequence, those of its pointers."""
         return self._stored.heap_values(bytes(stored))
 
     def virtual_sources(self) -> list[tuple[str, str, Any, Any]]:
-        """What a virtual array of HDF5 shows: file, path, where, and which part of the source."""
+        """Return the mappings of a virtual HDF5 array: file, path, selection of this array, selection of the source."""
         return self._stored.virtual_sources()
 
     def _finish(self, index: NormalizedKey, read: np.ndarray[Any, Any], out: np.ndarray[Any, Any] | None) -> Any:

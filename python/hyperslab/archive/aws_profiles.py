@@ -1,7 +1,7 @@
-"""Profiles of AWS: `~/.aws/credentials` and `~/.aws/config`, as the AWS command line and s3fs read them.
+"""AWS profiles in `~/.aws/credentials` and `~/.aws/config`, which the AWS command line and s3fs use too.
 
-Keys, region and endpoint are read here. Keys that have to be asked for elsewhere (single sign-on, roles, a program)
-come from botocore, which s3fs uses too.
+This module reads keys, region and endpoint. If a profile only says how to get keys (single sign-on, roles, a program),
+botocore gets them, as it does for s3fs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from hyperslab.errors import UsageError
 
 KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
-# How a profile says that its keys have to be asked for.
+# Settings which mean that a profile does not contain its keys, but says how to get them.
 ASKED_FOR = (
     "sso_session",
     "sso_start_url",
@@ -24,23 +24,28 @@ ASKED_FOR = (
     "login_session",
     "web_identity_token_file",
 )
-Stamp = tuple[str, int]  # a file, and when it was changed
-# Where keys come from if nobody names a profile: the compiled part reads these itself.
+Stamp = tuple[str, int]  # the path of a file, and its modification time
+# If one of these is set and you name no profile, the keys come from the environment, which the Rust core reads.
 OF_ENVIRONMENT = ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE")
 
 
 def profile_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Options with what a profile adds to them: keys where none are given, region and endpoint.
+    """Add the keys, region and endpoint of a profile to options that lack them.
 
     Parameters
     ----------
     given : dict[str, Any]
-        Options by the names that `object_store` has for them, and perhaps `profile`.
+        Options with the names of `object_store`, and optionally `profile`.
+
+    Returns
+    -------
+    dict[str, Any]
+        The options without `profile`, and with what the profile adds.
 
     Raises
     ------
     UsageError
-        The profile that is named does not exist, or its keys cannot be had.
+        The profile does not exist, or there is no way to get its keys.
     """
     options = dict(given)
     named = options.pop("profile", None)
@@ -67,14 +72,14 @@ def profile_options(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _paths() -> tuple[Path, Path]:
-    """The files that profiles are in; the second one's keys count more."""
+    """Return the paths of the two files with profiles. The keys of the second one win."""
     config = os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config"
     credentials = os.environ.get("AWS_SHARED_CREDENTIALS_FILE") or "~/.aws/credentials"
     return Path(os.path.expanduser(config)), Path(os.path.expanduser(credentials))  # noqa: PTH111 -- Path's may raise
 
 
 def _stamped(path: Path) -> Stamp:
-    """A file and when it was changed; 0 for none."""
+    """Return the path and the modification time of a file; 0 if there is no such file."""
     try:
         return str(path), path.stat().st_mtime_ns
     except OSError:
@@ -83,7 +88,7 @@ def _stamped(path: Path) -> Stamp:
 
 @lru_cache(maxsize=8)
 def _profiles(config: Stamp, credentials: Stamp) -> dict[str, dict[str, str]]:
-    """What each profile says, by its name."""
+    """Return the settings of each profile by its name."""
     sections = _sections(config)
     found: dict[str, dict[str, str]] = {}
     for section, said in sections.items():
@@ -108,12 +113,12 @@ def _sections(stamped: Stamp) -> dict[str, dict[str, str]]:
     try:
         parser.read_string(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, configparser.Error) as error:
-        raise UsageError(f"{path} is not read as AWS's configuration ({type(error).__name__}): mend it") from None
+        raise UsageError(f"{path} is not a valid AWS configuration ({type(error).__name__}): correct it") from None
     return {name: dict(parser[name]) for name in parser.sections()}
 
 
 def _nested(text: str) -> dict[str, str]:
-    """Settings below a setting, a line each."""
+    """Parse nested settings, one in each line."""
     lines = (line.partition("=") for line in text.splitlines() if "=" in line)
     return {name.strip(): value.strip() for name, _, value in lines}
 
@@ -129,14 +134,14 @@ def _has_endpoint(options: dict[str, Any]) -> bool:
 
 
 def _has_keys(options: dict[str, Any]) -> bool:
-    """Whether the user gave keys, or wants none."""
+    """Whether you gave keys, or want requests without a signature."""
     given = (options.get(name) for name in ("aws_access_key_id", "access_key_id"))
     unsigned = options.get("aws_skip_signature", options.get("skip_signature"))
     return any(given) or str(unsigned).lower() == "true"
 
 
 def _keys(name: str, found: dict[str, str], stamps: tuple[Stamp, Stamp]) -> dict[str, str]:
-    """The keys of a profile; none where it has none, so that the machine's role is asked."""
+    """Return the keys of a profile; nothing if it has none, so that the machine's role is used."""
     if found.get("aws_access_key_id") and "role_arn" not in found:
         return {key: found[key] for key in KEYS if found.get(key)}
     if not any(found.get(way) for way in ASKED_FOR):
@@ -145,7 +150,7 @@ def _keys(name: str, found: dict[str, str], stamps: tuple[Stamp, Stamp]) -> dict
         from botocore.exceptions import BotoCoreError, ClientError
     except ImportError:
         said = "pip install botocore, or give key=, secret= and token="
-        raise UsageError(f"the keys of the AWS profile {name!r} have to be asked for: {said}") from None
+        raise UsageError(f"only botocore can get the keys of the AWS profile {name!r}: {said}") from None
     try:
         credentials = _asked(name, stamps)
         frozen = None if credentials is None else credentials.get_frozen_credentials()
@@ -159,8 +164,8 @@ def _keys(name: str, found: dict[str, str], stamps: tuple[Stamp, Stamp]) -> dict
 
 
 @lru_cache(maxsize=8)
-def _asked(name: str, stamps: tuple[Stamp, Stamp]) -> Any:  # noqa: ARG001 -- other files are asked anew
-    """What botocore has for a profile: it keeps the keys, and asks again when they expire."""
+def _asked(name: str, stamps: tuple[Stamp, Stamp]) -> Any:  # noqa: ARG001 -- changed files are read again
+    """Return botocore's credentials for a profile. botocore keeps the keys, and renews them when they expire."""
     from botocore.session import Session
 
     return Session(profile=name).get_credentials()

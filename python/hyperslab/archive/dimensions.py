@@ -12,26 +12,43 @@ from hyperslab.archive.walking import groups_by_path
 
 Names = dict[str, tuple[str, ...]]
 Numbering = Literal["sort", "access"]
-# Of a dimension: its name, its length, and whether it may grow.
-Dimension = tuple[str, int, bool]
+Dimension = tuple[str, int, bool]  # name, length, and whether the dimension is unlimited
 
 
 def dimension_names(arrays: Mapping[str, Array]) -> Names:
-    """The names of each array's dimensions, by the array's name, where the group is looked at alone.
+    """Name the dimensions of the arrays of one group, without regard to other groups.
 
     An axis without a name gets the name that netCDF-C gives it: `phony_dim_0`, `phony_dim_1`, and so on. There is one
-    name for each length, in the order of appearance, and another one where an array has two axes of the same length.
+    name for each length, in the order of appearance, and a further one if an array has two axes of the same length.
+
+    Parameters
+    ----------
+    arrays : Mapping[str, Array]
+        The arrays by name.
+
+    Returns
+    -------
+    dict[str, tuple[str, ...]]
+        The name of each axis, by the name of the array.
     """
     phony: list[Dimension] = []
     return {name: array.dims or _matching(array, phony, len(phony), False)[0] for name, array in arrays.items()}
 
 
 class PhonyDimensions:
-    """Dimensions without a name, numbered through a whole file, so that all of its groups are one tree of xarray's.
+    """Names for dimensions without a name, numbered through a whole file, so that its groups fit one tree of xarray.
 
-    `"sort"` numbers as netCDF-C does: the groups in a group before its own arrays, after all dimensions with names. An
-    axis takes the name of a dimension of its own group that has its length, and may grow if the axis may; else a new
-    one. `"access"` numbers as h5netcdf does if nobody asks for another way: each group before those in it.
+    `"sort"` numbers as netCDF-C does. The numbers begin after the number of named dimensions, and the groups in a group
+    come before its own arrays. An axis takes the name of a dimension of its group that has the same length, and that is
+    unlimited if the axis is; otherwise it gets a new name. `"access"` numbers as h5netcdf does by default: each group
+    comes before the groups in it.
+
+    Parameters
+    ----------
+    top : Group
+        The group that is opened.
+    numbering : {"sort", "access"}
+        How to number.
     """
 
     def __init__(self, top: Group, numbering: Numbering = "sort") -> None:
@@ -40,7 +57,7 @@ class PhonyDimensions:
         self._known: dict[tuple[int, int], Names] = {}
 
     def names(self, group: Group) -> Names:
-        """The names of the dimensions of each array in a group."""
+        """Return the name of each axis of each array in a group, by the name of the array."""
         arrays = group.arrays
         if all(array.dims is not None for array in arrays.values()):
             return {name: array.dims or () for name, array in arrays.items()}
@@ -49,11 +66,11 @@ class PhonyDimensions:
         return self._known[group.key]
 
     def _number(self, group: Group) -> None:
-        """Name all axes of the file that a group is in."""
+        """Name all axes in the file of a group."""
         root = group.opened.root
         groups = [found for _, found in groups_by_path(root)]
         if group.key not in {found.key for found in groups}:
-            groups = [found for _, found in groups_by_path(group)]  # a version, which is no group of the file's tree
+            groups = [found for _, found in groups_by_path(group)]  # a version is not in the tree of the file
         if self._numbering == "access":
             self._known.update(_by_access(groups))
         else:
@@ -61,7 +78,7 @@ class PhonyDimensions:
 
 
 def _as_netcdf(groups: list[Group]) -> dict[tuple[int, int], Names]:
-    """As netCDF-C names them when it opens a file (`nc4_rec_match_dimscales` in its `hdf5open.c`)."""
+    """Name dimensions as netCDF-C does when it opens a file (`nc4_rec_match_dimscales` in its `hdf5open.c`)."""
     arrays = {group.key: group.arrays for group in groups}
     named = {key: _named(found) for key, found in arrays.items()}
     number = sum(len(dimensions) for dimensions in named.values())
@@ -77,7 +94,7 @@ def _as_netcdf(groups: list[Group]) -> dict[tuple[int, int], Names]:
 
 
 def _inner_first(groups: list[Group]) -> list[Group]:
-    """Groups, of which each comes before those in it, the other way round: each behind those in it."""
+    """Sort groups so that each comes after the groups in it. In `groups`, each comes before them."""
     inside: dict[tuple[int, int], list[Group]] = {group.key: [] for group in groups}
     seen = {groups[0].key}
     for group in groups:
@@ -86,7 +103,7 @@ def _inner_first(groups: list[Group]) -> list[Group]:
                 seen.add(child.key)
                 inside[group.key].append(child)
     ordered, waiting = [], [groups[0]]
-    while waiting:  # each before those in it and the last of these first: that order turned round is wanted
+    while waiting:  # this visits each group before those in it, the last of these first; the reverse is what we need
         group = waiting.pop()
         ordered.append(group)
         waiting += inside[group.key]
@@ -94,7 +111,7 @@ def _inner_first(groups: list[Group]) -> list[Group]:
 
 
 def _named(arrays: Mapping[str, Array]) -> list[Dimension]:
-    """The dimensions that arrays of a group stand for: HDF5's dimension scales."""
+    """Return the dimensions that HDF5's dimension scales in a group define."""
     scales = ((name, array) for name, array in arrays.items() if array.ndim and _is_scale(array))
     return [(name, array.shape[0], array.max_shape[:1] == (None,)) for name, array in scales]
 
@@ -104,7 +121,13 @@ def _is_scale(array: Array) -> bool:
 
 
 def _matching(array: Array, known: list[Dimension], number: int, is_strict: bool) -> tuple[tuple[str, ...], int]:
-    """Names for the axes of an array, of which new ones join those that are known; and the next number."""
+    """Name the axes of an array by dimensions of equal length, and add new dimensions to `known`.
+
+    Returns
+    -------
+    tuple[tuple[str, ...], int]
+        The name of each axis, and the number for the next new dimension.
+    """
     taken: list[str] = []
     most = array.max_shape
     for axis, length in enumerate(array.shape):
@@ -119,7 +142,7 @@ def _matching(array: Array, known: list[Dimension], number: int, is_strict: bool
 
 
 def _by_access(groups: list[Group]) -> dict[tuple[int, int], Names]:
-    """As h5netcdf names them, group by group."""
+    """Name dimensions as h5netcdf does, group by group."""
     number, names = 0, {}
     for group in groups:
         arrays = group.arrays

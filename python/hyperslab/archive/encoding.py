@@ -1,5 +1,7 @@
-"""What xarray's other engines say of a variable beside its elements: how it is stored, so that `to_netcdf` can store it
-alike, with codec and level; and attributes and fields in their types.
+"""Describe variables as xarray's other engines do.
+
+`encoding` says how a variable is stored, so that `to_netcdf` can write it in the same way, with codec and level. Other
+functions give attributes and text in fields the types that netCDF4 and h5netcdf give them.
 """
 
 from __future__ import annotations
@@ -13,23 +15,29 @@ from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import filled
 from hyperslab.archive.tree import Group
 
-# Numbers of HDF5's filters.
+# The identifiers of HDF5's filters.
 DEFLATE, SHUFFLE, FLETCHER32, SZIP, BZIP2, LZF, BLOSC, ZSTD = 1, 2, 3, 4, 307, 32000, 32001, 32015
 WITH_LEVEL = {DEFLATE: "zlib", BZIP2: "bzip2", ZSTD: "zstd"}
-# Blosc's codecs by their numbers, with the names that netCDF has for them.
+# netCDF's names of Blosc's codecs, in the order of Blosc's codec numbers.
 BLOSC_CODECS = ("blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_snappy", "blosc_zlib", "blosc_zstd")
-ENTROPY_CODING = 4  # in SZIP's mask; else nearest neighbours
+ENTROPY_CODING = 4  # this bit of SZIP's mask means entropy coding; without it, nearest neighbour
 
 
 def encoding(array: Array, dimensions: tuple[str, ...]) -> dict[str, Any]:
-    """What xarray's variables keep of how an array is stored.
+    """Return the `encoding` of xarray's variable for an array.
 
     Parameters
     ----------
     array : Array
         The array.
-    dimensions : tuple[str, ...]
-        The names of its axes.
+    dimensions : tuple of str
+        The name of each axis.
+
+    Returns
+    -------
+    dict[str, Any]
+        `dtype`, `source`, `original_shape`, `chunksizes`, `contiguous`, `preferred_chunks`, and the codecs with their
+        levels, under the names that xarray's engines for netCDF and Zarr use.
     """
     chunks = array.chunks
     found: dict[str, Any] = {
@@ -52,7 +60,7 @@ def encoding(array: Array, dimensions: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _filters(array: Array) -> dict[str, Any]:
-    """Filters as netCDF4's `Variable.filters` has them; and blosc's and szip's settings as xarray writes them."""
+    """Name the filters as netCDF4's `Variable.filters` does, and blosc's and szip's settings as xarray writes them."""
     found: dict[str, Any] = dict.fromkeys(("zlib", "szip", "zstd", "bzip2", "blosc", "shuffle", "fletcher32"), False)
     found["complevel"] = 0
     for number, parameters in array.filters:
@@ -66,7 +74,7 @@ def _filters(array: Array) -> dict[str, Any]:
         elif number == SZIP and len(parameters) > 1:
             coding = "ec" if parameters[0] & ENTROPY_CODING else "nn"
             found["szip"] = {"coding": coding, "pixels_per_block": parameters[1]}
-            found.pop("complevel", None)  # at level 0 netCDF4 writes without any codec
+            found.pop("complevel", None)  # with level 0, netCDF4 would write without any codec
             found.update(compression="szip", szip_coding=coding, szip_pixels_per_block=parameters[1])
         elif number == BLOSC and len(parameters) > 6 and parameters[6] < len(BLOSC_CODECS):
             codec, shuffle = BLOSC_CODECS[parameters[6]], parameters[5]
@@ -76,12 +84,12 @@ def _filters(array: Array) -> dict[str, Any]:
 
 
 def _signed(number: int) -> int:
-    """A level, which of Zstandard may be below 0."""
+    """Convert a stored unsigned level to a signed one, because Zstandard has negative levels."""
     return number - (1 << 32) if number >= 1 << 31 else number
 
 
 def _with_name(dtype: np.dtype[Any], type_name: str | None) -> np.dtype[Any]:
-    """A dtype of an enumeration with the name that its file has for it."""
+    """Add to the dtype of an enumeration the name that the type has in its file."""
     named = dict(dtype.metadata or {})
     if type_name is None or "enum" not in named:
         return dtype
@@ -89,19 +97,19 @@ def _with_name(dtype: np.dtype[Any], type_name: str | None) -> np.dtype[Any]:
 
 
 def as_netcdf(name: str, value: Any, node: Group | Array) -> Any:
-    """An attribute as netCDF4 and h5netcdf give it.
+    """Convert the value of an attribute to the type that netCDF4 and h5netcdf give it.
 
-    The `_FillValue` of fixed text is bytes, as its elements are. Other bytes become text: what is not UTF-8 in them is
-    replaced as netCDF4 does, but a single byte is left as it is, with h5netcdf's warning.
+    The `_FillValue` of text of fixed length stays bytes, like the elements of the array. Other bytes become text. Bytes
+    that are not UTF-8 are replaced, as in netCDF4; a single byte stays bytes, with the warning that h5netcdf gives.
 
     Parameters
     ----------
     name : str
-        The attribute's name.
-    value : Any
-        Its value.
-    node : Group | Array
-        What it is of.
+        The name of the attribute.
+    value : object
+        Its value, as `cf.attributes` gives it.
+    node : Group or Array
+        The group or array that has the attribute.
     """
     is_fixed_text = isinstance(node, Array) and node.dtype.kind == "S"
     if name == "_FillValue" and is_fixed_text and isinstance(value, str | bytes):
@@ -109,7 +117,7 @@ def as_netcdf(name: str, value: Any, node: Group | Array) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind == "S":
         return value.tolist() if value.dtype.itemsize == 1 else [one.decode(errors="replace") for one in value.flat]
     if isinstance(value, list) and not all(isinstance(one, str) for one in value):
-        return filled((len(value),), np.dtype("O"), value)  # sequences of any length
+        return filled((len(value),), np.dtype("O"), value)  # sequences of variable length
     if not isinstance(value, bytes) or name in ("_FillValue", "missing_value"):
         return value
     if len(value) == 1:
@@ -120,7 +128,7 @@ def as_netcdf(name: str, value: Any, node: Group | Array) -> Any:
 
 
 def without_text_in_fields(read: Any) -> Any:
-    """Elements with fields, of which text of any length is bytes, as h5netcdf gives it; others are as they were."""
+    """Encode the text of variable length in fields as bytes, as h5netcdf does; return anything else unchanged."""
     fields = getattr(getattr(read, "dtype", None), "fields", None)
     if not fields or not isinstance(read, np.ndarray):
         return read

@@ -1,7 +1,7 @@
-"""Files that a program has already: bytes, open files, and files of stores that only their own library can read.
+"""Files that your program already has: bytes, open files, and files that only the library of their store can read.
 
-Bytes are read where they are. Everything else is read by the object itself, many ranges at a time where it can do that:
-`hyperslab.stats()` counts its requests under its kind.
+hyperslab reads bytes in place. It reads any other object through the object's own methods, several byte ranges at a
+time if the object can do that. `hyperslab.stats()` counts these requests under the type of the object.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import stat
 from collections.abc import Mapping
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
@@ -23,39 +24,57 @@ from hyperslab.errors import UsageError
 
 ACCEPTED = (
     "give a path, a URL, bytes, a file that is open for reading in binary mode, a store of fsspec, obstore or zarr "
-    "as it is or as (store, path), or a list of these"
+    "alone or as (store, path), references as a dict, or a list of these"
 )
-# Options of file systems that pickles may hold; everything else may be secret.
+# Options of file systems that pickles may contain; any other option may be secret.
 NOT_SECRET = OF_READING | OPEN_OPTIONS | {
     "fo", "protocol", "target_protocol", "cache_storage", "cache_check", "check_files", "expiry_time", "compression",
     "host", "port", "org", "repo", "sha", "branch",
 }  # fmt: skip
-MOST_AT_A_TIME = 16  # requests of a store that makes them side by side
-Ranges = list[tuple[int, int]]  # offset and length
+MOST_AT_A_TIME = 16  # requests to a store that can serve them in parallel
+Ranges = list[tuple[int, int]]  # offset and length, in bytes
 
 
 class Given:
-    """A file that a program has: what it is called, and what opens it."""
+    """A file that your program already has. `name` stands for it in messages."""
 
     name: str
+    options: Mapping[str, Any] = MappingProxyType({})  # storage options for the URLs that the file names
+    takes_options = False
 
     def opened(self, chunk_cache_nbytes: int, resolver: DocumentResolver) -> ArchiveFile:
-        """The compiled part of the open file."""
+        """Open the file as an archive.
+
+        Parameters
+        ----------
+        chunk_cache_nbytes : int
+            Memory for decoded chunks, in bytes.
+        resolver : DocumentResolver
+            Opens the files that this file leads to.
+        """
         return ArchiveFile.given(self.file(), chunk_cache_nbytes, resolver)
 
     def file(self) -> GivenFile:
-        """What the compiled part reads."""
+        """Return the object through which the Rust core reads the bytes."""
         raise NotImplementedError
 
 
 class GivenBytes(Given):
-    """Bytes in memory."""
+    """Bytes in memory.
+
+    Parameters
+    ----------
+    data : bytes
+        The bytes of a whole file.
+    name : str
+        The name for messages.
+    """
 
     def __init__(self, data: bytes, name: str = "<bytes>") -> None:
         self.name, self._data = name, data
 
     def file(self) -> GivenFile:
-        """What the compiled part reads: these bytes, not a copy."""
+        """Return the object through which the Rust core reads the bytes, without copying them."""
         digest = hashlib.blake2b(self._data, digest_size=16).hexdigest()
         return GivenFile.of_bytes(self.name, digest, self._data)
 
@@ -64,14 +83,20 @@ class GivenBytes(Given):
 
 
 class GivenObject(Given):
-    """An object with `read` and `seek`. It keeps its position, and is never closed."""
+    """An object with `read` and `seek`. Reading leaves its position as it was, and nothing closes it.
+
+    Parameters
+    ----------
+    source : file object
+        An object that is open for reading bytes.
+    """
 
     def __init__(self, source: Any) -> None:
         self._source, self._lock = source, Lock()
         self.name = f"<{type(source).__name__}>"
 
     def file(self) -> GivenFile:
-        """What the compiled part reads."""
+        """Return the object through which the Rust core reads the bytes."""
         descriptor = regular_descriptor(self._source)
         if descriptor is None:
             nbytes, read, most = self._at_end(), self._read, 1
@@ -109,7 +134,7 @@ class GivenObject(Given):
 
 
 def _filled(read: Any, offset: int, nbytes: int) -> bytes:
-    """Bytes from an offset on: one call of `read` may bring fewer than are wanted."""
+    """Read `nbytes` bytes at an offset. A call of `read` may return fewer bytes than it was asked for, so repeat it."""
     parts, left = [], nbytes
     while left:
         part = read(offset + nbytes - left, left)
@@ -121,7 +146,15 @@ def _filled(read: Any, offset: int, nbytes: int) -> bytes:
 
 
 class GivenOfFsspec(Given):
-    """A file of a file system of fsspec that only this one can read."""
+    """A file of an fsspec file system that only fsspec can read.
+
+    Parameters
+    ----------
+    fs : fsspec.AbstractFileSystem
+        The file system.
+    path : str
+        The path of the file in it.
+    """
 
     def __init__(self, fs: Any, path: str) -> None:
         self._fs, self._path = fs, path
@@ -130,7 +163,7 @@ class GivenOfFsspec(Given):
         self.name = f"{kind}://{fs._strip_protocol(path).partition('?')[0].lstrip('/')}"
 
     def opened(self, chunk_cache_nbytes: int, resolver: DocumentResolver) -> ArchiveFile:
-        """The compiled part of the open file; of a file that is kept here as a whole, of that copy."""
+        """Open the file as an archive. If fsspec caches it as a whole, open the local copy."""
         if type(self._fs).__name__ in ("SimpleCacheFileSystem", "WholeFileCacheFileSystem"):
             with self._fs.open(self._path) as copy:
                 local = getattr(copy, "name", None)
@@ -139,15 +172,21 @@ class GivenOfFsspec(Given):
         return super().opened(chunk_cache_nbytes, resolver)
 
     def file(self) -> GivenFile:
-        """What the compiled part reads."""
+        """Return the object through which the Rust core reads the bytes.
+
+        Raises
+        ------
+        UsageError
+            The path is a folder, or the file system does not know the length of the file.
+        """
         if type(self._fs).__name__ == "MemoryFileSystem":
             return GivenBytes(self._fs.cat_file(self._path), self.name).file()
         info = self._fs.info(self._path)
         if info.get("type") == "directory":
-            raise UsageError(f"{self.name} is a folder that hyperslab cannot list: {ACCEPTED}")
+            raise UsageError(f"{self.name} is a folder, which hyperslab cannot list: {ACCEPTED}")
         if info.get("size") is None:
-            raise UsageError(f"{self.name}: its file system does not say how long it is; give its bytes (fs.cat_file)")
-        if "archive" in str(type(self._fs).__mro__).lower():  # zip and tar: no range of a packed file is read alone
+            raise UsageError(f"{self.name}: the file system does not know its length; give its bytes (fs.cat_file)")
+        if "archive" in str(type(self._fs).__mro__).lower():  # zip and tar cannot read a byte range of a packed file
             return GivenObject(self._fs.open(self._path)).file()
         most = MOST_AT_A_TIME if self._fs.async_impl else 1
         return GivenFile.of_reader(self.name, self._version(info), self._host, info["size"], self._read, most)
@@ -165,13 +204,16 @@ class GivenOfFsspec(Given):
     def __reduce__(self) -> tuple[Any, ...]:
         secret = sorted(secret_options(self._fs.storage_options))
         if secret:
-            said = f"{self.name} was opened with {', '.join(secret)}, which may be secret: pickles hold none of that"
-            raise UsageError(f"{said}; open it in the other process")
+            said = f"{self.name} was opened with {', '.join(secret)}, which may be secret, so it cannot be pickled"
+            raise UsageError(f"{said}: open it in the other process")
         return GivenOfFsspec, (self._fs, self._path)
 
 
 def secret_options(options: Mapping[str, Any]) -> set[str]:
-    """The names of options that may be secret, and of those in them; URLs may hold a password or a signature."""
+    """Return the names of the options that may be secret, nested ones included.
+
+    A URL counts as secret if it may contain a password or a signature.
+    """
     found = set()
     for name, value in options.items():
         if isinstance(value, Mapping):
@@ -182,14 +224,28 @@ def secret_options(options: Mapping[str, Any]) -> set[str]:
 
 
 class GivenOfObstore(Given):
-    """A file of a store of obstore that only obstore can read."""
+    """A file of an obstore store that only obstore can read.
+
+    Parameters
+    ----------
+    store : obstore store
+        The store.
+    path : str
+        The path of the file in it.
+    """
 
     def __init__(self, store: Any, path: str) -> None:
         self._store, self._path = store, path
         self.name = f"<{type(store).__name__}>/{path}"
 
     def file(self) -> GivenFile:
-        """What the compiled part reads."""
+        """Return the object through which the Rust core reads the bytes.
+
+        Raises
+        ------
+        FileNotFoundError
+            The store has no such file.
+        """
         import obstore
 
         try:
@@ -207,16 +263,26 @@ class GivenOfObstore(Given):
         return [bytes(part) for part in obstore.get_ranges(self._store, self._path, starts=starts, lengths=lengths)]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise UsageError(f"{self.name}: a store of obstore may hold secrets, pickles hold none: give a URL")
+        raise UsageError(f"{self.name}: its obstore store may contain secrets, so it cannot be pickled: give a URL")
 
 
 def given_of(source: Any) -> str | Given:
-    """What a program has, or the path of the same file where it has a name.
+    """Wrap bytes or a file object, or find its path.
+
+    Parameters
+    ----------
+    source : bytes-like or file object
+        What your program already has.
+
+    Returns
+    -------
+    str or Given
+        The absolute path, if `source` is an open local file that still has its name; otherwise the wrapped object.
 
     Raises
     ------
     UsageError
-        Nothing can be read from it.
+        hyperslab cannot read from it; the message says why, and what you can give instead.
     """
     if isinstance(source, bytes):
         return GivenBytes(source)
@@ -226,25 +292,25 @@ def given_of(source: Any) -> str | Given:
         return GivenBytes(source.getvalue(), f"<{type(source).__name__}>")
     kind = type(source).__name__
     if isinstance(source, io.TextIOBase):
-        raise UsageError(f"{kind} is open in text mode: open it in binary mode, open(path, 'rb')")
+        raise UsageError(f"this {kind} is open in text mode: open it in binary mode, open(path, 'rb')")
     if not (callable(getattr(source, "read", None)) and callable(getattr(source, "seek", None))):
-        raise UsageError(f"hyperslab cannot open a {kind}: {ACCEPTED}")
+        raise UsageError(f"hyperslab cannot open an object of type {kind}: {ACCEPTED}")
     if callable(getattr(source, "readable", None)) and not source.readable():
-        raise UsageError(f"{kind} is not open for reading: open it with mode 'rb'")
+        raise UsageError(f"this {kind} is not open for reading: open it with mode 'rb'")
     if callable(getattr(source, "seekable", None)) and not source.seekable():
-        raise UsageError(f"{kind} can be read from its start to its end only: give its bytes, .read()")
+        raise UsageError(f"this {kind} cannot seek, so hyperslab cannot read parts of it: give its bytes, .read()")
     return _path_of(source) or GivenObject(source)
 
 
 def is_given(source: object) -> bool:
-    """Whether it is bytes, or an object that is read like a file."""
+    """Whether `source` is bytes or an object with a method `read`."""
     if isinstance(source, bytes | bytearray | memoryview):
         return True
     return callable(getattr(source, "read", None)) and not isinstance(source, str | os.PathLike)
 
 
 def regular_descriptor(source: Any) -> int | None:
-    """The descriptor of an open file whose bytes are those of a regular file; None of what unpacks or decodes them."""
+    """Return the descriptor of an open regular file; None for any other object, such as one that decompresses."""
     if not isinstance(source, io.FileIO | io.BufferedReader | io.BufferedRandom) or not hasattr(os, "pread"):
         return None
     if not isinstance(getattr(source, "raw", source), io.FileIO):
@@ -257,7 +323,7 @@ def regular_descriptor(source: Any) -> int | None:
 
 
 def _path_of(source: Any) -> str | None:
-    """The path of an open file, if it still leads to that file."""
+    """Return the absolute path of an open file; None if that path no longer leads to the same file."""
     name, descriptor = getattr(source, "name", None), regular_descriptor(source)
     if descriptor is None or not isinstance(name, str | bytes):
         return None

@@ -1,7 +1,7 @@
-"""Zarr hierarchies that lie in no folder and below no URL: in a ZIP file, in memory, in a store of a program's own.
+"""Zarr hierarchies that have neither a folder nor a URL: in a ZIP file, in memory, or in a store of your program.
 
-Keys of a ZIP file lead to its bytes, where they are stored as they are. Keys of other stores are read when the store is
-opened, as long as they take no more than `MOST_NBYTES` together.
+In a ZIP file, uncompressed members are read in place. The keys of any other store are read into memory when you open
+the store, at most `MOST_NBYTES` in total.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import base64
 import hashlib
 import json
 import os
-import struct
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,15 +17,27 @@ from typing import Any
 
 from hyperslab._core import GivenFile
 from hyperslab.archive.given_files import Given, secret_options
+from hyperslab.archive.zipped_zarr import UNREADABLE, is_stored, member_start
 from hyperslab.errors import DamagedFile, Unsupported, UsageError
 
 MOST_NBYTES = 256 << 20
-Target = bytes | tuple[str, int, int]  # what a key holds, or the file, offset and length of it
-LOCAL_HEADER = struct.Struct("<4s22xHH")  # of a ZIP file, before each entry: signature, lengths of name and extra field
+Target = bytes | tuple[str, int, int]  # the value of a key, or the file, offset and length where it is
 
 
 class GivenKeys(Given):
-    """Keys of Zarr, and what each holds."""
+    """The keys of a Zarr hierarchy with their values.
+
+    Parameters
+    ----------
+    name : str
+        The name for messages.
+    version : str
+        Changes when the hierarchy changes.
+    collect : callable
+        Returns the value of each key, or the file, offset and length where it is.
+    again : tuple
+        A function and its arguments, which open the hierarchy in the process that unpickles it.
+    """
 
     def __init__(
         self, name: str, version: str, collect: Callable[[], dict[str, Target]], again: tuple[Any, ...]
@@ -34,7 +45,7 @@ class GivenKeys(Given):
         self.name, self._version, self._collect, self._again = name, version, collect, again
 
     def file(self) -> GivenFile:
-        """What the compiled part reads: references of each key."""
+        """Return the object through which the Rust core reads the hierarchy: references, as kerchunk writes them."""
         references = {key: _reference(target) for key, target in self._collect().items()}
         document = json.dumps({"version": 1, "refs": references}).encode()
         digest = hashlib.blake2b(self._version.encode() + document, digest_size=16).hexdigest()
@@ -46,7 +57,7 @@ class GivenKeys(Given):
 
     @staticmethod
     def of_zip(path: str, prefix: str = "") -> GivenKeys:
-        """The hierarchy below a folder of a ZIP file."""
+        """Open the hierarchy in the folder `prefix` of a ZIP file."""
         path = os.path.abspath(path)  # noqa: PTH100
         found = os.stat(path)  # noqa: PTH116
         again = (GivenKeys.of_zip, path, prefix)
@@ -54,7 +65,7 @@ class GivenKeys(Given):
 
     @staticmethod
     def of_zarr(store: Any, path: str = "") -> GivenKeys:
-        """The hierarchy below a path of a store of zarr-python."""
+        """Open the hierarchy below a path of a zarr-python store."""
         kind = type(store).__name__
         if kind == "ZipStore":
             return GivenKeys.of_zip(os.fspath(store.path), path)
@@ -63,7 +74,7 @@ class GivenKeys(Given):
 
     @staticmethod
     def of_fsspec(fs: Any, path: str) -> GivenKeys:
-        """The hierarchy in a folder of a file system of fsspec."""
+        """Open the hierarchy in a folder of an fsspec file system."""
         archive = getattr(getattr(fs, "zip", None), "filename", None)
         if isinstance(archive, str) and os.path.isfile(archive):  # noqa: PTH113
             return GivenKeys.of_zip(archive, path)
@@ -74,7 +85,7 @@ class GivenKeys(Given):
 
 
 def _unpickled(kind: str) -> None:
-    raise UsageError(f"{kind} may hold secrets, and pickles hold none: open it in this process")
+    raise UsageError(f"{kind}: this store may contain secrets, so pickles leave it out: open it in this process")
 
 
 def _reference(target: Target) -> str | list[str | int]:
@@ -84,7 +95,7 @@ def _reference(target: Target) -> str | list[str | int]:
 
 
 def _entries(path: str, prefix: str) -> dict[str, Target]:
-    """What each name of a ZIP file holds; of equal names the last counts."""
+    """Find the members of a ZIP file below a folder. If several members have the same name, the last one counts."""
     prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
     found: dict[str, Target] = {}
     left = MOST_NBYTES
@@ -94,21 +105,16 @@ def _entries(path: str, prefix: str) -> dict[str, Target]:
                 if entry.is_dir() or not entry.filename.startswith(prefix):
                     continue
                 key = entry.filename[len(prefix) :]
-                if entry.compress_type == zipfile.ZIP_STORED and not entry.flag_bits & 1:
-                    file.seek(entry.header_offset)
-                    signature, name_nbytes, extra_nbytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
-                    if signature != b"PK\3\4":
-                        raise DamagedFile(f"{path}: {entry.filename} is not where the directory of the ZIP file says")
-                    start = entry.header_offset + LOCAL_HEADER.size + name_nbytes + extra_nbytes
-                    found[key] = (path, start, entry.file_size)
+                if is_stored(entry):
+                    found[key] = (path, member_start(file, path, entry), entry.file_size)
                     continue
                 left -= entry.file_size
                 if left < 0:
-                    said = "write it without compression (zarr does), or unpack it"
-                    raise Unsupported(f"{path} is a compressed ZIP file of more than {MOST_NBYTES >> 20} MiB: {said}")
+                    said = f"{path} is a ZIP file with more than {MOST_NBYTES >> 20} MiB of compressed members"
+                    raise Unsupported(f"{said}: write it without compression, as zarr-python does, or unpack it")
                 found[key] = archive.read(entry)
-    except (zipfile.BadZipFile, struct.error, RuntimeError) as error:
-        raise DamagedFile(f"{path} is no whole ZIP file ({error}): get a good copy") from error
+    except UNREADABLE as error:
+        raise DamagedFile(f"{path} is not a complete ZIP file ({error}): get a good copy") from error
     return found
 
 
@@ -144,5 +150,5 @@ def _of_fsspec(fs: Any, path: str) -> dict[str, Target]:
 def _less(left: int, nbytes: int, name: str) -> int:
     if nbytes > left:
         said = "copy it to a folder, a ZIP file or an object store"
-        raise Unsupported(f"{name} holds more than {MOST_NBYTES >> 20} MiB, which would have to be in memory: {said}")
+        raise Unsupported(f"{name} has more than {MOST_NBYTES >> 20} MiB, too much to read into memory: {said}")
     return left - nbytes

@@ -7,16 +7,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from stat import S_ISDIR
 from typing import Any
-from urllib.request import url2pathname
 
 from hyperslab._core import ArchiveFile, DocumentResolver
 from hyperslab.archive import foreign_stores
 from hyperslab.archive.allowed import Allowed, Locations
 from hyperslab.archive.given_files import ACCEPTED, Given
+from hyperslab.archive.given_references import (
+    GivenReferences,
+    are_references,
+    location_of_references,
+    named_by_options,
+)
 from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.archive.store_options import configured
 from hyperslab.archive.url_prefix import HTTP
-from hyperslab.errors import DamagedFile, NoSuchRemoteFile, Unsupported, UsageError
+from hyperslab.errors import DamagedFile, NoSuchRemoteFile, NotAllowed, Unsupported, UsageError
 from hyperslab.journal.settling import between_commits
 
 # The root of every Zarr hierarchy has one of these.
@@ -31,13 +36,20 @@ def locate(
     `OpenFile` opens these in any process. Both pickle without credentials.
     """
     path, options = _taken_over(path, options)
+    if isinstance(path, GivenReferences):
+        if path.asks_fsspec and allowed is not None:
+            raise NotAllowed("these references lead to files that only fsspec can read, so allowed= cannot be obeyed")
+        options = {**path.options, **options}
     if isinstance(path, Given):
-        given = [name for name, value in (("cache_nbytes", cache_nbytes), ("storage_options", options)) if value]
+        is_for_urls = {"cache_nbytes": cache_nbytes, "storage_options": None if path.takes_options else options}
+        given = [name for name, value in is_for_urls.items() if value]
         if given:
             raise UsageError(f"{given[0]}= is for URLs, {path.name} is an object")
-        return path, SourceResolver({}, allowed=Allowed.of(allowed, path.name))
+        return path, SourceResolver(options, allowed=Allowed.of(allowed, path.name))
     path = os.fspath(path)
     if isinstance(path, str) and path.startswith("file://"):
+        from urllib.request import url2pathname  # 25 ms to import
+
         path = url2pathname(path.removeprefix("file://").removeprefix("localhost"))
     if isinstance(path, str) and is_url(path):
         kind, own = path.partition("://")[0].lower(), Allowed.of(allowed, shown(path))
@@ -52,14 +64,19 @@ def locate(
 
 def _taken_over(path: Any, options: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
     """What a store, an open file or a URL of fsspec leads to, with the options that it has itself."""
+    named = named_by_options(path, options)
+    if named is not None:
+        found: foreign_stores.Location = location_of_references(*named)
+        return (found.url, found.options) if isinstance(found, Remote) else (found, {})
     is_chained = isinstance(path, str) and foreign_stores.is_chained(path)
     if is_chained or foreign_stores.is_foreign(path):
-        found = foreign_stores.location_of(path, options if is_chained else None)
+        takes_options = is_chained or are_references(path)
+        found = foreign_stores.location_of(path, options if takes_options else None)
         own = found.options if isinstance(found, Remote) else {}
-        given = {} if is_chained else options
+        given = {} if takes_options else options
         return found.url if isinstance(found, Remote) else found, {**own, **given}
     if not isinstance(path, str | os.PathLike):
-        raise UsageError(f"hyperslab cannot open a {type(path).__name__}: {ACCEPTED}")
+        raise UsageError(f"hyperslab cannot open an object of type {type(path).__name__}: {ACCEPTED}")
     return path, options
 
 

@@ -38,8 +38,8 @@ def open(
         A file or folder, or its URL: `https://`, `s3://`, `gs://`, `az://`, `abfs://`, `file://`. A URL that ends in
         `.zarr` or `/` means a Zarr hierarchy. You can also pass a store of obstore, or a file, mapper or file system of
         fsspec, alone or as `(store, path)`: hyperslab uses its configuration. References are our own (`.hs`),
-        Kerchunk's JSON or folder of Parquet, a `.zmetadata` with `.zchunkstore`s, or a DMR++ document; files that they
-        name are URLs, or relative to their folder. Several: a list of these and of open root groups, or a pattern
+        Kerchunk's JSON, folder of Parquet or dict, a `.zmetadata` with `.zchunkstore`s, or a DMR++ document; files that
+        they name are URLs, or relative to their folder. Several: a list of these and of open root groups, or a pattern
         (`"2019-*.nc"`, `"s3://bucket/2019-*.nc"`): docs/collections.md.
     storage_options : Mapping[str, Any] | None
         The options for URLs: credentials, endpoint, headers and limits, with the names that fsspec's file systems use

@@ -1,4 +1,4 @@
-"""Whether something looks like a file that we read, by its first bytes."""
+"""Recognize files that hyperslab reads by their first bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from hyperslab.archive.open_file import ZARR_METADATA
 
-# Of HDF5, the classic formats of NetCDF, FITS, HDF4, and our own references.
+# HDF5, NetCDF-3 in its three variants, FITS, HDF4, and our own references.
 SIGNATURES = (
     b"\x89HDF\r\n\x1a\n", b"CDF\x01", b"CDF\x02", b"CDF\x05", b"SIMPLE  ", b"\x0e\x03\x13\x01", b"\x89HSR\r\n\x1a\n",
 )  # fmt: skip
@@ -15,7 +15,14 @@ MOST_NBYTES = max(map(len, SIGNATURES))
 
 
 def begins_like_a_file(source: Any) -> bool:
-    """Whether a path of this machine, bytes, or an open file begins as our files do; or is a folder of Zarr."""
+    """Whether `source` is a file that hyperslab reads, judged by its first bytes.
+
+    Parameters
+    ----------
+    source : str, PathLike, bytes-like, or file object
+        A local path, the bytes of a file, or an open file, whose position stays the same. A folder counts if it
+        contains Zarr metadata. Anything else gives False.
+    """
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source[:MOST_NBYTES]).startswith(SIGNATURES)
     if isinstance(source, str | os.PathLike):
@@ -33,7 +40,7 @@ def _is_ours(path: Any) -> bool:
     try:
         if os.path.isdir(path):  # noqa: PTH112
             return any(os.path.exists(os.path.join(path, name)) for name in ZARR_METADATA)  # noqa: PTH110, PTH118
-        if not os.path.isfile(path):  # noqa: PTH113 -- a pipe would wait for its other end
+        if not os.path.isfile(path):  # noqa: PTH113 -- opening a pipe would wait for a writer
             return False
         with open(path, "rb") as file:
             return file.read(MOST_NBYTES).startswith(SIGNATURES)

@@ -1,7 +1,8 @@
-"""What the options of s3fs, gcsfs, adlfs, fsspec's HTTP file system and obstore mean, said by our own names.
+"""Translate the options of s3fs, gcsfs, adlfs, fsspec's HTTP file system and obstore into our own names.
 
-Each is taken over, or has no meaning for our requests (how files are cached, say), or is refused with what to write
-instead: none is silently left out that changes what is read. Messages never have values, which may be secret.
+An option is translated; or ignored, if it cannot affect our requests (such as how files are cached); or refused, and
+the message says what to write instead. An option that changes what you read is never ignored. Messages never contain
+the values of options, because these may be secret.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from hyperslab.errors import UsageError
 
 Options = dict[str, Any]
 
-# Options of fsspec's file systems that say how these read, list and cache, not what is there.
+# Options that say how fsspec's file systems read, list and cache. They do not change what you read.
 OF_READING = frozenset((
     "asynchronous", "loop", "skip_instance_cache", "use_listings_cache", "listings_expiry_time", "max_paths",
     "block_size", "blocksize", "default_block_size", "default_fill_cache", "default_cache_type", "cache_type",
@@ -28,20 +29,22 @@ OF_READING = frozenset((
     "consistency", "secure_serialize", "check_connection", "access", "default_location", "location_mode",
     "assume_container_exists", "default_cache_options", "max_block_size", "remote_options", "trust_env", "mode",
 ))  # fmt: skip
-# Options of obstore's clients that our own requests can do without.
+# Options of obstore's clients that do not matter to our own requests.
 OF_CLIENTS = frozenset((
     "allow_http", "http1_only", "http2_only", "http2_keep_alive_interval", "http2_keep_alive_timeout",
     "http2_keep_alive_while_idle", "http2_max_frame_size", "pool_idle_timeout", "pool_max_idle_per_host", "user_agent",
     "randomize_addresses",
 ))  # fmt: skip
-# Settings of botocore's clients that do not change what is read.
+# Settings of botocore's clients that do not change what you read.
 OF_BOTOCORE = frozenset((
     "max_pool_connections", "user_agent", "user_agent_extra", "user_agent_appid", "tcp_keepalive",
     "use_dualstack_endpoint", "parameter_validation", "inject_host_prefix",
     "request_checksum_calculation", "response_checksum_validation",
     "request_min_compression_size_bytes", "disable_request_compression", "service_name", "api_version", "config",
 ))  # fmt: skip
-CERTIFICATES = "hyperslab always checks certificates: put your authority's into the file that SSL_CERT_FILE names"
+CERTIFICATES = (
+    "hyperslab always checks certificates: set SSL_CERT_FILE to a file with the certificate of your authority"
+)
 REMEDIES = {
     "session": "give key=, secret= and token=, or profile=",
     "proxies": "set HTTPS_PROXY in the environment",
@@ -56,24 +59,29 @@ REMEDIES = {
     "request_session": "give account_name= and account_key=, or sas_token=",
     "session_kwargs": "set HTTPS_PROXY in the environment, or give timeout=",
     "use_ssl": "give endpoint_url='http://...', with the server's name",
-    "SSECustomerKey": "files with keys of their own must be downloaded first",
+    "SSECustomerKey": "download files that are encrypted with your own key first",
 }
 
 
 def translated(kind: str, given: Mapping[str, Any]) -> Options:
-    """Options by the names that our stores have for them.
+    """Translate options into the names that our stores use.
 
     Parameters
     ----------
     kind : str
-        The scheme of a URL.
+        The scheme of a URL, such as `"s3"`.
     given : Mapping[str, Any]
-        Options by any of the names that they may have.
+        Options under the names of s3fs, gcsfs, adlfs, fsspec, obstore or hyperslab.
+
+    Returns
+    -------
+    dict[str, Any]
+        The same options under our names, without those that only say how another library reads or caches.
 
     Raises
     ------
     UsageError
-        One of them cannot be taken over.
+        hyperslab cannot follow an option; the message says what to write instead.
     """
     options = {name: value for name, value in given.items() if name not in OF_READING}
     _of_obstore(options)
@@ -81,7 +89,7 @@ def translated(kind: str, given: Mapping[str, Any]) -> Options:
 
 
 def _of_obstore(options: Options) -> None:
-    """What obstore's stores are made with beside their configuration."""
+    """Translate the parameters of obstore's stores that are not part of their configuration, in place."""
     options.update(client_options(options.pop("client_options", None), ("default_headers",)))
     retrying = dict(options.pop("retry_config", None) or {})
     retrying.pop("backoff", None)
@@ -94,12 +102,24 @@ def _of_obstore(options: Options) -> None:
 
 
 def client_options(given: Mapping[str, Any] | None, handled: tuple[str, ...] = ()) -> Options:
-    """What obstore's `client_options` say that matters to our requests.
+    """Translate obstore's `client_options`.
+
+    Parameters
+    ----------
+    given : Mapping[str, Any] or None
+        The `client_options`.
+    handled : tuple of str
+        `("default_headers",)` if the store can send headers; otherwise headers are refused.
+
+    Returns
+    -------
+    dict[str, Any]
+        `timeout`, `connect_timeout` (seconds) and `headers`, as far as they are given.
 
     Raises
     ------
     UsageError
-        Something of it cannot be taken over.
+        hyperslab cannot follow an option.
     """
     known = {name: value for name, value in (given or {}).items() if name not in OF_CLIENTS}
     found: Options = {name: seconds(known.pop(name)) for name in ("timeout", "connect_timeout") if name in known}
@@ -110,12 +130,22 @@ def client_options(given: Mapping[str, Any] | None, handled: tuple[str, ...] = (
 
 
 def seconds(value: Any) -> float:
-    """As obstore says durations: a timedelta, or text such as "30s", "2m", "500ms".
+    """Convert a duration as obstore takes it.
+
+    Parameters
+    ----------
+    value : timedelta or str
+        For example `"30s"`, `"2m"`, `"500ms"`.
+
+    Returns
+    -------
+    float
+        The duration in seconds.
 
     Raises
     ------
     UsageError
-        It is none of these.
+        The text is not a duration.
     """
     if isinstance(value, timedelta):
         return value.total_seconds()
@@ -124,43 +154,50 @@ def seconds(value: Any) -> float:
     units = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
     unit = units.get(text[len(number) :])
     if unit is None or not number.replace(".", "", 1).isdecimal():
-        raise UsageError("a timeout of obstore that is not understood: use a timedelta")
+        raise UsageError("a timeout of obstore is not a duration that hyperslab knows: give a timedelta")
     return float(number) * unit
 
 
 def provided(provider: Callable[[], Any] | None) -> Options:
-    """What a credential provider of obstore gives now; it is not asked again.
+    """Call a credential provider of obstore, once, and return its credentials.
 
     Raises
     ------
     UsageError
-        It is asynchronous.
+        The provider is asynchronous.
     """
     if provider is None:
         return {}
     given = provider()
     if not isinstance(given, Mapping):
         if hasattr(given, "close"):
-            given.close()  # a coroutine that nobody waits for
-        raise UsageError("a credential provider of obstore that is asynchronous cannot be taken over: give a plain one")
+            given.close()  # otherwise Python warns that the coroutine was never awaited
+        raise UsageError("hyperslab cannot use an asynchronous credential provider of obstore: give a synchronous one")
     return {name: str(value) for name, value in given.items() if name != "expires_at" and value is not None}
 
 
 def refuse_rest(given: Mapping[str, Any], what: str) -> None:
-    """Name options that are not understood, each with what to write instead.
+    """Refuse options that hyperslab cannot follow, and say for each what to write instead.
+
+    Parameters
+    ----------
+    given : Mapping[str, Any]
+        The options; only their names appear in the message.
+    what : str
+        The name of the argument that contains them.
 
     Raises
     ------
     UsageError
-        There are some.
+        `given` is not empty.
     """
     if given:
         said = (f"{name} ({REMEDIES[name]})" if name in REMEDIES else name for name in sorted(given))
-        raise UsageError(f"{what} that cannot be taken over: {', '.join(said)}; see docs/remote.md")
+        raise UsageError(f"{what} that hyperslab cannot follow: {', '.join(said)}; see docs/remote.md")
 
 
 def configured(kind: str) -> Options:
-    """What fsspec's configuration says of a kind of URL: its files, `FSSPEC_...` in the environment, and `conf`."""
+    """Return fsspec's configuration for a kind of URL: from its files, `FSSPEC_...` in the environment, and `conf`."""
     if not _is_fsspec_configured():
         return {}
     try:
@@ -169,20 +206,20 @@ def configured(kind: str) -> Options:
         return {}
     names = next((names for names in (HTTP, S3, GCS, AZURE) if kind in names), (kind,))
     found: Options = {}
-    for name in (*names[::-1], kind):  # what is said of the very scheme counts most
+    for name in (*names[::-1], kind):  # the configuration of exactly this scheme wins
         found.update({key: value for key, value in (conf.get(name) or {}).items() if key not in OF_READING})
     return found
 
 
 def _is_fsspec_configured() -> bool:
-    """Whether it is worth importing fsspec."""
+    """Whether fsspec may have a configuration, so that it is worth importing."""
     if "fsspec.config" in sys.modules or any(name.startswith("FSSPEC_") for name in os.environ):
         return True
     return (Path.home() / ".config" / "fsspec").is_dir()
 
 
 def _s3(options: Options) -> Options:
-    """Options of s3fs, or of `object_store`."""
+    """Translate options of s3fs or `object_store`."""
     client = dict(options.pop("client_kwargs", None) or {})
     config = {**dict(options.pop("config_kwargs", None) or {})}
     extra = dict(options.pop("s3_additional_kwargs", None) or {})
@@ -213,7 +250,7 @@ def _s3(options: Options) -> Options:
 
 
 def _botocore_config(options: Options, config: Options) -> None:
-    """`config_kwargs`, which s3fs gives to botocore."""
+    """Translate `config_kwargs`, which s3fs passes to botocore, into `options`."""
     styled = dict(config.pop("s3", None) or {})
     if styled.get("addressing_style") == "virtual":
         options["aws_virtual_hosted_style_request"] = True
@@ -235,7 +272,7 @@ def _botocore_config(options: Options, config: Options) -> None:
 
 
 def _http(options: Options) -> Options:
-    """Options of fsspec's HTTP file system, which gives them to aiohttp."""
+    """Translate options of fsspec's HTTP file system, which passes them to aiohttp."""
     client = dict(options.get("client_kwargs") or {})
     client = {name: value for name, value in client.items() if name not in OF_READING}
     cookies = {**(client.pop("cookies", None) or {}), **(options.pop("cookies", None) or {})}
@@ -259,30 +296,32 @@ def _http(options: Options) -> Options:
 
 
 def _gcs(options: Options) -> Options:
-    """Options of gcsfs."""
+    """Translate options of gcsfs."""
     token = options.get("token")
     if token == "browser":
-        raise UsageError("token='browser' of Google Cloud Storage: log in by `gcloud auth application-default login`")
+        said = "token='browser' is not supported for Google Cloud Storage"
+        raise UsageError(f"{said}: log in with `gcloud auth application-default login`")
     if token is not None and hasattr(token, "token"):  # credentials of google.auth
         options["token"] = token.token
     waited = options.pop("requests_timeout", None)
     if waited is not None:
         options.setdefault("timeout", float(waited))
     if options.pop("requester_pays", None):
-        raise UsageError("requester_pays of Google Cloud Storage is not supported: copy the file to a bucket of yours")
+        said = "requester_pays is not supported for Google Cloud Storage"
+        raise UsageError(f"{said}: copy the file to a bucket of your own")
     taken = [name for name in ("version_aware", "session_kwargs") if options.pop(name, None)]
     refuse_rest(dict.fromkeys(taken), "storage_options")
     return options
 
 
 def _azure(options: Options) -> Options:
-    """Options of adlfs."""
+    """Translate options of adlfs."""
     credential = options.pop("credential", None)
     if isinstance(credential, str):
         options.setdefault("sas_token", credential)
     elif credential is not None:
         said = "give account_key=, sas_token=, or tenant_id=, client_id= and client_secret="
-        raise UsageError(f"credential= of Azure is an object that only adlfs can use: {said}")
+        raise UsageError(f"credential= for Azure is an object that only adlfs can use: {said}")
     waited = options.pop("socket_timeout", None)
     if waited is not None:
         options.setdefault("timeout", float(waited))

@@ -76,7 +76,7 @@ class OpenFile:
 
     @property
     def is_remote(self) -> bool:
-        """Whether the file is no file of this machine: it is far away, or a program's own."""
+        """Whether the file is not a local file: it is remote, or your program gave it as bytes or as an object."""
         return not isinstance(self.location, str)
 
     @property

@@ -1,8 +1,8 @@
 """xarray's engine "hyperslab": `xr.open_dataset(path, engine="hyperslab", chunks={})`.
 
-Variables stay in the file until they are indexed; reads hold no lock, so Dask's threads really run side by side.
-Masks, scales, times and text are decoded by xarray itself, exactly as for its other engines.
-Interface: "How to add a new backend" in xarray's documentation.
+The engine reads a variable only when you index it. Reads hold no lock, so Dask's threads run in parallel. xarray itself
+decodes masks, scales, times and text, exactly as for its other engines. The interface is described in xarray's
+documentation under "How to add a new backend".
 """
 
 from __future__ import annotations
@@ -55,25 +55,26 @@ SUFFIXES = (
     ".hs",
     ".dmrpp",
 )
-MOST_FILES = 32  # that tasks of other processes are about, kept open
-# What NetCDF-4 puts before the name of a variable that is called like a dimension, but is not its coordinate.
+MOST_FILES = 32  # files that a worker keeps open for tasks that came from other processes
+# NetCDF-4 puts this prefix before the name of a variable that has the name of a dimension but is not its coordinate.
 NON_COORDINATE = "_nc4_non_coord_"
 
 
 _opening = [threading.Lock()]
-if hasattr(os, "register_at_fork"):  # a thread that holds it is not there in a child
+if hasattr(os, "register_at_fork"):  # a forked child lacks the thread that holds the lock, so it gets a new lock
     os.register_at_fork(after_in_child=lambda: _opening.__setitem__(0, threading.Lock()))
 
 
 class LazyArray(BackendArray):
-    """An array of an archive as xarray indexes it: ints, slices and lists, axis by axis.
+    """An array of an archive for xarray, which indexes it with integers, slices and lists, axis by axis.
 
-    It pickles as the recipe to find it again, and opens nothing before it is read: tasks pass through schedulers, which
-    have neither the file nor the credentials. Tasks of one worker share the file.
+    A pickle of it holds only how to find the array again. Unpickling opens no file; the first read does, because
+    schedulers that pass tasks on have neither the file nor the credentials. All tasks of a worker share one open file.
     """
 
-    # While it opens a dataset, xarray looks whether the first of an array's objects is a date. None of ours is one: it
-    # gets None without a read, so that an array that cannot be read does not keep the others from being opened.
+    # While xarray opens a dataset, it reads the first element of an array of objects to see whether that is a date.
+    # Objects of our arrays are never dates. So xarray gets None without a read, and one unreadable array does not
+    # prevent it from opening the others.
     is_opening = False
 
     def __init__(self, array: Array) -> None:
@@ -85,9 +86,9 @@ class LazyArray(BackendArray):
 
     @cached_property
     def _array(self) -> Array:
-        """The array; one that came from another process is found when it is first needed."""
+        """The array. If it came from another process, the first use opens its file."""
         recipe, name, token = self._recipe
-        with _opening[0]:  # threads of a worker share the file that the first of them opens
+        with _opening[0]:  # the first thread opens the file, and the other threads of the worker share it
             found = _root_again(pickle.dumps(recipe), token[2])[name]
         assert isinstance(found, Array)
         return found
@@ -101,7 +102,7 @@ class LazyArray(BackendArray):
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
 
     async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
-        """The same without blocking an event loop: the read runs in a thread, and without the interpreter."""
+        """Read like `__getitem__`, but in a thread, so that the event loop is not blocked."""
         return await asyncio.to_thread(self.__getitem__, key)
 
     def _read(self, key: tuple[Any, ...]) -> Any:
@@ -123,7 +124,7 @@ def _unopened(shape: tuple[int, ...], dtype: np.dtype[Any], recipe: tuple[Any, .
 
 
 @lru_cache(maxsize=MOST_FILES)
-def _root_again(recipe: bytes, version: str) -> Group:  # noqa: ARG001 -- another version is another file
+def _root_again(recipe: bytes, version: str) -> Group:  # noqa: ARG001 -- a file that changed is opened again
     again, *arguments = pickle.loads(recipe)
     root = again(*arguments, "/")
     assert isinstance(root, Group)
@@ -131,7 +132,13 @@ def _root_again(recipe: bytes, version: str) -> Group:  # noqa: ARG001 -- anothe
 
 
 def _forward(item: Any, length: int) -> tuple[Any, bool]:
-    """The same elements by a positive step, and whether they come the wrong way round then."""
+    """Select the same elements with a positive step.
+
+    Returns
+    -------
+    tuple[Any, bool]
+        The integer, list or slice; and whether it selects the elements in reverse order.
+    """
     if not isinstance(item, slice) or item.step is None or item.step > 0:
         return item, False
     positions = range(*item.indices(length))
@@ -139,7 +146,17 @@ def _forward(item: Any, length: int) -> tuple[Any, bool]:
 
 
 class ArchiveDataStore(AbstractDataStore):
-    """A group of an archive as a flat set of variables."""
+    """The arrays of one group as xarray's variables.
+
+    Parameters
+    ----------
+    group : Group
+        The group; groups below it are not included.
+    drop_variables : Iterable[str]
+        Names to leave out.
+    phony : PhonyDimensions or None
+        Names for axes without a name, numbered through the whole tree; by default they are numbered within the group.
+    """
 
     def __init__(self, group: Group, drop_variables: Iterable[str] = (), phony: PhonyDimensions | None = None) -> None:
         self._group = group
@@ -151,7 +168,7 @@ class ArchiveDataStore(AbstractDataStore):
         self._lazy: list[LazyArray] = []
 
     def get_variables(self) -> dict[str, Variable]:
-        """Every variable; arrays that only stand for a dimension, or hold no elements, are none."""
+        """Return the variables by name, without placeholders for dimensions and arrays that have no elements."""
         return {name: self._variable(name, array) for name, array in self._arrays.items() if array.is_variable}
 
     def _variable(self, name: str, array: Array) -> Variable:
@@ -164,48 +181,48 @@ class ArchiveDataStore(AbstractDataStore):
         return Variable(dimensions, indexing.LazilyIndexedArray(lazy), _attributes(array), said)
 
     def end_opening(self) -> None:
-        """From now on objects are read."""
+        """Read objects from now on: xarray has opened the dataset."""
         for lazy in self._lazy:
             lazy.is_opening = False
 
     def get_attrs(self) -> dict[str, Any]:
-        """The group's attributes."""
+        """Return the attributes of the group."""
         return _attributes(self._group)
 
     def get_dimensions(self) -> dict[str, int]:
-        """The length of every dimension."""
+        """Return the length of each dimension by its name."""
         pairs = ((self._dimensions[name], array.shape) for name, array in self._arrays.items())
         return {name: length for names, shape in pairs for name, length in zip(names, shape, strict=True)}
 
     def get_encoding(self) -> dict[str, Any]:
-        """The dimensions that may grow."""
+        """Return `unlimited_dims`: the names of the dimensions without a maximum length."""
         pairs = ((self._dimensions[name], array.max_shape) for name, array in self._arrays.items())
         unlimited = {name for names, most in pairs for name, length in zip(names, most, strict=False) if length is None}
         return {"unlimited_dims": unlimited}
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._group.close()
 
 
 def _is_loaded(array: Array) -> bool:
-    """Whether xarray shall read text while it opens the dataset, to make it an array of one width.
+    """Whether xarray reads text while it opens the dataset, to convert it to NumPy's text of one fixed width.
 
-    It does so for its own engines of netCDF, but leaves Zarr's text where it is.
+    xarray does this with its engines for netCDF. With its engine for Zarr it leaves text in the file.
     """
     is_readable = array.via == "h5py" or not (array.unsupported or array.damaged)
     return array.is_text and array.format not in ("zarr", "references") and is_readable
 
 
 def _attributes(node: Group | Array) -> dict[str, Any]:
-    """Attributes as xarray's other engines give them, without those that versioned files keep for themselves."""
+    """Return attributes as xarray's other engines do, without those that a versioned file uses internally."""
     own = bookkeeping(node.name, is_array=isinstance(node, Array))
     found = {name: value for name, value in attributes(node).items() if name not in own}
     return {name: as_netcdf(name, value, node) for name, value in found.items()}
 
 
 class Engine(BackendEntrypoint):
-    """What xarray calls."""
+    """The entry point that xarray calls for `engine="hyperslab"`."""
 
     description = "Open HDF5, NetCDF, FITS, HDF4, Zarr and references to them: paths, URLs, stores, open files, bytes"
     supports_groups = True
@@ -227,34 +244,49 @@ class Engine(BackendEntrypoint):
         open_options: dict[str, Any] | None = None,
         **keywords: Any,
     ) -> Dataset:
-        """One group as a dataset.
+        """Open one group as a dataset.
 
         Parameters
         ----------
-        filename_or_obj : Any
-            A path or URL, a list or a pattern of these, or a `hyperslab.Group` that is open.
-        drop_variables : str | Iterable[str] | None
-            Names to leave out.
-        group : str | None
+        filename_or_obj : str, PathLike, bytes, file object, store, Group, or list of these
+            What `hyperslab.open` can open: a path, a URL, a pattern such as `"2019-*.nc"`, bytes, an open file, or a
+            store (docs/xarray.md); or a `hyperslab.Group` that is already open.
+        drop_variables : str, iterable of str, or None
+            Names of variables to leave out.
+        group : str or None
             The path of the group; the root by default.
-        concat : str | int | None
-            The dimension along which several files are concatenated.
-        version : VersionKey
-            Of a file with versions, the one to open: its name, a time in UTC, or 0, -1, ... for the current one, its
-            parent, and so on.
-        allowed : Locations | None
-            Folders and URLs that the file may lead to, as for `hyperslab.open`.
-        open_options : dict[str, Any] | None
-            What `hyperslab.open` takes beside the path.
+        concat : str, int or None
+            The name or number of the dimension along which to concatenate several files.
+        version : str, int, datetime or None
+            The version to open, for a file with versions: its name; a time in UTC; 0 for the current version, -1 for
+            its parent, and so on.
+        allowed : iterable of str or PathLike, or None
+            Folders and URLs that the file may lead to, as in `hyperslab.open`.
+        open_options : dict or None
+            Other keyword arguments for `hyperslab.open`, such as `cache_nbytes`.
         keywords : Any
-            What xarray decodes by: `mask_and_scale`, `decode_times`, ...; `storage_options`, as for `hyperslab.open`;
-            and what its other engines take: docs/xarray.md.
+            Keyword arguments for xarray's decoding (`mask_and_scale`, `decode_times`, ...), `storage_options` as in
+            `hyperslab.open`, and keyword arguments of xarray's other engines (docs/xarray.md).
+
+        Returns
+        -------
+        Dataset
+            Its variables are read when you use them.
+
+        Raises
+        ------
+        UsageError
+            The engine cannot follow an option, or `group` is the path of an array.
+        NoSuchGroup
+            The file has no such group.
+        TypeError
+            No engine knows the keyword argument.
         """
         options, decoders, numbering = split(keywords)
         options = _options(options, open_options, concat=concat, version=version, allowed=allowed)
         opened = _group(filename_or_obj, group, options)
         decoded = self._decoded(opened, drop_variables, decoders, PhonyDimensions(opened, numbering))
-        if not _is_path(filename_or_obj):  # xarray would keep a URL as it is, with password and signature
+        if not _is_path(filename_or_obj):  # xarray would keep the URL with its password and signature
             decoded.encoding["source"] = opened.filename
         return decoded
 
@@ -283,7 +315,15 @@ class Engine(BackendEntrypoint):
         open_options: dict[str, Any] | None = None,
         **keywords: Any,
     ) -> dict[str, Dataset]:
-        """Every group below one, by its path relative to it."""
+        """Open a group and all groups below it.
+
+        The parameters are those of `open_dataset`.
+
+        Returns
+        -------
+        dict[str, Dataset]
+            Each dataset by its path relative to `group`; `"/"` is `group` itself.
+        """
         options, decoders, numbering = split(keywords)
         options = _options(options, open_options, concat=concat, version=version, allowed=allowed)
         top = _group(filename_or_obj, group, options)
@@ -291,7 +331,7 @@ class Engine(BackendEntrypoint):
         return {f"/{path}": self._decoded(each, drop_variables, decoders, phony) for path, each in found}
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> DataTree:
-        """Every group, as a tree."""
+        """Open a group and all groups below it as a tree. The parameters are those of `open_dataset`."""
         from xarray import DataTree
 
         groups = self.open_groups_as_dict(filename_or_obj, **options)
@@ -303,7 +343,7 @@ class Engine(BackendEntrypoint):
         return tree
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """Whether the name, or the first bytes, are those of a file that we read; xarray asks its own engines first."""
+        """Whether the name or the first bytes show a file that hyperslab reads. xarray asks its own engines first."""
         if isinstance(filename_or_obj, Group):
             return True
         if isinstance(filename_or_obj, str | os.PathLike) and str(filename_or_obj).rstrip("/").endswith(SUFFIXES):
@@ -312,12 +352,12 @@ class Engine(BackendEntrypoint):
 
 
 def _is_path(source: Any) -> bool:
-    """Whether it is the path of a file of this machine."""
+    """Whether `source` is a local path."""
     return isinstance(source, str | os.PathLike) and "://" not in str(source) and "::" not in str(source)
 
 
 def _options(given: dict[str, Any], open_options: dict[str, Any] | None, **named: Any) -> dict[str, Any]:
-    """What `hyperslab.open` takes beside the path."""
+    """Collect the keyword arguments for `hyperslab.open`."""
     options = {**(open_options or {}), **{name: value for name, value in named.items() if value is not None}}
     if "storage_options" in given:
         options["storage_options"] = {**(options.get("storage_options") or {}), **given["storage_options"]}
@@ -328,14 +368,14 @@ def _group(source: Any, path: str | None, options: dict[str, Any]) -> Group:
     if path is not None and not isinstance(path, str):
         raise ValueError(f"group={path!r} must be a string: the path of a group")
     if isinstance(source, Group) and options:
-        raise UsageError(f"{', '.join(options)}: only of a path or URL; {source.filename} is open already")
+        raise UsageError(f"{', '.join(options)}: {source.filename} is already open, so give this to hyperslab.open")
     root = source if isinstance(source, Group) else open(source, **options)
     if options.get("version") is not None and path is not None:
-        path = path.lstrip("/")  # of the version, not of the file
+        path = path.lstrip("/")  # relative to the version, not to the file
     try:
         found = root if path is None else root[path]
     except KeyError as error:
         raise NoSuchGroup(f"{error.args[0]}: no group {path!r}") from error
     if not isinstance(found, Group):
-        raise UsageError(f"{path!r} of {root.filename} is an array: give the group that it is in")
+        raise UsageError(f"{path!r} of {root.filename} is an array: give the group that contains it")
     return found

@@ -66,43 +66,43 @@ class Pipeline(CodecPipeline):
 
     @property
     def supports_partial_decode(self) -> bool:
-        """As zarr-python's."""
+        """Do what zarr-python's own pipeline does."""
         return bool(self.inner.supports_partial_decode)
 
     @property
     def supports_partial_encode(self) -> bool:
-        """As zarr-python's."""
+        """Do what zarr-python's own pipeline does."""
         return bool(self.inner.supports_partial_encode)
 
     def __iter__(self) -> Iterator[Codec]:
         return iter(self.inner)
 
     def validate(self, **described: Any) -> None:
-        """As zarr-python's."""
+        """Do what zarr-python's own pipeline does."""
         self.inner.validate(**described)
 
     def compute_encoded_size(self, byte_length: int, array_spec: ArraySpec) -> int:
-        """As zarr-python's."""
+        """Do what zarr-python's own pipeline does."""
         return int(self.inner.compute_encoded_size(byte_length, array_spec))
 
     async def decode(self, chunks: Iterable[tuple[Buffer | None, ArraySpec]]) -> Iterable[NDBuffer | None]:
-        """As zarr-python's."""
+        """Do what zarr-python's own pipeline does."""
         return await self.inner.decode(chunks)
 
     async def encode(self, chunks: Iterable[tuple[NDBuffer | None, ArraySpec]]) -> Iterable[Buffer | None]:
-        """As zarr-python's."""
+        """Do what zarr-python's own pipeline does."""
         return await self.inner.encode(chunks)
 
     async def write(self, batch: Iterable[Any], value: NDBuffer, drop_axes: tuple[int, ...] = ()) -> None:
-        """As zarr-python's."""
+        """Do what zarr-python's own pipeline does."""
         await self.inner.write(batch, value, drop_axes)
 
     async def read(self, batch: Iterable[Any], out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
-        """Read the parts of chunks that a batch names to their places in `out`.
+        """Read the parts of chunks that a batch names into `out`.
 
-        Since zarr-python 3.2 the result says of each chunk whether it is there. Only if `array.read_missing_chunks` is
-        false does anybody look at it, and then zarr-python's own pipeline reads. Otherwise chunks whose store would
-        have to be asked once more count as there.
+        Since zarr-python 3.2 the result says for each chunk whether it exists. zarr-python only uses this if
+        `array.read_missing_chunks` is false, and then its own pipeline reads. Otherwise a chunk counts as present if
+        another request to its store would be needed to find out.
         """
         items = list(batch)
         if not items or not await asyncio.to_thread(self._read, items, out.as_ndarray_like(), drop_axes):
@@ -110,7 +110,7 @@ class Pipeline(CodecPipeline):
         return await asyncio.to_thread(self._statuses, items) if TELLS_STATUS else None
 
     def _statuses(self, items: list[Any]) -> tuple[dict[str, str], ...]:
-        """Whether chunks are there, as far as this machine knows."""
+        """Return whether each chunk exists, as far as this is known without a request."""
         location = location_of_keys(self.store, "")
         paths = [item[0].path for item in items]
         known = paths if isinstance(location, str) else []

@@ -1,4 +1,4 @@
-"""Zarr in a ZIP file, as zarr-python's `ZipStore` writes it: chunks that ZIP does not compress are read in place.
+"""Zarr in a ZIP file, as zarr-python's `ZipStore` writes it. Chunks that ZIP does not compress are read in place.
 
 Layout: APPNOTE.TXT of PKWARE, sections 4.3.7 (the header before each member) and 4.3.12 (the directory at the end).
 """
@@ -11,7 +11,7 @@ import re
 import struct
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 import numpy as np
 
@@ -26,14 +26,31 @@ MOST_DOCUMENT_NBYTES = 256 << 20
 HEADER = struct.Struct("<4s22xHH")  # signature; lengths of name and extra field
 SIGNATURE = b"PK\x03\x04"
 IS_ENCRYPTED = 1
+UNREADABLE = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError)  # what zipfile raises
 
 
 class ZippedZarr:
-    """A ZIP file, and the members of the hierarchy in it by their keys."""
+    """The Zarr hierarchy in a ZIP file.
+
+    Parameters
+    ----------
+    path : str
+        The path of the ZIP file.
+    members : dict[str, zipfile.ZipInfo]
+        All members of the ZIP file by name.
+    resolver : SourceResolver
+        Opens files, if they are allowed.
+
+    Raises
+    ------
+    Unsupported
+        No member contains Zarr metadata.
+    """
 
     def __init__(self, path: str, members: dict[str, zipfile.ZipInfo], resolver: SourceResolver) -> None:
         self.path = path
         self.resolver = resolver
+        self._documents: dict[str, bytes] = {}
         top = min((key for key in members if _name(key) in METADATA), key=lambda key: key.count("/"), default=None)
         if top is None:
             raise Unsupported(f"{path} is a ZIP file without Zarr metadata ({', '.join(METADATA)})")
@@ -42,7 +59,7 @@ class ZippedZarr:
 
     @staticmethod
     def found(path: str, resolver: SourceResolver) -> ZippedZarr | None:
-        """The hierarchy in a file whose name ends in `.zip`; None for other names.
+        """Open the hierarchy in a file whose name ends in `.zip`; return None for other names.
 
         Raises
         ------
@@ -56,33 +73,41 @@ class ZippedZarr:
         try:
             with zipfile.ZipFile(path) as opened:
                 return ZippedZarr(path, {one.filename: one for one in opened.infolist() if not one.is_dir()}, resolver)
-        except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+        except UNREADABLE as error:
             raise DamagedFile(f"{path}: {error}") from error
 
     def opened(self, chunk_cache_nbytes: int) -> ArchiveFile:
         """Open the archive."""
-        documents = {key: self._document(key) for key in self.members if _name(key) in METADATA}
-        resolver = self.resolver.for_document(self.path)
-        return ArchiveFile.of_tables(documents, self.table, self.path, chunk_cache_nbytes, resolver)
-
-    def _document(self, key: str) -> bytes:
-        member = self.members[key]
-        if member.file_size > MOST_DOCUMENT_NBYTES:
-            raise DamagedFile(f"{self.path}: {key} has {member.file_size} bytes, which is too long for metadata")
         try:
             with zipfile.ZipFile(self.path) as opened:
-                return opened.read(member)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+                self._documents = {key: self._document(opened, key) for key in self.members if _name(key) in METADATA}
+        except UNREADABLE as error:
+            raise DamagedFile(f"{self.path}: {error}") from error
+        resolver = self.resolver.for_document(self.path)
+        return ArchiveFile.of_tables(self._documents, self.table, self.path, chunk_cache_nbytes, resolver)
+
+    def _document(self, opened: zipfile.ZipFile, key: str) -> bytes:
+        member = self.members[key]
+        if member.file_size > MOST_DOCUMENT_NBYTES:
+            raise DamagedFile(f"{self.path}: {key} has {member.file_size} bytes, which is too much for metadata")
+        try:
+            return opened.read(member)
+        except UNREADABLE as error:
             raise DamagedFile(f"{self.path}: {key}: {error}") from error
 
     def table(self, array: str) -> Table:
-        """Read the chunks of an array.
+        """Find the chunks of an array.
+
+        Parameters
+        ----------
+        array : str
+            The path of the array in the hierarchy.
 
         Returns
         -------
         Table
-            For each chunk the index of its file, its offset and its length in bytes; no inline chunks; and the path of
-            the ZIP file.
+            For each chunk the index of its file, and its offset and length in bytes, as arrays of one axis; no inline
+            chunks; and the path of the ZIP file.
 
         Raises
         ------
@@ -102,33 +127,55 @@ class ZippedZarr:
                 if index is None:
                     continue
                 position = int(np.ravel_multi_index(index, grid)) if grid else 0
-                files[position], offsets[position] = 0, self._start(stream, key, member)
+                if not is_stored(member):
+                    said = f"{self.path}: {key} is compressed or encrypted by ZIP"
+                    raise Unsupported(f"{said}: unpack the ZIP file, or write it with zarr.storage.ZipStore's defaults")
+                files[position], offsets[position] = 0, member_start(stream, self.path, member)
                 lengths[position] = member.file_size
         return (files, offsets, lengths, {}), [self.path]
 
-    def _start(self, stream: Any, key: str, member: zipfile.ZipInfo) -> int:
-        """The offset of the bytes of a member."""
-        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & IS_ENCRYPTED:
-            said = f"{self.path}: {key} is compressed or encrypted by ZIP"
-            raise Unsupported(f"{said}: unpack it, or write it without (zarr.storage.ZipStore does so by default)")
-        stream.seek(member.header_offset)
-        header = stream.read(HEADER.size)
-        if len(header) < HEADER.size or not header.startswith(SIGNATURE):
-            raise DamagedFile(f"{self.path}: there is no member {key} at {member.header_offset}")
-        _, name_nbytes, extra_nbytes = HEADER.unpack(header)
-        return int(member.header_offset + HEADER.size + name_nbytes + extra_nbytes)
-
     def _grid(self, array: str) -> tuple[int, ...]:
         try:
-            if f"{array}/zarr.json" in self.members:
-                document = json.loads(self._document(f"{array}/zarr.json"))
+            if f"{array}/zarr.json" in self._documents:
+                document = json.loads(self._documents[f"{array}/zarr.json"])
                 chunks = document["chunk_grid"]["configuration"]["chunk_shape"]
             else:
-                document = json.loads(self._document(f"{array}/.zarray"))
+                document = json.loads(self._documents[f"{array}/.zarray"])
                 chunks = document["chunks"]
             return tuple(ceil_div(length, chunk) for length, chunk in zip(document["shape"], chunks, strict=True))
         except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError) as error:
             raise DamagedFile(f"array {array} of {self.path}: its metadata do not describe a chunk grid") from error
+
+
+def is_stored(member: zipfile.ZipInfo) -> bool:
+    """Whether ZIP neither compresses nor encrypts a member."""
+    return member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & IS_ENCRYPTED
+
+
+def member_start(stream: BinaryIO, path: str, member: zipfile.ZipInfo) -> int:
+    """Find the offset of the bytes of a member in a ZIP file.
+
+    Parameters
+    ----------
+    stream : binary file object
+        The ZIP file, open for reading.
+    path : str
+        The path of the ZIP file, for messages.
+    member : zipfile.ZipInfo
+        The member.
+
+    Raises
+    ------
+    DamagedFile
+        The member is not where the directory of the ZIP file says.
+    """
+    stream.seek(member.header_offset)
+    header = stream.read(HEADER.size)
+    if len(header) < HEADER.size or not header.startswith(SIGNATURE):
+        said = f"{member.filename} is not where the directory of the ZIP file says"
+        raise DamagedFile(f"{path}: {said}, at {member.header_offset}: get a good copy")
+    _, name_nbytes, extra_nbytes = HEADER.unpack(header)
+    return int(member.header_offset + HEADER.size + name_nbytes + extra_nbytes)
 
 
 def _name(key: str) -> str:
@@ -136,7 +183,7 @@ def _name(key: str) -> str:
 
 
 def _chunk_index(key: str, array: str, grid: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The index of the chunk that a key names; None if it names none."""
+    """Return the index of the chunk that a key names; None if the key does not name a chunk of the array."""
     if not key.startswith(f"{array}/") or _name(key) in METADATA:
         return None
     numbers = re.split(r"[./]", re.sub(r"^c(?=[./]|$)[./]?", "", key[len(array) + 1 :]))

@@ -1,6 +1,6 @@
-"""h5py's reading interface on hyperslab's engine: `import hyperslab.h5 as h5py`.
+"""The reading part of h5py's interface on hyperslab's engine: `import hyperslab.h5 as h5py`.
 
-Files are opened for reading only. h5py need not be installed.
+You can open files only for reading. h5py need not be installed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hyperslab.h5.objects import HLObject
 from hyperslab.h5.references import Reference, RegionReference
 from hyperslab.h5.selecting import MultiBlockSlice
 
-UNLIMITED = (1 << 64) - 1  # HDF5's number for an axis without limit
+UNLIMITED = (1 << 64) - 1  # HDF5's value for an unlimited axis
 
 __all__ = [
     "UNLIMITED", "AttributeManager", "Dataset", "Datatype", "Empty", "ExternalLink", "File", "Group", "HLObject",

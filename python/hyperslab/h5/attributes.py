@@ -1,4 +1,4 @@
-"""`AttributeManager`: the attributes of an object, read as h5py reads them."""
+"""`AttributeManager`: the attributes of an object, with the values and dtypes that h5py gives."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ASCII, UTF8 = "ascii", "utf-8"
 
 
 class AttributeManager(MappingHDF5):
-    """Attributes by their names, in the order of creation if that is tracked, else of names.
+    """The attributes of an object by name, in creation order if the file tracks it, otherwise in order of their names.
 
     Parameters
     ----------
-    parent : Any
-        An object of a file, or its identifier.
+    parent : HLObject or ObjectID
+        A file, group, dataset or named datatype, or its `id`.
     """
 
     def __init__(self, parent: Any) -> None:
@@ -64,7 +64,13 @@ class AttributeManager(MappingHDF5):
         return array[()] if array.ndim == 0 else array
 
     def get_id(self, name: Any) -> AttrID:
-        """What the attribute's header says: its shape and dtype."""
+        """Return an identifier of the attribute, which has its name, shape and dtype.
+
+        Raises
+        ------
+        KeyError
+            There is no such attribute, or the file was closed.
+        """
         return AttrID(as_text(name), self._one(name))
 
     def __iter__(self) -> Iterator[str]:
@@ -86,11 +92,11 @@ class AttributeManager(MappingHDF5):
         refuse("delete attribute", KeyError)
 
     def create(self, name: str, data: Any, shape: Any = None, dtype: Any = None) -> NoReturn:
-        """Refused: the file is open for reading."""
+        """Raise OSError: the file is open for reading."""
         refuse("create attribute", OSError)
 
     def modify(self, name: str, value: Any) -> NoReturn:
-        """Refused: the file is open for reading."""
+        """Raise OSError: the file is open for reading."""
         refuse("create attribute", OSError)
 
     def __repr__(self) -> str:
@@ -100,7 +106,7 @@ class AttributeManager(MappingHDF5):
 
 
 class AttrID:
-    """An attribute, without its value."""
+    """The identifier of an attribute: name, shape and dtype, without the value."""
 
     def __init__(self, name: str, stored: tuple[Any, ...]) -> None:
         self.name = name.encode("utf-8", "surrogateescape")
@@ -112,13 +118,13 @@ class AttrID:
         return elements.dtype_of(self._element)
 
     def get_type(self) -> TypeID:
-        """The datatype of an element."""
+        """Return the datatype of an element."""
         return TypeID(self._element)
 
     def get_space(self) -> spaces.SpaceID:
-        """The dataspace."""
+        """Return the dataspace."""
         return spaces.SpaceID(self.shape, self.shape)
 
     def get_storage_size(self) -> int:
-        """Bytes of the value as it is stored."""
+        """Return the number of bytes that the value takes in the file."""
         return 0 if self.shape is None else math.prod(self.shape) * int(self._element[1])

@@ -1,4 +1,4 @@
-"""Walking over the chunks of a dataset, or over those parts of them that a selection has."""
+"""Iterate over the chunks of a dataset, or over the parts of the chunks that a selection covers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,24 @@ from hyperslab.chunk_grid import ceil_div
 
 
 class ChunkIterator:
-    """Gives a tuple of slices for each chunk, the last axis going fastest."""
+    """Yields a tuple of slices for each chunk; the index on the last axis changes fastest.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The shape of the dataset.
+    chunks : tuple of int or None
+        The shape of a chunk.
+    selection : int, slice, tuple of these, or None
+        Iterate only over the chunks that the selection touches, and cut them at its bounds.
+
+    Raises
+    ------
+    TypeError
+        The dataset has no chunks.
+    ValueError
+        The selection has another number of axes, is empty, or reaches beyond the dataset.
+    """
 
     def __init__(self, shape: tuple[int, ...], chunks: tuple[int, ...] | None, selection: Any = None) -> None:
         if not chunks:
@@ -34,7 +51,7 @@ class ChunkIterator:
 
 
 def _bounds(shape: tuple[int, ...], selection: Any) -> list[tuple[int, int]]:
-    """Start and stop on each axis.
+    """Return start and stop of the selection on each axis.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Elements of one dtype as those of another, by HDF5's rules: numbers that do not fit become the nearest that do."""
+"""Convert elements from one dtype to another by HDF5's rules: an integer out of range becomes the nearest limit."""
 
 from __future__ import annotations
 
@@ -12,14 +12,28 @@ NO_PATH = "Can't synchronously read data (no appropriate function for conversion
 
 
 def converted(array: np.ndarray[Any, Any], stored: np.dtype[Any], wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """An array of elements of `stored`, as one of `wanted`.
+    """Convert an array to another dtype.
+
+    Parameters
+    ----------
+    array : np.ndarray
+        The elements.
+    stored : np.dtype
+        The dtype of the dataset, with h5py's metadata.
+    wanted : np.dtype
+        The dtype to convert to.
+
+    Returns
+    -------
+    np.ndarray
+        An array of dtype `wanted`; `array` itself if there is nothing to convert.
 
     Raises
     ------
     OSError
-        HDF5 does not convert one to the other.
+        HDF5 has no conversion between the two.
     TypeError
-        HDF5 has nothing like the wanted dtype.
+        HDF5 has no datatype for `wanted`.
     """
     _check(wanted)
     if stored.subdtype is not None or wanted.subdtype is not None:
@@ -49,7 +63,7 @@ def _plain(array: np.ndarray[Any, Any], stored: np.dtype[Any], wanted: np.dtype[
             raise OSError(NO_PATH)
         if wanted.kind == "b" and stored.kind == "f":
             raise OSError(NO_PATH)
-        if _differ_in_order(stored, wanted):  # then HDF5 swaps bytes, and does not look at signs
+        if _differ_in_order(stored, wanted):  # here HDF5 only swaps the bytes and ignores signs
             return array.astype(wanted)
         return _numbers(array, wanted)
     if either == {"S"} or (either == {"V"} and stored.itemsize == wanted.itemsize):
@@ -60,7 +74,7 @@ def _plain(array: np.ndarray[Any, Any], stored: np.dtype[Any], wanted: np.dtype[
 
 
 def _differ_in_order(stored: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
-    """Whether both are integers of one width and of opposite byte orders."""
+    """Whether both are integers of equal width and opposite byte order."""
     is_swapped = stored.isnative != wanted.isnative
     return is_swapped and stored.kind in "iu" and wanted.kind in "iu" and stored.itemsize == wanted.itemsize > 1
 
@@ -87,7 +101,7 @@ def _within(limits: Any, dtype: Any) -> tuple[int, int]:
 
 
 def _fields(array: np.ndarray[Any, Any], stored: np.dtype[Any], wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Fields of the same names; others stay zero."""
+    """Convert the fields that both dtypes have by name; the other fields of `wanted` become zero."""
     if stored.names is None:
         raise OSError(NO_PATH)
     out = np.zeros(array.shape, wanted)
@@ -115,7 +129,7 @@ def _strings(array: np.ndarray[Any, Any], stored: np.dtype[Any], wanted: np.dtyp
 
 
 def _objects(array: np.ndarray[Any, Any], stored: np.dtype[Any], wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Between kinds of objects: text of any encoding, and sequences whose elements are converted."""
+    """Convert text from one encoding to another, and the elements of sequences of variable length."""
     theirs, ours = check_vlen_dtype(stored), check_vlen_dtype(wanted)
     if wanted.kind == "O" and not wanted.metadata:
         raise OSError(NO_PATH)

@@ -1,4 +1,4 @@
-"""`Dataset`: an array of a file, read and described as in h5py, by hyperslab's own engine."""
+"""`Dataset`: h5py's interface to a dataset; hyperslab's engine reads it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLOSED = "Unable to synchronously get dataspace (identifier is not of specified 
 
 
 class VDSmap(NamedTuple):
-    """A part of a virtual dataset, and the part of another dataset that it shows."""
+    """A mapping of a virtual dataset: its elements `vspace` are the elements `src_space` of another dataset."""
 
     vspace: spaces.SpaceID
     file_name: str
@@ -35,7 +35,15 @@ class VDSmap(NamedTuple):
 
 
 class Dataset(HLObject):
-    """An array of a file. Nothing is read before it is indexed."""
+    """A dataset of a file. Indexing it reads; creating it reads no elements.
+
+    Parameters
+    ----------
+    bind : DatasetID
+        The `id` of a dataset.
+    readonly : bool
+        Ignored: a dataset is always read-only here.
+    """
 
     _id: DatasetID
 
@@ -46,7 +54,7 @@ class Dataset(HLObject):
 
     @property
     def id(self) -> DatasetID:
-        """What the dataset is known by, as far as code that only reads asks."""
+        """The identifier of the dataset, with the methods of h5py's low-level interface that reading needs."""
         return self._id
 
     @property
@@ -55,7 +63,7 @@ class Dataset(HLObject):
 
     @cached_property
     def shape(self) -> tuple[int, ...] | None:
-        """The length of each axis; None where there is no element at all."""
+        """The length of each axis; None for a null dataspace, which has no elements."""
         if not self:
             raise RuntimeError(CLOSED)
         return self._id.shape
@@ -63,7 +71,7 @@ class Dataset(HLObject):
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of an element, with h5py's metadata."""
-        self._store.opened  # noqa: B018 -- raises of a closed file
+        self._store.opened  # noqa: B018 -- raises if the file is closed
         return self._id.dtype
 
     @property
@@ -73,17 +81,17 @@ class Dataset(HLObject):
 
     @property
     def size(self) -> int | None:
-        """The number of elements."""
+        """The number of elements; None for a null dataspace."""
         return None if self.shape is None else math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements in memory."""
+        """The number of bytes that all elements take in memory."""
         return 0 if self.size is None else self.dtype.itemsize * self.size
 
     @property
     def maxshape(self) -> tuple[int | None, ...] | None:
-        """How far each axis may grow; None on one without limit."""
+        """The maximum length of each axis; None for an unlimited axis, and for a null dataspace as a whole."""
         if not self:
             raise RuntimeError(CLOSED)
         if self.shape is None:
@@ -93,7 +101,7 @@ class Dataset(HLObject):
 
     @property
     def chunks(self) -> tuple[int, ...] | None:
-        """The shape of a chunk; None if there are none."""
+        """The shape of a chunk; None if the dataset is not chunked."""
         kind, shape = self._storage
         return shape if kind == "chunked" else None
 
@@ -111,7 +119,7 @@ class Dataset(HLObject):
 
     @property
     def compression(self) -> str | None:
-        """How chunks are compressed: gzip, lzf or szip; "unknown" for filters of plugins."""
+        """The compression filter: "gzip", "lzf" or "szip"; "unknown" for a filter of a plugin; None for no filter."""
         found = self._filters
         for name in property_lists.COMPRESSIONS:
             if name in found:
@@ -120,53 +128,53 @@ class Dataset(HLObject):
 
     @property
     def compression_opts(self) -> Any:
-        """The settings of the compression: gzip's level, szip's mask and pixels."""
+        """The settings of the compression filter: the level of gzip, the coding and pixels per block of szip."""
         compression = self.compression
         return None if compression is None else self._filters.get(compression)
 
     @property
     def filter_ids(self) -> tuple[int, ...]:
-        """HDF5's numbers of the filters."""
+        """The HDF5 identifiers of the filters, in the order in which they are applied."""
         return tuple(number for number, _, _ in self._facts["filters"])
 
     @property
     def filter_names(self) -> tuple[str, ...]:
-        """The names of the filters as the file has them."""
+        """The names of the filters as stored in the file."""
         return tuple(name or property_lists.OWN_NAMES.get(number, "") for number, name, _ in self._facts["filters"])
 
     @property
     def shuffle(self) -> bool:
-        """Whether bytes of equal significance are stored together."""
+        """Whether the chunks go through the shuffle filter."""
         return "shuffle" in self._filters
 
     @property
     def fletcher32(self) -> bool:
-        """Whether chunks have checksums."""
+        """Whether each chunk has a Fletcher-32 checksum."""
         return "fletcher32" in self._filters
 
     @property
     def scaleoffset(self) -> int | None:
-        """How many bits, or decimal places, are stored; None if all are."""
+        """The setting of the scale-offset filter: a number of bits or of decimal places; None without the filter."""
         found = self._filters
         return found["scaleoffset"][1] if "scaleoffset" in found else None
 
     @property
     def external(self) -> list[tuple[str, int, int]] | None:
-        """The other files that the elements are in: name, offset, length."""
-        self._storage  # noqa: B018 -- raises where it cannot be read
+        """Name, offset and length in bytes of each external raw file; None if the elements are in this file."""
+        self._storage  # noqa: B018 -- raises if the layout cannot be read
         found = self._facts["external"]
         return [(name, at, spaces.UNLIMITED if nbytes is None else nbytes) for name, at, nbytes in found] or None
 
     @property
     def fillvalue(self) -> Any:
-        """What elements are that nobody wrote.
+        """The fill value: the value of elements that were never written.
 
         Raises
         ------
         RuntimeError
-            The writer said that there is no such value.
+            The file declares the fill value as undefined.
         """
-        self._storage  # noqa: B018 -- raises where it cannot be read
+        self._storage  # noqa: B018 -- raises if the layout cannot be read
         kind, stored = self._facts["fill"]
         if kind == "undefined":
             raise RuntimeError("Unable to get fill value (fill value is undefined)")
@@ -178,21 +186,27 @@ class Dataset(HLObject):
 
     @property
     def dims(self) -> DimensionManager:
-        """The axes: their labels and scales."""
+        """The dimensions with their labels and scales."""
         return DimensionManager(self)
 
     @property
     def is_scale(self) -> bool:
-        """Whether the dataset is a scale of dimensions."""
+        """Whether the dataset is a dimension scale."""
         return is_scale(self._id)
 
     @property
     def is_virtual(self) -> bool:
-        """Whether the dataset shows others."""
+        """Whether the dataset is virtual: its elements come from other datasets."""
         return self._storage[0] == "virtual"
 
     def virtual_sources(self) -> list[VDSmap]:
-        """What a virtual dataset shows: elements of itself, file, dataset, elements of that."""
+        """Return the mappings of a virtual dataset.
+
+        Raises
+        ------
+        RuntimeError
+            The dataset is not virtual.
+        """
         if not self.is_virtual:
             raise RuntimeError("Not a virtual dataset")
         shape, most = self.shape, self._facts["max_shape"]
@@ -202,7 +216,7 @@ class Dataset(HLObject):
         ]
 
     def astype(self, dtype: Any) -> Any:
-        """A view that reads elements as another dtype, by HDF5's rules."""
+        """Return a view that converts elements to another dtype by HDF5's rules."""
         dtype = np.dtype(dtype)
         if dtype == self.dtype:
             return self
@@ -211,14 +225,38 @@ class Dataset(HLObject):
         return AsTypeView(self, dtype)
 
     def asstr(self, encoding: str | None = None, errors: str = "strict") -> AsStrView:
-        """A view that reads text as `str`."""
+        """Return a view that decodes text to `str`.
+
+        Parameters
+        ----------
+        encoding : str or None
+            The encoding of the text; by default the one that the file declares.
+        errors : str
+            What to do with bytes that are not in the encoding, as in `bytes.decode`.
+
+        Raises
+        ------
+        TypeError
+            The elements are not text.
+        """
         text = check_string_dtype(self.dtype)
         if text is None:
             raise TypeError("dset.asstr() can only be used on datasets with an HDF5 string datatype")
         return AsStrView(self, encoding or text.encoding, errors)
 
     def fields(self, names: Any, *, _prior_dtype: Any = None) -> FieldsView:
-        """A view that reads some fields: one as an array of its own, or several as a compound."""
+        """Return a view that reads only some fields of compound elements.
+
+        Parameters
+        ----------
+        names : str or sequence of str
+            The name of one field, which gives an array of its dtype; or several names, which give a compound dtype.
+
+        Raises
+        ------
+        ValueError
+            The elements have no fields, or no field of that name.
+        """
         return FieldsView(self, self.dtype if _prior_dtype is None else _prior_dtype, names)
 
     def __len__(self) -> int:
@@ -228,9 +266,9 @@ class Dataset(HLObject):
         return length
 
     def len(self) -> int:
-        """The length of the first axis."""
+        """Return the length of the first axis."""
         if self.shape is None:
-            raise TypeError("a dataset without any element has no length")
+            raise TypeError("a dataset with a null dataspace has no length")
         if not self.shape:
             raise TypeError("Attempt to take len() of scalar dataset")
         return self.shape[0]
@@ -242,14 +280,27 @@ class Dataset(HLObject):
             yield self[place]
 
     def iter_chunks(self, sel: Any = None) -> ChunkIterator:
-        """The slices of each chunk, or of its part that a selection has."""
+        """Iterate over the chunks as tuples of slices.
+
+        Parameters
+        ----------
+        sel : int, slice, tuple of these, or None
+            Iterate only over the chunks that the selection touches, and cut them at its bounds.
+
+        Raises
+        ------
+        TypeError
+            The dataset is not chunked.
+        ValueError
+            The selection is empty or does not fit the dataset.
+        """
         return ChunkIterator(self.shape or (), self.chunks, sel)
 
     def __getitem__(self, args: Any, new_dtype: Any = None) -> Any:
         return self.read_as(args, new_dtype)
 
     def read_as(self, args: Any, new_dtype: Any = None) -> Any:
-        """What stands between the brackets, as another dtype if one is given."""
+        """Read `dataset[args]`, converted to `new_dtype` if it is given."""
         args = args if isinstance(args, tuple) else (args,)
         if any(item is None for item in args):
             raise TypeError("Indexing with None (or np.newaxis) is not supported")
@@ -296,16 +347,22 @@ class Dataset(HLObject):
         return found[()] if selected.is_scalar and found.ndim == 0 else found
 
     def read_direct(self, dest: np.ndarray[Any, Any], source_sel: Any = None, dest_sel: Any = None) -> None:
-        """Read into an array that you have, which must be in C order and writable.
+        """Read into an existing array.
 
         Parameters
         ----------
-        dest : np.ndarray[Any, Any]
-            The array.
-        source_sel : Any
-            What is read, as `numpy.s_` gives it; everything by default.
-        dest_sel : Any
-            Where it goes, likewise.
+        dest : np.ndarray
+            The array to fill; it must be writable and in C order.
+        source_sel : index or None
+            The elements to read, for example `numpy.s_[0:10]`; all by default.
+        dest_sel : index or None
+            The elements of `dest` to fill; all by default.
+
+        Raises
+        ------
+        TypeError
+            `dest` is not writable or not in C order, the selections do not fit each other, or the dataset has a null
+            dataspace.
         """
         if self.shape is None:
             raise TypeError("Empty datasets have no numpy representation")
@@ -320,29 +377,29 @@ class Dataset(HLObject):
         return found if dtype is None else found.astype(dtype, copy=False)
 
     def resize(self, size: Any, axis: int | None = None) -> NoReturn:
-        """Refused: the file is open for reading."""
+        """Raise TypeError if the dataset is not chunked, otherwise RuntimeError: the file is open for reading."""
         if self.chunks is None:
             raise TypeError("Only chunked datasets can be resized")
         refuse("synchronously change a dataset's dimensions", RuntimeError)
 
     def write_direct(self, source: Any, source_sel: Any = None, dest_sel: Any = None) -> NoReturn:
-        """Refused: the file is open for reading."""
+        """Raise OSError: the file is open for reading."""
         refuse("write data", OSError)
 
     def make_scale(self, name: str = "") -> NoReturn:
-        """Refused: the file is open for reading."""
+        """Raise RuntimeError: the file is open for reading."""
         refuse("make a dimension scale", RuntimeError)
 
     def __setitem__(self, args: Any, value: Any) -> NoReturn:
         refuse("write data", OSError)
 
     def refresh(self) -> None:
-        """Nothing: a file that changed is opened again."""
+        """Do nothing. To see what another program wrote, open the file again."""
         self._id.refresh()
 
     def flush(self) -> None:
-        """Nothing: nothing was written."""
-        self._store.opened  # noqa: B018 -- raises of a closed file
+        """Do nothing: there is nothing to write."""
+        self._store.opened  # noqa: B018 -- raises if the file is closed
 
     def __repr__(self) -> str:
         if not self:

@@ -1,4 +1,4 @@
-"""`dataset.dims`: labels of axes, and the scales that are attached to them."""
+"""`dataset.dims`: the labels of the dimensions of a dataset, and the scales that are attached to them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def _attribute(dataset: DatasetID, name: str) -> Any:
 
 
 def is_scale(dataset: DatasetID) -> bool:
-    """Whether a dataset says of itself that it is a scale."""
+    """Whether the attributes of a dataset declare it as a dimension scale."""
     found = _attribute(dataset, "CLASS")
     return as_text(found) == "DIMENSION_SCALE" if isinstance(found, str | bytes) else False
 
 
 class DimensionProxy:
-    """An axis of a dataset."""
+    """A dimension of a dataset: its label, and its scales by number or name."""
 
     def __init__(self, id_: DatasetID, dimension: int) -> None:
         self._id = id_
@@ -33,7 +33,7 @@ class DimensionProxy:
 
     @property
     def label(self) -> str:
-        """What the axis is called; empty if nobody said."""
+        """The label of the dimension; empty if it has none."""
         labels = _attribute(self._id, "DIMENSION_LABELS")
         if labels is None:
             return ""
@@ -75,23 +75,23 @@ class DimensionProxy:
         raise KeyError(item)
 
     def attach_scale(self, dset: Any) -> NoReturn:
-        """Refused: the file is open for reading."""
+        """Raise RuntimeError: the file is open for reading."""
         refuse("attach a dimension scale", RuntimeError)
 
     def detach_scale(self, dset: Any) -> NoReturn:
-        """Refused: the file is open for reading."""
+        """Raise RuntimeError: the file is open for reading."""
         refuse("detach a dimension scale", RuntimeError)
 
     def items(self) -> list[tuple[str, Any]]:
-        """The names of the scales, and the scales."""
+        """Return the scales as pairs of name and dataset."""
         return [(_name(scale), _dataset(scale)) for scale in self._scales()]
 
     def keys(self) -> list[str]:
-        """The names of the scales."""
+        """Return the names of the scales."""
         return [name for name, _ in self.items()]
 
     def values(self) -> list[Any]:
-        """The scales."""
+        """Return the scales as datasets."""
         return [scale for _, scale in self.items()]
 
     def __repr__(self) -> str:
@@ -110,7 +110,7 @@ def _name(scale: DatasetID) -> str:
 
 
 class DimensionManager:
-    """The axes of a dataset."""
+    """The dimensions of a dataset, by number."""
 
     def __init__(self, parent: Any) -> None:
         self._id: DatasetID = parent.id
@@ -128,7 +128,7 @@ class DimensionManager:
             yield self[index]
 
     def create_scale(self, dset: Any, name: str = "") -> NoReturn:
-        """Refused: the file is open for reading."""
+        """Raise RuntimeError: the file is open for reading."""
         refuse("make a dimension scale", RuntimeError)
 
     def __repr__(self) -> str:

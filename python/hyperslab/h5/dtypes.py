@@ -1,6 +1,6 @@
-"""Dtypes of HDF5's own kinds: text, sequences, enumerations, references. Their metadata are those of h5py.
+"""Dtypes for text, sequences of variable length, enumerations and references, with the metadata that h5py uses.
 
-h5py's `check_*` functions read these dtypes, and those here read h5py's.
+h5py's `check_*` functions understand these dtypes, and the functions here understand h5py's dtypes.
 """
 
 from __future__ import annotations
@@ -18,14 +18,29 @@ ENCODINGS = ("ascii", "utf-8")
 
 
 class string_info(NamedTuple):  # noqa: N801 -- h5py's name
-    """How text is encoded, and its fixed width in bytes; None for text of any length."""
+    """The encoding of text, and its fixed length in bytes; `length` is None for text of variable length."""
 
     encoding: str
     length: int | None
 
 
 def string_dtype(encoding: str = "utf-8", length: int | None = None) -> np.dtype[Any]:
-    """The dtype of text: of `length` bytes, or of any length."""
+    """Return a dtype for text.
+
+    Parameters
+    ----------
+    encoding : {"utf-8", "ascii"}
+        The encoding.
+    length : int or None
+        The fixed length in bytes; None for text of variable length.
+
+    Raises
+    ------
+    ValueError
+        The encoding is unknown.
+    TypeError
+        `length` is not an integer.
+    """
     try:
         name = codecs.lookup(encoding).name
     except LookupError:
@@ -40,12 +55,25 @@ def string_dtype(encoding: str = "utf-8", length: int | None = None) -> np.dtype
 
 
 def vlen_dtype(basetype: npt.DTypeLike) -> np.dtype[Any]:
-    """The dtype of sequences of any length, whose elements are `basetype`."""
+    """Return a dtype for sequences of variable length with elements of `basetype`."""
     return np.dtype("O", metadata={"vlen": basetype})
 
 
 def enum_dtype(values_dict: Mapping[str, int], basetype: npt.DTypeLike = np.uint8) -> np.dtype[Any]:
-    """The dtype of whole numbers that have names."""
+    """Return a dtype for an enumeration.
+
+    Parameters
+    ----------
+    values_dict : Mapping[str, int]
+        The value of each name.
+    basetype : dtype-like
+        An integer dtype.
+
+    Raises
+    ------
+    TypeError
+        `basetype` is not an integer dtype.
+    """
     base = np.dtype(basetype)
     if not np.issubdtype(base, np.integer):
         raise TypeError("Only integer types can be used as enums")
@@ -53,7 +81,13 @@ def enum_dtype(values_dict: Mapping[str, int], basetype: npt.DTypeLike = np.uint
 
 
 def opaque_dtype(np_dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """A dtype that HDF5 stores as bytes without meaning: NumPy's dates, say."""
+    """Return a dtype that HDF5 stores as opaque bytes, for example for NumPy's dates.
+
+    Raises
+    ------
+    TypeError
+        The dtype has fields, a sub-array, objects, or no size.
+    """
     dtype = np.dtype(np_dtype)
     refusals = [
         (np.issubdtype(dtype, np.object_), "Cannot store numpy object arrays as opaque data"),
@@ -72,7 +106,7 @@ regionref_dtype = np.dtype("O", metadata={"ref": RegionReference})
 
 
 def special_dtype(**kinds: Any) -> np.dtype[Any]:
-    """The older way to make these dtypes: `vlen=str`, `enum=("i1", {...})`, `ref=Reference`."""
+    """Return one of these dtypes, as older code does: `vlen=str`, `enum=("i1", {...})` or `ref=Reference`."""
     if len(kinds) != 1:
         raise TypeError("Exactly one keyword may be provided")
     [(kind, value)] = kinds.items()
@@ -97,14 +131,14 @@ def _metadata(dtype: Any, key: str, otherwise: Any = None) -> Any:
 
 
 def check_vlen_dtype(dt: np.dtype[Any]) -> Any:
-    """What sequences of any length hold: a dtype, or `str` or `bytes` for text; None for other dtypes."""
+    """Return the element type of sequences of variable length (`str` or `bytes` for text); None for other dtypes."""
     if dt.kind == "T":
         return str
     return _metadata(dt, "vlen")
 
 
 def check_string_dtype(dt: np.dtype[Any]) -> string_info | None:
-    """The encoding and the width of text; None for other dtypes."""
+    """Return the encoding and the length of text; None for other dtypes."""
     vlen = check_vlen_dtype(dt)
     if vlen is str:
         return string_info("utf-8", None)
@@ -116,24 +150,24 @@ def check_string_dtype(dt: np.dtype[Any]) -> string_info | None:
 
 
 def check_enum_dtype(dt: np.dtype[Any]) -> dict[str, int] | None:
-    """The names of values, and the values; None for other dtypes."""
+    """Return the names and values of an enumeration; None for other dtypes."""
     found: dict[str, int] | None = _metadata(dt, "enum")
     return found
 
 
 def check_opaque_dtype(dt: np.dtype[Any]) -> bool:
-    """Whether HDF5 stores the dtype as bytes without meaning."""
+    """Whether HDF5 stores the dtype as opaque bytes."""
     return bool(_metadata(dt, "h5py_opaque", False))
 
 
 def check_ref_dtype(dt: np.dtype[Any]) -> type[Reference] | None:
-    """`Reference` or `RegionReference`; None for other dtypes."""
+    """Return `Reference` or `RegionReference` for a dtype of references; None for other dtypes."""
     found: type[Reference] | None = _metadata(dt, "ref")
     return found
 
 
 def check_dtype(**kinds: Any) -> Any:
-    """The older way to ask: `vlen=dtype`, `enum=dtype`, `ref=dtype`."""
+    """Check a dtype, as older code does: `vlen=dtype`, `enum=dtype` or `ref=dtype`; None if it is of another kind."""
     if len(kinds) != 1:
         raise TypeError("Exactly one keyword may be provided")
     [(kind, dtype)] = kinds.items()
@@ -143,7 +177,13 @@ def check_dtype(**kinds: Any) -> Any:
 
 
 class Empty:
-    """What is read where HDF5 has a dtype but no element at all: a null dataspace."""
+    """The value of a dataset or attribute with a null dataspace, which has a dtype but no elements.
+
+    Parameters
+    ----------
+    dtype : dtype-like
+        The dtype.
+    """
 
     shape = None
     size = None

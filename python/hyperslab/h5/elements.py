@@ -1,4 +1,4 @@
-"""What HDF5 says an element is, as a dtype with h5py's metadata; and elements of any length as Python's objects."""
+"""Convert HDF5 datatypes to dtypes with h5py's metadata, and stored elements to arrays, which may hold objects."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from hyperslab.h5.dtypes import (
 )
 from hyperslab.h5.references import Reference, region_reference
 
-Element = tuple[Any, ...]  # its class, its width in bytes, and what the class says beside: `_core.hdf5_objects`
+Element = tuple[Any, ...]  # class, width in bytes, and further properties of the class: `_core.hdf5_objects`
 POINTERS = ("vlen string", "vlen", "object reference", "region reference")
 TIME_TAGS = ("HDF5 time",)
 
 
 def has_pointers(element: Element) -> bool:
-    """Whether elements are Python's objects once they are read."""
+    """Whether elements become Python objects, because they have a variable length or are references."""
     kind = element[0]
     if kind == "compound":
         return any(has_pointers(inner) for _, _, inner in element[2])
@@ -36,7 +36,7 @@ def has_pointers(element: Element) -> bool:
 
 
 def dtype_of(element: Element) -> np.dtype[Any]:
-    """The dtype that h5py gives an element.
+    """Return the dtype that h5py gives to a datatype.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def _integer(element: Element) -> np.dtype[Any]:
 
 
 def _float(element: Element) -> np.dtype[Any]:
-    """The narrowest of NumPy's floats that holds all values, as h5py finds it."""
+    """Return the narrowest float dtype of NumPy that holds all values, as h5py does."""
     _, nbytes, order, (_, _, _, (_, exponent_nbits, bias), (_, mantissa_nbits, implied_one)) = element
     if order == "vax":
         raise TypeError("VAX floats have no NumPy equivalent")
@@ -119,7 +119,10 @@ def _compound(element: Element) -> np.dtype[Any]:
 
 
 def _places(fields: Any, nbytes: int) -> tuple[list[int], int]:
-    """Where fields are in memory: those behind a pointer move, as that has another width there."""
+    """Return the offsets of the fields in memory, and the total width.
+
+    An element of variable length has another width in memory than in the file, so the fields after it move.
+    """
     offsets, moved = [0] * len(fields), 0
     for number in sorted(range(len(fields)), key=lambda number: fields[number][1]):
         _, offset, inner = fields[number]
@@ -129,7 +132,7 @@ def _places(fields: Any, nbytes: int) -> tuple[list[int], int]:
 
 
 def memory_nbytes(element: Element) -> int:
-    """The width that HDF5's own library gives an element in memory: a `char *`, an `hvl_t`."""
+    """Return the width in bytes that HDF5's own library gives an element in memory, where text is a `char *`."""
     kind, nbytes = element[:2]
     if kind == "compound":
         return _places(element[2], nbytes)[1]
@@ -161,28 +164,46 @@ _MAKERS: dict[str, Callable[[Element], np.dtype[Any]]] = {
 
 
 def values(element: Element, dtype: np.dtype[Any], stored: bytes, heap: list[bytes]) -> np.ndarray[Any, Any]:
-    """Elements as they are stored, one behind the other, as an array of one axis; `heap` is what pointers lead to."""
+    """Convert stored elements to an array of one axis.
+
+    Parameters
+    ----------
+    element : Element
+        The datatype.
+    dtype : np.dtype
+        The dtype of the array.
+    stored : bytes
+        The elements as stored, without gaps.
+    heap : list of bytes
+        The values of the elements of variable length, in order.
+    """
     if not has_pointers(element):
         return plain(element, dtype, stored)
     return _Objects(iter(heap)).array(element, dtype, bytes(stored))
 
 
 def plain(element: Element, dtype: np.dtype[Any], stored: bytes) -> np.ndarray[Any, Any]:
-    """The same for elements that point nowhere."""
+    """Convert stored elements of fixed width to an array of one axis.
+
+    Raises
+    ------
+    Unsupported
+        The dtype has another width than the stored elements.
+    """
     count = len(stored) // element[1]
     if dtype.itemsize == element[1]:
         return np.ndarray((count,), dtype, buffer=bytearray(stored))
-    raise Unsupported(f"elements of {element[1]} bytes as {dtype}")
+    raise Unsupported(f"hyperslab.h5 cannot convert elements of {element[1]} bytes to {dtype}: open it with h5py")
 
 
 class _Objects:
-    """Makes objects of what pointers lead to, in the order of the pointers."""
+    """Makes Python objects of elements of variable length and of references, in the order in which they are stored."""
 
     def __init__(self, heap: Iterator[bytes]) -> None:
         self._heap = heap
 
     def array(self, element: Element, dtype: np.dtype[Any], stored: bytes) -> np.ndarray[Any, Any]:
-        """Elements, as an array of one axis and those of the dtype."""
+        """Convert stored elements to an array of one axis, plus the axes of the dtype."""
         width = element[1]
         count = len(stored) // width
         if element[0] == "vlen string":
@@ -196,7 +217,7 @@ class _Objects:
         return out
 
     def put(self, out: np.ndarray[Any, Any], place: int, element: Element, stored: bytes) -> None:
-        """One element into its place."""
+        """Convert one element, and put it at an index of an array."""
         kind = element[0]
         if kind == "compound" and out.dtype.names is not None:
             for name, offset, inner in element[2]:
@@ -209,11 +230,11 @@ class _Objects:
             out[place : place + 1] = self.one(element, stored)
 
     def inner(self, element: Element, dtype: np.dtype[Any], stored: bytes) -> np.ndarray[Any, Any]:
-        """Elements of an array or of a sequence."""
+        """Convert the elements of an array datatype or of a sequence."""
         return self.array(element, dtype, stored) if has_pointers(element) else plain(element, dtype, stored)
 
     def one(self, element: Element, stored: bytes) -> np.ndarray[Any, Any]:
-        """One element, as an array of one."""
+        """Convert one element to an array of length 1."""
         if not has_pointers(element):
             return plain(element, dtype_of(element), stored)
         out = np.empty(1, object)
@@ -221,7 +242,7 @@ class _Objects:
         return out
 
     def object(self, element: Element, stored: bytes) -> Any:
-        """What one pointer leads to."""
+        """Convert one reference, text or sequence to a Python object."""
         kind = element[0]
         if kind == "object reference":
             return Reference(int.from_bytes(stored, "little"))
@@ -231,17 +252,17 @@ class _Objects:
         if kind == "vlen string":
             return text(found)
         base = dtype_of(element[2])
-        if base.kind == "O" or check_enum_dtype(base) is not None:  # h5py says this of the whole dtype only
+        if base.kind == "O" or check_enum_dtype(base) is not None:  # h5py keeps the metadata only on the whole dtype
             return self.inner(element[2], base, found).view(np.dtype(base.str))
         return self.inner(element[2], base, found)
 
 
 def text(stored: bytes) -> bytes:
-    """Text up to its end, which is the first zero byte, as h5py has it."""
+    """Cut text at its first zero byte, as h5py does."""
     end = stored.find(b"\0")
     return stored if end < 0 else stored[:end]
 
 
 def empty(element: Element) -> Empty:
-    """What is read of no elements."""
+    """Return the value of a null dataspace."""
     return Empty(dtype_of(element))

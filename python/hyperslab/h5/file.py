@@ -1,4 +1,4 @@
-"""`File`: an HDF5 file of this machine or far away, open for reading, as h5py's is."""
+"""`File`: a local or remote HDF5 file that is open for reading, with h5py's interface."""
 
 from __future__ import annotations
 
@@ -17,52 +17,58 @@ WRITING = ("r+", "w", "w-", "x", "a")
 DRIVERS = (None, "sec2", "stdio", "core", "direct", "fileobj", "ros3", "mpio", "split", "windows")
 LIBVERS = ("earliest", "v108", "v110", "v112", "v114", "v200", "latest")
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-# What h5py takes for opening, and means nothing to a reader that has caches and locks of its own.
+# Options of h5py that have no effect here, because hyperslab has its own caches and takes no locks to read.
 TUNING = {
     "rdcc_nslots", "rdcc_nbytes", "rdcc_w0", "track_order", "track_times", "fs_persist", "fs_threshold",
     "fs_page_size", "page_buf_size", "min_meta_keep", "min_raw_keep", "locking", "alignment_threshold",
     "alignment_interval", "meta_block_size", "backing_store", "block_size", "comm", "info", "fileobj",
 }  # fmt: skip
-# What h5py's driver for S3 takes, by the names that hyperslab has for it.
+# The options of h5py's driver for S3, with hyperslab's names.
 S3 = {"secret_id": "key", "secret_key": "secret", "session_token": "token", "aws_region": "region"}
 
 
 class FileIDOfGroup(FileID, GroupID):
-    """A file, which is its own root group."""
+    """The identifier of a file, which is also the identifier of its root group."""
 
 
 class File(Group):
-    """An HDF5 file, open for reading.
+    """An HDF5 file that is open for reading.
 
     Parameters
     ----------
-    name : Any
-        A path, a URL, an open file, or an object of an open file.
+    name : str, bytes, PathLike, file object, or ObjectID
+        A path, a URL, an open file, or the `id` of an object of an open file.
     mode : str
-        Only "r": others are refused.
-    driver : str | None
-        Taken, as far as h5py knows it: hyperslab reads every file in its own way.
-    libver : Any
-        Taken likewise.
-    userblock_size : int | None
-        Refused, as h5py refuses it for reading.
+        Only "r"; any other mode raises ValueError.
+    driver : str or None
+        A driver that h5py knows. It has no effect: hyperslab reads every file in the same way.
+    libver : str, tuple of str, or None
+        A version, or two bounds, that h5py knows. It has no effect on reading.
+    userblock_size : int or None
+        Only None: you can give a size only when you create a file.
     swmr : bool
-        Taken; what a writer adds is seen when the file is opened again.
-    storage_options : Any
-        For URLs, what `hyperslab.open` takes.
-    allowed : Any
-        Where the file may lead by links and virtual datasets, as in `hyperslab.open`.
+        Accepted. To see what a writer added meanwhile, open the file again.
+    storage_options : Mapping[str, Any] or None
+        Options for URLs, as in `hyperslab.open`.
+    allowed : iterable of str or PathLike, or None
+        Folders and URLs that the file may lead to through links, virtual datasets and external raw files, as in
+        `hyperslab.open`.
     **kwds : Any
-        h5py's options for caches, locks and drivers: taken, without a meaning here.
+        h5py's options for caches, locks and drivers, which have no effect here; h5py's credentials for S3
+        (`secret_id`, `secret_key`, `session_token`, `aws_region`) are used.
 
     Raises
     ------
     ValueError
-        Another mode than "r" is asked for.
+        The mode is not "r", the driver is unknown, or an option is only for new files.
     FileNotFoundError
         There is no such file.
     OSError
-        The file is not HDF5, or cannot be opened.
+        The file is not HDF5, or hyperslab cannot open it.
+    KeyError
+        h5py does not know the `libver`.
+    TypeError
+        h5py does not know an option.
     """
 
     def __init__(
@@ -101,13 +107,13 @@ class File(Group):
 
     @property
     def driver(self) -> str:
-        """The driver that was asked for; "sec2" by default."""
+        """The driver that you gave; by default "sec2", or "fileobj" for a file object."""
         self._open()
         return str(self._store.options.get("driver", "sec2"))
 
     @property
     def libver(self) -> tuple[str, str]:
-        """The versions of the format that a writer might use, as h5py shows them; a reader reads all."""
+        """The format versions that a writer may use, as h5py shows them. They do not affect reading."""
         self._open()
         asked = self._store.options.get("libver")
         if isinstance(asked, tuple):
@@ -116,7 +122,7 @@ class File(Group):
 
     @property
     def userblock_size(self) -> int:
-        """Bytes before HDF5's own."""
+        """The number of bytes before the HDF5 data."""
         self._open()
         given = self._store.given
         if given is not None:
@@ -132,29 +138,29 @@ class File(Group):
 
     @property
     def meta_block_size(self) -> int:
-        """HDF5's default: a reader writes no blocks."""
+        """HDF5's default of 2048 bytes; it only affects writing."""
         self._open()
         return 2048
 
     @property
     def swmr_mode(self) -> bool:
-        """Whether the file was opened beside a writer."""
+        """The value of `swmr` with which you opened the file."""
         self._open()
         return bool(self._store.options.get("swmr", False))
 
     @swmr_mode.setter
     def swmr_mode(self, value: bool) -> None:
-        raise ValueError(f"the file is open for reading, for good: {INSTEAD}")
+        raise ValueError(f"swmr_mode cannot be set, because the file is open for reading: {INSTEAD}")
 
     def _open(self) -> None:
-        self._store.opened  # noqa: B018 -- raises of a closed file
+        self._store.opened  # noqa: B018 -- raises if the file is closed
 
     def close(self) -> None:
-        """Let go of the file: nothing can be had from its objects any more."""
+        """Close the file. After this you cannot use its objects."""
         self._store.close()
 
     def flush(self) -> None:
-        """Nothing: nothing was written."""
+        """Do nothing: there is nothing to write."""
         self._open()
 
     def __enter__(self) -> File:
@@ -208,7 +214,7 @@ def _opened(name: Any, driver: str | None, storage_options: Any, allowed: Any, k
             options[ours] = value.decode() if isinstance(value, bytes) else value
     shown = repr(name) if is_object else given
     if not is_object and not is_url(given) and os.path.isdir(given):  # noqa: PTH112
-        raise IsADirectoryError(21, f"Unable to synchronously open file (it is a folder: {given!r})")
+        raise IsADirectoryError(21, f"Unable to synchronously open file ({given!r} is a folder)")
     try:
         found = open_archive(given, storage_options=options or None, allowed=allowed)
     except (DamagedFile, Unsupported) as error:
@@ -221,7 +227,7 @@ def _opened(name: Any, driver: str | None, storage_options: Any, allowed: Any, k
 
 
 def is_hdf5(fname: Any) -> bool:
-    """Whether a file of this machine is HDF5; False if there is none."""
+    """Whether a local path leads to an HDF5 file; False if there is no file."""
     path = os.fsdecode(fname)
     if not os.path.isfile(path):  # noqa: PTH113
         return False
@@ -230,7 +236,7 @@ def is_hdf5(fname: Any) -> bool:
 
 
 def _signature_at(file: Any) -> int | None:
-    """Where HDF5's signature is: at 0, 512, or a power of two times that; None if it is nowhere."""
+    """Find the offset of HDF5's signature: 0, or 512 times a power of two; None if the file does not have it."""
     position = 0
     while True:
         file.seek(position)

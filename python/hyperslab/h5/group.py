@@ -1,4 +1,4 @@
-"""`Group`: a mapping of names to groups, datasets and datatypes, as in h5py."""
+"""`Group`: h5py's interface to a group, a mapping from names to groups, datasets and named datatypes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ WRITTEN = "create dataset"
 
 
 class Datatype(HLObject):
-    """A datatype with a name."""
+    """A named datatype of a file."""
 
     _id: NamedTypeID
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The datatype as NumPy has it."""
+        """The equivalent NumPy dtype, with h5py's metadata."""
         return self._id.dtype
 
     def __repr__(self) -> str:
@@ -42,7 +42,7 @@ class Datatype(HLObject):
 
 
 def opened(place: Place) -> Group | Dataset | Datatype:
-    """The object at a place."""
+    """Return the group, dataset or named datatype at a place."""
     kind = place.facts["kind"]
     if kind == "group":
         return Group(GroupID(place))
@@ -52,7 +52,13 @@ def opened(place: Place) -> Group | Dataset | Datatype:
 
 
 class Group(MappingHDF5, HLObject):
-    """Names, and what they lead to."""
+    """A group of a file: the names of its links, and the objects that they lead to.
+
+    Parameters
+    ----------
+    bind : GroupID
+        The `id` of a group.
+    """
 
     def __init__(self, bind: GroupID) -> None:
         if not isinstance(bind, GroupID):
@@ -77,7 +83,7 @@ class Group(MappingHDF5, HLObject):
         return opened(self._find(as_text(name)))
 
     def _dereferenced(self, reference: Reference) -> Any:
-        self._store.opened  # noqa: B018 -- raises of a closed file
+        self._store.opened  # noqa: B018 -- raises if the file is closed
         if not reference:
             raise ValueError("Invalid HDF5 object reference")
         return opened(Place(self._store, reference.address, None))
@@ -91,27 +97,34 @@ class Group(MappingHDF5, HLObject):
         elink_mode: str | None = None,
         **_: Any,
     ) -> Any:
-        """What a name leads to, or `default` if that is nothing.
+        """Return the object of a name, its class, or the link that leads to it.
 
         Parameters
         ----------
-        name : Any
-            A path.
-        default : Any
-            What is given where nothing is there.
+        name : str or bytes
+            A path, relative to the group or absolute.
+        default : object
+            The value to return if there is no such object.
         getclass : bool
-            Give the class of what is there: `Group`, `Dataset`, `Datatype`, or of the link.
+            Return the class instead: `Group`, `Dataset` or `Datatype`; with `getlink`, the class of the link.
         getlink : bool
-            Give the link: `HardLink()`, `SoftLink(path)`, `ExternalLink(filename, path)`.
-        elink_mode : str | None
-            How files that external links lead to are opened: only for reading.
+            Return the link instead: `HardLink()`, `SoftLink(path)` or `ExternalLink(filename, path)`.
+        elink_mode : {None, "r"}
+            How to open the files that external links lead to.
         **_ : Any
-            h5py's other ways to open such files: taken, without a meaning here.
+            h5py's other options for opening such files. They have no effect here.
 
         Returns
         -------
-        Any
-            The object, its class, or the link.
+        Group, Dataset, Datatype, link, class, or `default`
+            What you asked for.
+
+        Raises
+        ------
+        ValueError
+            `elink_mode` is for writing.
+        RuntimeError
+            The link, or the object whose class you asked for, cannot be read.
         """
         if elink_mode not in (None, "r"):
             raise ValueError(f"Opening external links in write mode is not supported: {INSTEAD}")
@@ -155,7 +168,18 @@ class Group(MappingHDF5, HLObject):
         return len(self._store.links(self._place.address))
 
     def visit(self, func: Callable[[str], Any]) -> Any:
-        """Call `func(name)` for everything below the group, once each, until it returns something."""
+        """Call `func(name)` once for each object below the group, until it returns something other than None.
+
+        Parameters
+        ----------
+        func : callable
+            Gets the path of the object relative to the group.
+
+        Returns
+        -------
+        object
+            What `func` returned last; None if all objects were visited.
+        """
         for name, _ in self._store.below(self._place.address):
             found = func(name)
             if found is not None:
@@ -163,11 +187,11 @@ class Group(MappingHDF5, HLObject):
         return None
 
     def visititems(self, func: Callable[[str, Any], Any]) -> Any:
-        """Call `func(name, object)` for everything below the group, once each, until it returns something."""
+        """Call `func(name, object)` once for each object below the group, like `visit`."""
         return self.visit(lambda name: func(name, self[name]))
 
     def visit_links(self, func: Callable[[str], Any]) -> Any:
-        """Call `func(name)` for every link below the group until it returns something."""
+        """Call `func(name)` for each link below the group, until it returns something other than None."""
         for name, _ in self._store.links_below(self._place.address):
             found = func(name)
             if found is not None:
@@ -175,11 +199,19 @@ class Group(MappingHDF5, HLObject):
         return None
 
     def visititems_links(self, func: Callable[[str, Any], Any]) -> Any:
-        """Call `func(name, link)` for every link below the group until it returns something."""
+        """Call `func(name, link)` for each link below the group, until it returns something other than None."""
         return self.visit_links(lambda name: func(name, self.get(name, getlink=True)))
 
     def require_group(self, name: str) -> Group:
-        """The group of a name, if there is one: none is made."""
+        """Return an existing group.
+
+        Raises
+        ------
+        ValueError
+            There is no such group, and the file is open for reading.
+        TypeError
+            The name leads to something other than a group.
+        """
         if name not in self:
             refuse("create group")
         found = self[name]
@@ -188,7 +220,28 @@ class Group(MappingHDF5, HLObject):
         return found
 
     def require_dataset(self, name: str, shape: Any, dtype: Any, exact: bool = False, **_: Any) -> Dataset:
-        """The dataset of a name, if there is one of that shape and a dtype that holds this one: none is made."""
+        """Return an existing dataset.
+
+        Parameters
+        ----------
+        name : str
+            A path.
+        shape : int or tuple of int
+            The shape that the dataset must have.
+        dtype : dtype-like
+            A dtype that can be cast safely to the dtype of the dataset.
+        exact : bool
+            Whether the two dtypes must be equal.
+        **_ : Any
+            Options for a new dataset. They have no effect here.
+
+        Raises
+        ------
+        ValueError
+            There is no such dataset, and the file is open for reading.
+        TypeError
+            The name leads to something else, or the shape or dtype does not fit.
+        """
         if name not in self:
             refuse(WRITTEN)
         found = self[name]
@@ -205,22 +258,22 @@ class Group(MappingHDF5, HLObject):
         return found
 
     def create_group(self, name: str, *_: Any, **__: Any) -> NoReturn:
-        """Refused: the file is open for reading."""
+        """Raise ValueError: the file is open for reading."""
         refuse("create group")
 
     def create_dataset(self, name: str, *_: Any, **__: Any) -> NoReturn:
-        """Refused: the file is open for reading."""
+        """Raise ValueError: the file is open for reading."""
         refuse(WRITTEN)
 
     create_dataset_like = create_virtual_dataset = build_virtual_dataset = create_dataset
 
     def move(self, source: str, dest: str) -> None:
-        """Refused: the file is open for reading."""
+        """Raise ValueError unless both names are equal: the file is open for reading."""
         if source != dest:
             refuse("move link")
 
     def copy(self, source: Any, dest: Any, *_: Any, **__: Any) -> NoReturn:
-        """Refused: the file is open for reading."""
+        """Raise RuntimeError: the file is open for reading."""
         refuse("copy object", RuntimeError)
 
     def __setitem__(self, name: str, value: Any) -> NoReturn:
@@ -230,7 +283,7 @@ class Group(MappingHDF5, HLObject):
         refuse("delete link", KeyError)
 
     def pop(self, name: str, *_: Any) -> NoReturn:
-        """Refused: the file is open for reading."""
+        """Raise KeyError: the file is open for reading."""
         refuse("delete link", KeyError)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""`object.id`: what h5py's low-level interface says of an object, as far as code that only reads asks for it."""
+"""`object.id`: identifiers of objects, with the methods of h5py's low-level interface that code for reading uses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 
 class StoreInfo(NamedTuple):
-    """Where a chunk is: its first element, the filters that were left out, and its bytes in the file."""
+    """The location of a stored chunk.
+
+    `chunk_offset` is the index of its first element, `filter_mask` has a bit for each filter that was skipped, and
+    `byte_offset` and `size` say where its bytes are in the file.
+    """
 
     chunk_offset: tuple[int, ...]
     filter_mask: int
@@ -28,7 +32,7 @@ class StoreInfo(NamedTuple):
 
 
 class ObjectID:
-    """What tells an object apart from others; not valid any more once its file is closed."""
+    """The identifier of an object. It is valid until its file is closed."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -41,34 +45,34 @@ class ObjectID:
 
     @property
     def id(self) -> int:
-        """A number for the object; 0 once its file is closed."""
+        """A number for the object within its file; 0 after the file is closed."""
         return self.place.address + 1 if self.valid else 0
 
     @property
     def path(self) -> str | None:
-        """The path by which the object was found, or else the first by which links lead to it."""
+        """The path that you used to open the object; without one, the first path that leads to it, or None."""
         if self.place.name is None:
             self.place = self.place._replace(name=self.place.store.name_of(self.place.address))
         return self.place.name
 
     @property
     def facts(self) -> Facts:
-        """What the object's header says."""
+        """The properties of the object from its header."""
         return self.place.facts
 
     def get_create_plist(self) -> property_lists.CreatePropertyList:
-        """How the object was made."""
+        """Return the creation properties of the object."""
         return property_lists.CreatePropertyList(self.facts)
 
     def close(self) -> None:
-        """Nothing: files are closed, objects are forgotten."""
+        """Do nothing: only files need to be closed."""
 
     def __bool__(self) -> bool:
         return bool(self.valid)
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The file and the address."""
+        """The file and the address in it, by which identifiers are compared."""
         if self._key is None:
             self._key = (self.place.store.key, self.place.address)
         return self._key
@@ -76,7 +80,7 @@ class ObjectID:
     def __eq__(self, other: object) -> bool:
         if other is self or not isinstance(other, ObjectID):
             return other is self
-        if not (self.valid and other.valid):  # as h5py has it: all of them are nothing
+        if not (self.valid and other.valid):  # as in h5py, all invalid identifiers are equal
             return self.valid == other.valid
         return other.key == self.key
 
@@ -87,7 +91,7 @@ class ObjectID:
 
 
 class FileID(ObjectID):
-    """A file."""
+    """The identifier of a file."""
 
     @property
     def name(self) -> Any:
@@ -95,25 +99,25 @@ class FileID(ObjectID):
         return self.place.store.filename.encode("utf-8", "surrogateescape")
 
     def get_filesize(self) -> int:
-        """How long the file is."""
+        """Return the length of the file in bytes."""
         import os
 
         return os.stat(self.place.store.opened.path).st_size  # noqa: PTH116
 
     def get_intent(self) -> int:
-        """How the file was opened: always for reading."""
+        """Return 0, HDF5's value for a file that is open for reading."""
         return 0
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.place.store.close()
 
 
 class GroupID(ObjectID):
-    """A group."""
+    """The identifier of a group."""
 
     def get_num_objs(self) -> int:
-        """How many names the group has."""
+        """Return the number of links in the group."""
         return len(self.place.store.links(self.place.address))
 
     def __len__(self) -> int:
@@ -128,7 +132,15 @@ class GroupID(ObjectID):
 
 
 class TypeID:
-    """A datatype."""
+    """A datatype.
+
+    Parameters
+    ----------
+    element : Element
+        The datatype as the Rust core describes it.
+    is_committed : bool
+        Whether the datatype has a name in the file.
+    """
 
     def __init__(self, element: elements.Element, is_committed: bool = False) -> None:
         self.element = element
@@ -136,11 +148,11 @@ class TypeID:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The datatype as NumPy has it."""
+        """The equivalent NumPy dtype, with h5py's metadata."""
         return elements.dtype_of(self.element)
 
     def get_size(self) -> int:
-        """Bytes of an element in memory."""
+        """Return the number of bytes that HDF5's own library gives an element in memory."""
         return elements.memory_nbytes(self.element)
 
     def committed(self) -> bool:
@@ -148,7 +160,7 @@ class TypeID:
         return self._is_committed
 
     def equal(self, other: object) -> bool:
-        """Whether another datatype is the same."""
+        """Whether another datatype is equal."""
         return isinstance(other, TypeID) and other.element == self.element
 
     def __eq__(self, other: object) -> bool:
@@ -159,7 +171,7 @@ class TypeID:
 
 
 class NamedTypeID(ObjectID, TypeID):
-    """A datatype with a name."""
+    """The identifier of a named datatype."""
 
     def __init__(self, place: Place) -> None:
         ObjectID.__init__(self, place)
@@ -170,11 +182,11 @@ class NamedTypeID(ObjectID, TypeID):
 
 
 class DatasetID(ObjectID):
-    """A dataset."""
+    """The identifier of a dataset."""
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The length of each axis; None for no element at all. That of a virtual dataset may follow its sources."""
+        """The length of each axis; None for a null dataspace. A virtual dataset may take its shape from its sources."""
         facts = self.facts
         if facts["shape"] is None or not isinstance(facts["storage"], tuple) or facts["storage"][0] != "virtual":
             shape: tuple[int, ...] | None = facts["shape"]
@@ -193,24 +205,24 @@ class DatasetID(ObjectID):
 
     @property
     def array(self) -> Array:
-        """The dataset as `hs.open` has it."""
+        """The same dataset as an `Array` of `hyperslab.open`."""
         return self.place.store.array(self.place.address, self.place.name)
 
     def get_type(self) -> TypeID:
-        """The datatype of an element."""
+        """Return the datatype of an element."""
         return TypeID(self.facts["element"], is_committed=self.facts["committed"] is not None)
 
     def get_space(self) -> spaces.SpaceID:
-        """The dataspace: shape and largest shape."""
+        """Return the dataspace: shape and maximum shape."""
         shape = self.shape
         return spaces.SpaceID(shape, None if shape is None else self.facts["max_shape"])
 
     def get_create_plist(self) -> property_lists.DatasetCreatePropertyList:
-        """How the dataset was made."""
+        """Return the creation properties of the dataset."""
         return property_lists.DatasetCreatePropertyList(self.facts, self)
 
     def get_storage_size(self) -> int:
-        """Bytes of the elements as they are stored."""
+        """Return the number of bytes that the elements take in the file; 0 if nothing is stored."""
         storage = self._storage
         if storage[0] == "virtual" or self.facts["shape"] is None:
             return 0
@@ -229,7 +241,7 @@ class DatasetID(ObjectID):
         return found
 
     def get_offset(self) -> int | None:
-        """Where the elements start in the file, if they are in one piece."""
+        """Return the offset of a contiguous dataset in the file; None for any other layout."""
         kind, address = self._storage
         if kind != "contiguous" or address is None or self.facts["external"]:
             return None
@@ -241,7 +253,7 @@ class DatasetID(ObjectID):
             raise RuntimeError("Can't get number of chunks (not a chunked dataset)")
 
     def get_num_chunks(self, space: Any = None) -> int:
-        """How many chunks are stored."""
+        """Return the number of stored chunks. `space` is ignored."""
         self._chunked()
         return len(self._chunks)
 
@@ -260,14 +272,27 @@ class DatasetID(ObjectID):
         return found
 
     def get_chunk_info(self, index: int, space: Any = None) -> StoreInfo:
-        """Where a stored chunk is, by its number among them."""
+        """Return the location of a stored chunk.
+
+        Parameters
+        ----------
+        index : int
+            A number from 0 to `get_num_chunks() - 1`.
+        space : SpaceID or None
+            Ignored.
+
+        Raises
+        ------
+        ValueError
+            The index is out of range.
+        """
         self._chunked()
         if not 0 <= index < len(self._chunks):
             raise ValueError("Chunk index is out of range")
         return self._chunks[index]
 
     def get_chunk_info_by_coord(self, chunk_offset: tuple[int, ...]) -> StoreInfo:
-        """Where the chunk with this first element is."""
+        """Return the location of the chunk whose first element has this index; `byte_offset` is None if not stored."""
         self._chunked()
         for info in self._chunks:
             if info.chunk_offset == tuple(chunk_offset):
@@ -275,7 +300,7 @@ class DatasetID(ObjectID):
         return StoreInfo(tuple(chunk_offset), 0, None, 0)
 
     def chunk_iter(self, func: Callable[[StoreInfo], Any]) -> Any:
-        """Call `func` for each stored chunk, until it returns something."""
+        """Call `func(info)` for each stored chunk until it returns something other than None, and return that."""
         self._chunked()
         for info in self._chunks:
             found = func(info)
@@ -284,27 +309,37 @@ class DatasetID(ObjectID):
         return None
 
     def read_direct_chunk(self, offsets: tuple[int, ...], *_: Any, **__: Any) -> tuple[int, bytes]:
-        """The filters that were left out of a chunk, and its bytes as they are stored.
+        """Read the stored bytes of a chunk.
+
+        Parameters
+        ----------
+        offsets : tuple of int
+            The index of its first element.
+
+        Returns
+        -------
+        tuple[int, bytes]
+            The filter mask, with a bit for each filter that was skipped; and the encoded bytes.
 
         Raises
         ------
         RuntimeError
-            The chunk was never written.
+            The chunk was never written, or the dataset is not chunked.
         Unsupported
-            The file is far away.
+            The file is remote.
         """
         info = self.get_chunk_info_by_coord(offsets)
         if info.byte_offset is None:
             raise RuntimeError("Unable to read direct chunk (the chunk was never written)")
         opened = self.place.store.opened
         if opened.is_remote:
-            raise Unsupported(f"{opened.path}: chunks as they are stored are read of files of this machine only")
+            raise Unsupported(f"{opened.path}: read_direct_chunk works only with local files: download the file")
         with open(opened.path, "rb") as file:
             file.seek(info.byte_offset)
             return info.filter_mask, file.read(info.size)
 
     def refresh(self) -> None:
-        """Nothing: a file that changed is opened again."""
-        self.place.store.opened  # noqa: B018 -- raises of a closed file
+        """Do nothing. To see what another program wrote, open the file again."""
+        self.place.store.opened  # noqa: B018 -- raises if the file is closed
 
     flush = refresh

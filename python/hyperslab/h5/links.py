@@ -1,4 +1,4 @@
-"""What `group.get(name, getlink=True)` gives."""
+"""The links that `group.get(name, getlink=True)` returns."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 
 class HardLink:
-    """A name of an object."""
+    """A link that leads directly to an object of the same file."""
 
 
 class SoftLink:
-    """A name that leads to a path of the same file."""
+    """A link that leads to a path in the same file."""
 
     def __init__(self, path: str) -> None:
         self._path = str(path)
 
     @property
     def path(self) -> str:
-        """The path, which may lead nowhere."""
+        """The path; there may be no object at it."""
         return self._path
 
     def __repr__(self) -> str:
@@ -26,7 +26,7 @@ class SoftLink:
 
 
 class ExternalLink:
-    """A name that leads to a path of another file."""
+    """A link that leads to a path in another file."""
 
     def __init__(self, filename: Any, path: str) -> None:
         self._filename = os.fsdecode(filename)
@@ -39,7 +39,7 @@ class ExternalLink:
 
     @property
     def filename(self) -> str:
-        """The other file."""
+        """The name of the other file, as stored."""
         return self._filename
 
     def __repr__(self) -> str:

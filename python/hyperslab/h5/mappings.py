@@ -1,4 +1,4 @@
-"""`MappingHDF5`: names and what they lead to, with views that follow the file."""
+"""`MappingHDF5`: a mapping of names, with the views that h5py's `keys`, `values` and `items` return."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class KeysViewHDF5(KeysView[str]):
-    """Names, in the file's order."""
+    """The names, in the order in which the mapping iterates."""
 
     _mapping: Any
 
@@ -21,7 +21,7 @@ class KeysViewHDF5(KeysView[str]):
 
 
 class ValuesViewHDF5(ValuesView[Any]):
-    """What names lead to; None where a link leads nowhere."""
+    """The values; None for a broken link."""
 
     _mapping: Any
 
@@ -38,7 +38,7 @@ class ValuesViewHDF5(ValuesView[Any]):
 
 
 class ItemsViewHDF5(ItemsView[str, Any]):
-    """Names and what they lead to; None where a link leads nowhere."""
+    """Pairs of name and value; the value is None for a broken link."""
 
     _mapping: Any
 
@@ -56,18 +56,18 @@ class ItemsViewHDF5(ItemsView[str, Any]):
 
 
 class MappingHDF5(Mapping[str, Any]):
-    """A mapping whose views follow the file."""
+    """A mapping of names to values, with h5py's views."""
 
     def keys(self) -> KeysViewHDF5:
-        """The names."""
+        """Return a view of the names."""
         return KeysViewHDF5(self)
 
     def values(self) -> ValuesViewHDF5:
-        """What they lead to."""
+        """Return a view of the values."""
         return ValuesViewHDF5(self)
 
     def items(self) -> ItemsViewHDF5:
-        """Both."""
+        """Return a view of the pairs of name and value."""
         return ItemsViewHDF5(self)
 
     def _ipython_key_completions_(self) -> list[str]:

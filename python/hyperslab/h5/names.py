@@ -1,15 +1,15 @@
-"""Names as callers give them: text, or bytes."""
+"""Names, which callers may give as text or bytes."""
 
 from __future__ import annotations
 
 
 def as_text(name: object) -> str:
-    """A name as text.
+    """Convert a name to text.
 
     Raises
     ------
     TypeError
-        It is neither text nor bytes.
+        The name is neither text nor bytes.
     """
     if isinstance(name, str):
         return name

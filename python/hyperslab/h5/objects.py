@@ -1,4 +1,4 @@
-"""What every object of a file has, as in h5py: name, file, parent, attributes and references."""
+"""`HLObject`: h5py's interface that all objects of a file share: name, file, parent, attributes, references."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from hyperslab.h5.store import Place, Store
 
 
 class HLObject:
-    """An object of a file: a group, a dataset, or a datatype with a name."""
+    """An object of a file: a group, a dataset, or a named datatype.
+
+    Parameters
+    ----------
+    bind : ObjectID
+        The identifier of the object.
+    """
 
     _id: identifiers.ObjectID
 
@@ -32,22 +38,22 @@ class HLObject:
 
     @property
     def id(self) -> identifiers.ObjectID:
-        """What the object is known by, as far as code that only reads asks."""
+        """The identifier of the object, with the methods of h5py's low-level interface that reading needs."""
         return self._id
 
     @property
     def name(self) -> str | None:
-        """The path by which the object was found; None if no link leads to it, or the file is closed."""
+        """The path that you used to open the object; None if no link leads to it, or the file is closed."""
         return self._id.path if self else None
 
     @property
     def file(self) -> Any:
-        """The `File` that the object is in."""
+        """The `File` that contains the object."""
         return self._store.make.file(self._id)
 
     @property
     def parent(self) -> Any:
-        """The `Group` that the object's path says that it is in.
+        """The `Group` that contains the object, by its path.
 
         Raises
         ------
@@ -67,12 +73,12 @@ class HLObject:
     @property
     def ref(self) -> Reference:
         """A reference to the object."""
-        self._store.opened  # noqa: B018 -- raises of a closed file
+        self._store.opened  # noqa: B018 -- raises if the file is closed
         return Reference(self._place.address)
 
     @property
     def regionref(self) -> RegionProxy:
-        """Makes references to parts of a dataset, and says what they stand for."""
+        """Creates references to regions of a dataset: `dataset.regionref[0:10]`."""
         return RegionProxy(self)
 
     def __bool__(self) -> bool:
@@ -86,14 +92,22 @@ class HLObject:
         return hash(self._id)
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        raise TypeError("h5py objects cannot be pickled: pickle what hyperslab.open gives, or the path and the name")
+        raise TypeError("h5py objects cannot be pickled: pickle an object of hyperslab.open, or the path and the name")
 
     def __getstate__(self) -> Any:
-        raise TypeError("h5py objects cannot be pickled: pickle what hyperslab.open gives, or the path and the name")
+        raise TypeError("h5py objects cannot be pickled: pickle an object of hyperslab.open, or the path and the name")
 
 
 class RegionProxy:
-    """`dataset.regionref[0:10]` is a reference to these elements."""
+    """Creates references to regions of a dataset, and describes them.
+
+    `dataset.regionref[0:10]` is a reference to these elements. It exists only in memory.
+
+    Parameters
+    ----------
+    of : HLObject
+        The dataset; or any other object of the file, which can only describe references.
+    """
 
     def __init__(self, of: HLObject) -> None:
         self._of = of
@@ -116,11 +130,11 @@ class RegionProxy:
         return RegionReference(address, Region(HYPERSLAB, boxes=_boxes(index.axes)))
 
     def shape(self, ref: RegionReference) -> tuple[int, ...] | None:
-        """The shape of the dataset that a reference is of."""
+        """Return the shape of the dataset that a reference leads to."""
         return self._target(ref).shape
 
     def selection(self, ref: RegionReference) -> tuple[int, ...] | None:
-        """The shape of what a reference stands for."""
+        """Return the shape of the region that a reference selects."""
         shape = self._target(ref).shape
         if shape is None or ref.region is None:
             return None
@@ -136,7 +150,7 @@ class RegionProxy:
 
 
 def _boxes(axes: Any) -> Any:
-    """Each row of indices of one listed axis as a box."""
+    """Return a box for each index of the axis that is selected by a list."""
     import numpy as np
 
     rows = []

@@ -1,4 +1,4 @@
-"""How objects were made, as far as headers say: layout, filters, fill value, order of creation."""
+"""Creation properties of objects, as their headers store them: layout, filters, fill value, tracking of order."""
 
 from __future__ import annotations
 
@@ -19,32 +19,46 @@ OTHERS = ("shuffle", "fletcher32", "scaleoffset")
 
 
 class CreatePropertyList:
-    """How an object was made."""
+    """The creation properties of an object.
+
+    Parameters
+    ----------
+    facts : Facts
+        The properties of the object from its header.
+    """
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
 
     def get_attr_creation_order(self) -> int:
-        """Whether the order in which attributes were made is tracked."""
+        """Return 3 if the creation order of attributes is tracked, otherwise 0: HDF5's flags."""
         return TRACKED_AND_INDEXED if self._facts["attributes_ordered"] else 0
 
     def get_link_creation_order(self) -> int:
-        """Whether the order in which links were made is tracked."""
+        """Return 3 if the creation order of links is tracked, otherwise 0: HDF5's flags."""
         return TRACKED_AND_INDEXED if self._facts.get("ordered") else 0
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 class DatasetCreatePropertyList(CreatePropertyList):
-    """How a dataset was made."""
+    """The creation properties of a dataset.
+
+    Parameters
+    ----------
+    facts : Facts
+        The properties of the dataset from its header.
+    dataset : DatasetID
+        The dataset.
+    """
 
     def __init__(self, facts: Facts, dataset: DatasetID) -> None:
         super().__init__(facts)
         self._dataset = dataset
 
     def get_layout(self) -> int:
-        """How the dataset lies in the file, as HDF5 numbers it."""
+        """Return HDF5's number of the layout: 0 compact, 1 contiguous, 2 chunked, 3 virtual."""
         return LAYOUTS[self._storage[0]]
 
     @property
@@ -55,7 +69,13 @@ class DatasetCreatePropertyList(CreatePropertyList):
         return storage
 
     def get_chunk(self) -> tuple[int, ...]:
-        """The shape of a chunk."""
+        """Return the shape of a chunk.
+
+        Raises
+        ------
+        ValueError
+            The dataset is not chunked.
+        """
         kind, shape = self._storage
         if kind != "chunked":
             raise ValueError("Can't get chunk size (not a chunked storage layout)")
@@ -63,27 +83,39 @@ class DatasetCreatePropertyList(CreatePropertyList):
         return found
 
     def get_nfilters(self) -> int:
-        """How many filters there are."""
+        """Return the number of filters."""
         return len(self._facts["filters"])
 
     def get_filter(self, filter_idx: int) -> tuple[int, int, tuple[int, ...], bytes]:
-        """Number, flags, parameters and name of a filter. The flags are not known here: 0."""
+        """Return the identifier, flags, parameters and name of a filter. The flags are always 0 here.
+
+        Raises
+        ------
+        ValueError
+            The index is out of range.
+        """
         if not 0 <= filter_idx < self.get_nfilters():
             raise ValueError("Filter index is invalid")
         number, name, parameters = self._facts["filters"][filter_idx]
         return number, 0, parameters, (name or OWN_NAMES.get(number, "")).encode()
 
     def get_external_count(self) -> int:
-        """How many parts are in other files."""
+        """Return the number of external raw files."""
         return len(self._facts["external"])
 
     def fill_value_defined(self) -> int:
-        """Whether there is a fill value: 0 no, 1 the default, 2 the writer's."""
+        """Return HDF5's number for the kind of fill value: 0 undefined, 1 the default, 2 set by the writer."""
         return {"undefined": 0, "default": 1, "value": 2}[self._facts["fill"][0]]
 
 
 def filters(facts: Facts) -> dict[str, Any]:
-    """The filters of a dataset by h5py's names, with their settings as h5py shows them."""
+    """Return the settings of each filter of a dataset, with the names and values that h5py shows.
+
+    Raises
+    ------
+    TypeError
+        The settings of the szip filter contradict themselves.
+    """
     found: dict[str, Any] = {}
     for number, _, parameters in facts["filters"]:
         settings: Any = parameters or None

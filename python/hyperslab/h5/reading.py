@@ -1,4 +1,4 @@
-"""Reading selections of a dataset by hyperslab's engine, as the arrays that h5py makes of them."""
+"""Read selections of a dataset with hyperslab's engine into the arrays that h5py would return."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ __all__ = ["converted", "default_fill", "read", "read_direct", "shaped"]
 
 
 def read(dataset: DatasetID, selected: Selected) -> np.ndarray[Any, Any]:
-    """What is selected."""
+    """Read the selected elements.
+
+    Raises
+    ------
+    Unsupported
+        Only h5py can decode the chunks, and the elements have a variable length.
+    """
     element, dtype = dataset.facts["element"], dataset.dtype
     shape = (*selected.shape, *dtype.shape)
     if selected.nselect == 0:
@@ -28,13 +34,14 @@ def read(dataset: DatasetID, selected: Selected) -> np.ndarray[Any, Any]:
     array = dataset.array
     if elements.has_pointers(element):
         if array.via == "h5py":
-            raise Unsupported(f"{array.name}: elements of any length in an array that only h5py can decode")
+            said = f"{array.name} has elements of variable length in chunks that only h5py can decode"
+            raise Unsupported(f"{said}: open the file with h5py")
         stored = array.read_stored(selected.key)
         return shaped(element, dtype, stored, array.heap_values(stored), selected.shape)
     found = np.asarray(array.read_index(selected.key))
     if found.dtype.itemsize != dtype.base.itemsize:
         return found.astype(dtype.base).reshape(shape)
-    if found.dtype.kind == "f" and found.dtype != dtype.base:  # of another layout than IEEE 754's
+    if found.dtype.kind == "f" and found.dtype != dtype.base:  # floats that are not IEEE 754 in the file
         return found.astype(dtype.base).reshape(shape)
     return found.reshape(shape).view(dtype.base)
 
@@ -46,12 +53,26 @@ def shaped(
     heap: list[bytes],
     shape: tuple[int, ...],
 ) -> np.ndarray[Any, Any]:
-    """Elements as they are stored, as an array of a shape."""
+    """Convert stored elements to an array of a shape.
+
+    Parameters
+    ----------
+    element : Element
+        The datatype.
+    dtype : np.dtype
+        The dtype of the result.
+    stored : bytes-like
+        The elements as stored, without gaps.
+    heap : list of bytes
+        The values of the elements of variable length, in order.
+    shape : tuple of int
+        The shape of the result, to which the axes of a sub-array dtype are added.
+    """
     return elements.values(element, dtype, bytes(stored), heap).reshape((*shape, *dtype.shape))
 
 
 def default_fill(dtype: np.dtype[Any]) -> Any:
-    """What elements are that nobody wrote, where the writer named no value: zeros, no text, None for other objects."""
+    """Return HDF5's default fill value: zero, empty text, or None for other objects."""
     if dtype.kind == "O":
         return b"" if check_string_dtype(dtype) is not None else None
     filled = np.zeros((1,), dtype)
@@ -64,10 +85,21 @@ def default_fill(dtype: np.dtype[Any]) -> Any:
 def read_direct(dataset: Dataset, dest: np.ndarray[Any, Any], source_sel: Any, dest_sel: Any) -> None:
     """Read a selection into a part of an array.
 
+    Parameters
+    ----------
+    dataset : Dataset
+        The dataset to read.
+    dest : np.ndarray
+        The array to fill.
+    source_sel : index or None
+        The elements to read; all by default.
+    dest_sel : index or None
+        The elements of `dest` to fill; all by default.
+
     Raises
     ------
     TypeError
-        The array is not in C order or cannot be written, or what is read does not fit it.
+        `dest` is not in C order or not writable, or the two selections do not fit each other.
     """
     if not isinstance(dest, np.ndarray) or not dest.flags.c_contiguous or not dest.flags.writeable:
         raise TypeError("Array must be C-contiguous and writable")
@@ -95,7 +127,7 @@ def _selection(shape: tuple[int, ...], args: Any) -> Selected | None:
 
 
 def _fits(source: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Whether axes of the source, from the last on, are as long as the target's, or 1; more of them are all 1."""
+    """Whether `source` can be broadcast to `target`, where extra axes of `source` may only have length 1."""
     if any(length != 1 for length in source[: max(0, len(source) - len(target))]):
         return False
     pairs = zip(reversed(source), reversed(target), strict=False)

@@ -1,4 +1,4 @@
-"""References to objects and to regions of datasets, as h5py has them: opaque values that a file resolves."""
+"""References to objects and to regions of datasets, as in h5py. Only the file of a reference can resolve it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ import numpy as np
 from hyperslab.errors import DamagedFile, Unsupported
 
 OBJECT, REGION = 0, 1
-NONE, POINTS, HYPERSLAB, ALL = 0, 1, 2, 3  # kinds of selections as HDF5 numbers them
+NONE, POINTS, HYPERSLAB, ALL = 0, 1, 2, 3  # HDF5's numbers of the kinds of selections
 UNLIMITED = (1 << 64) - 1
 MOST_BLOCKS = 1 << 24
 
 
 class Reference:
-    """A reference to an object: `file[reference]` is the object. One that leads nowhere is false."""
+    """A reference to an object: `file[reference]` is the object. A null reference is false.
+
+    Parameters
+    ----------
+    address : int
+        The offset of the object's header in its file; 0 for a null reference.
+    """
 
     typecode = OBJECT
     typesize = 8
@@ -27,7 +33,7 @@ class Reference:
 
     @property
     def address(self) -> int:
-        """Where the object's header is in its file; 0 for none."""
+        """The offset of the object's header in its file; 0 for a null reference."""
         return self._address
 
     def __bool__(self) -> bool:
@@ -38,7 +44,15 @@ class Reference:
 
 
 class RegionReference(Reference):
-    """A reference to elements of a dataset: `dataset[reference]` reads them."""
+    """A reference to a region of a dataset: `dataset[reference]` reads it.
+
+    Parameters
+    ----------
+    address : int
+        The offset of the dataset's header in its file; 0 for a null reference.
+    region : Region or None
+        The selected elements.
+    """
 
     typecode = REGION
     typesize = 12
@@ -49,7 +63,7 @@ class RegionReference(Reference):
 
     @property
     def region(self) -> Region | None:
-        """The elements that it stands for."""
+        """The selected elements."""
         return self._region
 
     def __repr__(self) -> str:
@@ -57,27 +71,42 @@ class RegionReference(Reference):
 
 
 class Region(NamedTuple):
-    """Elements of an array: all, none, points, the product of axes, or boxes."""
+    """A selection of elements of a dataset: all, none, points, a regular hyperslab, or a list of boxes."""
 
     kind: int
-    points: np.ndarray[Any, Any] | None = None  # one row a point
+    points: np.ndarray[Any, Any] | None = None  # shape (points, axes)
     axes: tuple[tuple[int, int, int, int], ...] | None = None  # start, stride, count, block of each axis
-    boxes: np.ndarray[Any, Any] | None = None  # start and last element of each box, by axis
+    boxes: np.ndarray[Any, Any] | None = None  # first and last index of each box, shape (boxes, 2, axes)
 
 
 def region_reference(stored: bytes, offset_nbytes: int = 8) -> RegionReference:
-    """What a file's heap holds for a reference to a region: an address, and a selection as HDF5 serializes it."""
+    """Parse a region reference as stored in a heap: an address, and a selection that HDF5 has serialized.
+
+    Parameters
+    ----------
+    stored : bytes
+        The value from the heap.
+    offset_nbytes : int
+        The width of addresses in the file, in bytes.
+
+    Raises
+    ------
+    DamagedFile
+        The selection is truncated or contradicts itself.
+    Unsupported
+        The selection is of an unknown kind.
+    """
     if not stored:
         return RegionReference()
     address = int.from_bytes(stored[:offset_nbytes], "little")
     try:
         return RegionReference(address, region(stored[offset_nbytes:]))
     except (struct.error, ValueError, IndexError) as error:
-        raise DamagedFile(f"a region reference to the object at {address}: {error}") from error
+        raise DamagedFile(f"the region reference to the object at address {address} is damaged: {error}") from error
 
 
 def region(stored: bytes) -> Region:
-    """A selection as HDF5 serializes it (`H5S_SELECT_SERIALIZE`)."""
+    """Parse a selection that HDF5 has serialized (`H5S_SELECT_SERIALIZE`)."""
     kind, version = struct.unpack_from("<II", stored)
     if kind in (NONE, ALL):
         return Region(kind)
@@ -85,7 +114,7 @@ def region(stored: bytes) -> Region:
         return _points(stored, version)
     if kind == HYPERSLAB:
         return _hyperslab(stored, version)
-    raise Unsupported(f"a selection of kind {kind} in a region reference")
+    raise Unsupported(f"a region reference has a selection of kind {kind}, which hyperslab does not know")
 
 
 def _numbers(stored: bytes, start: int, count: int, width: int) -> np.ndarray[Any, Any]:
@@ -131,7 +160,13 @@ def _boxes(boxes: np.ndarray[Any, Any]) -> Region:
 
 
 def coordinates(region: Region, shape: Sequence[int]) -> np.ndarray[Any, Any]:
-    """The elements of a region one by one, a row each, in the order in which HDF5 reads them."""
+    """Return the index of each element of a region, in the order in which HDF5 reads them.
+
+    Returns
+    -------
+    np.ndarray
+        int64, shape (elements, axes).
+    """
     ndim = len(shape)
     if region.points is not None:
         return region.points.astype(np.int64)
@@ -147,13 +182,13 @@ def coordinates(region: Region, shape: Sequence[int]) -> np.ndarray[Any, Any]:
 
 
 def axis_indices(axis: tuple[int, int, int, int]) -> np.ndarray[Any, Any]:
-    """The indices that blocks of one axis take."""
+    """Return the indices that start, stride, count and block select on an axis."""
     start, stride, count, block = axis
     return (start + stride * np.arange(count)[:, None] + np.arange(block)).reshape(-1)
 
 
 def region_shape(region: Region, shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape that h5py gives what a region reads: that of its box if it is one, else a single axis."""
+    """Return the shape of the array that h5py returns for a region: that of a box, otherwise one axis."""
     if region.kind == ALL:
         return tuple(shape)
     if region.kind == NONE:

@@ -1,4 +1,4 @@
-"""What stands between the brackets of `dataset[...]`, by h5py's rules: what is selected, and the shape it has."""
+"""Parse the index of `dataset[...]` by h5py's rules into a selection and the shape of its result."""
 
 from __future__ import annotations
 
@@ -14,20 +14,37 @@ from hyperslab.archive.indexing import AxisIndices, NormalizedKey, of_points
 
 
 class Selected(NamedTuple):
-    """Elements of a dataset: indices of each axis, or points; and the shape that they are read as."""
+    """A selection of a dataset, either by indices on each axis or by points, and the shape of its result."""
 
     key: NormalizedKey
     shape: tuple[int, ...]
-    is_scalar: bool  # NumPy's scalar rather than an array without axes
+    is_scalar: bool  # the result is a NumPy scalar, not an array without axes
 
     @property
     def nselect(self) -> int:
-        """How many elements there are."""
+        """The number of selected elements."""
         return math.prod(self.key.full_shape)
 
 
 class MultiBlockSlice:
-    """Blocks of an axis: `count` of `block` indices, from `start` on, with `stride` from one to the next."""
+    """Blocks of indices on an axis.
+
+    Parameters
+    ----------
+    start : int
+        The first index of the first block.
+    stride : int
+        The distance from the first index of a block to that of the next one.
+    count : int or None
+        The number of blocks; None for as many as fit the axis.
+    block : int
+        The number of indices in each block.
+
+    Raises
+    ------
+    ValueError
+        A number is negative, or 0 where that is not allowed, or blocks overlap.
+    """
 
     def __init__(self, start: int = 0, stride: int = 1, count: int | None = None, block: int = 1) -> None:
         if start < 0:
@@ -39,12 +56,17 @@ class MultiBlockSlice:
         self.start, self.stride, self.count, self.block = start, stride, count, block
 
     def indices(self, length: int) -> tuple[int, int, int, int]:
-        """Start, stride, count and block on an axis of a length.
+        """Return start, stride, count and block on an axis.
+
+        Parameters
+        ----------
+        length : int
+            The length of the axis.
 
         Raises
         ------
         ValueError
-            The axis is not long enough.
+            The axis is too short.
         """
         count = self.count
         if count is None:
@@ -62,16 +84,24 @@ class MultiBlockSlice:
 
 
 def select(shape: tuple[int, ...], args: tuple[Any, ...]) -> Selected:
-    """What arguments mean for a dataset of a shape.
+    """Parse the index of a dataset.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The shape of the dataset.
+    args : tuple
+        Integers, slices, `MultiBlockSlice`s, an ellipsis, at most one list or mask of an axis; or one mask of the whole
+        shape.
 
     Raises
     ------
     IndexError
         An index is outside the dataset.
     ValueError
-        There are more arguments than axes, two ellipses, or a step below 1.
+        There are more indices than axes, two ellipses, or a step below 1.
     TypeError
-        A list is not in increasing order, there are two of them, or something else stands there.
+        A list is not in increasing order, there are two lists, or an index has another type.
     """
     if len(args) == 1 and isinstance(args[0], np.ndarray) and args[0].dtype.kind == "b":
         mask = args[0]
@@ -95,12 +125,20 @@ def select(shape: tuple[int, ...], args: tuple[Any, ...]) -> Selected:
 
 
 def of_mask(mask: np.ndarray[Any, Any]) -> Selected:
-    """The elements at which a mask of the dataset's shape is true."""
+    """Select the elements where a mask of the dataset's shape is true."""
     return of_coordinates(np.argwhere(mask), mask.shape)
 
 
 def of_coordinates(places: np.ndarray[Any, Any], shape: tuple[int, ...]) -> Selected:
-    """Elements one by one."""
+    """Select elements by their indices.
+
+    Parameters
+    ----------
+    places : np.ndarray
+        The indices, shape (elements, axes).
+    shape : tuple of int
+        The shape of the dataset.
+    """
     index = of_points(Points(places.astype(np.int64)), shape) if len(places) else _nothing(shape)
     return Selected(index, (len(places),), is_scalar=False)
 
@@ -110,9 +148,9 @@ def _nothing(shape: tuple[int, ...]) -> NormalizedKey:
 
 
 def _per_axis(args: tuple[Any, ...], ndim: int) -> Iterator[tuple[int, Any]]:
-    """Each axis with its argument, in their order, so that the first fault is found first.
+    """Yield each axis with its index, in order, so that the first mistake raises the error.
 
-    An ellipsis, or the end, stands for all axes that are not given.
+    An ellipsis stands for all axes without an index; so does the end of the arguments.
     """
     given, axis, has_ellipsis = len(args), 0, False
     for item in args:
@@ -134,7 +172,13 @@ def _per_axis(args: tuple[Any, ...], ndim: int) -> Iterator[tuple[int, Any]]:
 
 
 def _axis(item: Any, length: int, ndim: int, has_list: bool) -> tuple[AxisIndices, int, bool, bool]:
-    """Indices of an axis, how many they are, whether the axis stays, and whether they are a list."""
+    """Parse the index of one axis.
+
+    Returns
+    -------
+    tuple[AxisIndices, int, bool, bool]
+        The selected indices; their number; whether the result keeps the axis; and whether they are a list.
+    """
     if isinstance(item, slice):
         start, stop, step = item.indices(length)
         if step < 1:
@@ -165,8 +209,8 @@ def _within(index: int, length: int) -> int:
 def _listed(item: Any, length: int, ndim: int, has_list: bool) -> np.ndarray[Any, Any]:
     indices = _as_list(item)
     if indices.dtype.kind == "b":
-        if ndim == 1:  # an array of booleans was taken before
-            raise TypeError("a list of booleans is no mask of a dataset with one axis: make it an array")
+        if ndim == 1:  # `select` has handled arrays of booleans
+            raise TypeError("a list of booleans cannot be the mask of a dataset with one axis: make it an array")
         if indices.size != length:
             raise TypeError("boolean index did not match indexed array")
         indices = indices.nonzero()[0]
@@ -181,7 +225,7 @@ def _listed(item: Any, length: int, ndim: int, has_list: bool) -> np.ndarray[Any
         raise IndexError(f"Fancy indexing out of range for {said}")
     if (np.diff(places) <= 0).any():
         raise TypeError("Indexing elements must be in increasing order")
-    if (places == length).any():  # which h5py leaves to HDF5
+    if (places == length).any():  # h5py lets HDF5 find this
         raise IndexError(f"Fancy indexing out of range for {said}")
     return np.ascontiguousarray(places)
 

@@ -1,4 +1,4 @@
-"""Dataspaces: the shape of a dataset and, of mappings of virtual datasets, which elements are selected."""
+"""Dataspaces: the shape of a dataset and, for mappings of virtual datasets, a selection of its elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,17 @@ KINDS = {"all": ALL, "none": NONE, "regular": HYPERSLAB, "boxes": HYPERSLAB, "po
 
 
 class SpaceID:
-    """A dataspace. `selection` is what `_core.StoredArray.virtual_sources` says; without it all is selected."""
+    """A dataspace.
+
+    Parameters
+    ----------
+    shape : tuple of int or None
+        The length of each axis; None for a null dataspace.
+    max_shape : tuple of (int or None), or None
+        The maximum length of each axis; None for an unlimited axis.
+    selection : tuple
+        A selection as `_core.StoredArray.virtual_sources` describes it; by default all elements.
+    """
 
     def __init__(
         self,
@@ -29,7 +39,7 @@ class SpaceID:
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The length of each axis; None for no element at all."""
+        """The length of each axis; None for a null dataspace."""
         return self._shape
 
     @property
@@ -38,42 +48,48 @@ class SpaceID:
         return len(self._shape or ())
 
     def get_simple_extent_ndims(self) -> int:
-        """The number of axes."""
+        """Return the number of axes."""
         return self.rank
 
     def get_simple_extent_dims(self, maxdims: bool = False) -> tuple[int, ...] | None:
-        """The length of each axis, or the largest; HDF5's number for no limit."""
+        """Return the length of each axis; with `maxdims` the maximum length, `UNLIMITED` for an unlimited axis."""
         if self._shape is None or not maxdims or self._max_shape is None:
             return self._shape
         return tuple(UNLIMITED if length is None else length for length in self._max_shape)
 
     def get_simple_extent_type(self) -> int:
-        """Whether there are axes, one element, or none at all."""
+        """Return HDF5's number of the class: 0 scalar, 1 simple (with axes), 2 null."""
         if self._shape is None:
             return NULL
         return SIMPLE if self._shape else SCALAR
 
     def get_simple_extent_npoints(self) -> int:
-        """How many elements there are."""
+        """Return the number of elements."""
         return 0 if self._shape is None else math.prod(self._shape)
 
     def get_select_type(self) -> int:
-        """How elements are selected: all, none, a hyperslab, points."""
+        """Return HDF5's number of the kind of selection: 0 none, 1 points, 2 hyperslab, 3 all."""
         return KINDS[self._selection[0]]
 
     def is_regular_hyperslab(self) -> bool:
-        """Whether blocks with the same distance are selected on each axis."""
+        """Whether the selection is one start, stride, count and block on each axis."""
         return bool(self._selection[0] == "regular")
 
     def get_regular_hyperslab(self) -> tuple[tuple[int, ...], ...]:
-        """Start, stride, count and block on each axis."""
+        """Return start, stride, count and block of the selection, each with one number for each axis.
+
+        Raises
+        ------
+        TypeError
+            The selection is not a regular hyperslab.
+        """
         if not self.is_regular_hyperslab():
-            raise TypeError("the selection is no regular hyperslab")
+            raise TypeError("the selection is not a regular hyperslab")
         columns = zip(*self._selection[1], strict=True)
         return tuple(tuple(UNLIMITED if one is None else one for one in column) for column in columns)
 
     def get_select_bounds(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """The first and the last corner of a box around what is selected."""
+        """Return the first and the last index of the bounding box of the selection; None if nothing is selected."""
         kind = self._selection[0]
         if kind == "all":
             shape = self._shape or ()
@@ -91,7 +107,7 @@ class SpaceID:
         return None
 
     def get_select_npoints(self) -> int:
-        """How many elements are selected."""
+        """Return the number of selected elements."""
         kind = self._selection[0]
         if kind == "regular":
             return int(

@@ -1,4 +1,4 @@
-"""`Store`: an open HDF5 file as its object headers describe it, by their addresses; and where names lead."""
+"""`Store`: an open HDF5 file. It finds objects by address or path, and parses their headers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hyperslab.archive.tree import OpenFile
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, NotAllowed, ReadError, Unsupported
 
-Facts = dict[str, Any]  # as `_core.ArchiveFile.hdf5_objects` gives them
-MOST_SOFT_LINKS = 16  # that one path may lead over, as HDF5 has it
-AHEAD = 256  # objects far away that are described together
+Facts = dict[str, Any]  # the properties of an object from its header, as `_core.ArchiveFile.hdf5_objects` returns them
+MOST_SOFT_LINKS = 16  # soft and external links that one path may follow, the limit of HDF5
+AHEAD = 256  # objects of a remote file whose headers are fetched together
 KEY_ERROR = "Unable to synchronously open object"
 
 
 class Link(NamedTuple):
-    """Where a name of a group leads: `kind` is hard, soft, external or user."""
+    """The target of a link: `kind` is "hard", "soft", "external" or "user"."""
 
     kind: str
     address: int = 0
@@ -27,7 +27,7 @@ class Link(NamedTuple):
 
 
 class Place(NamedTuple):
-    """An object: the file that it is in, its address there, and the path by which it was found."""
+    """The place of an object: its file, its address there, and the path that led to it, if there is one."""
 
     store: Store
     address: int
@@ -35,23 +35,35 @@ class Place(NamedTuple):
 
     @property
     def facts(self) -> Facts:
-        """What its header says."""
+        """The properties of the object from its header."""
         return self.store.facts(self.address)
 
 
 class Makers(NamedTuple):
-    """What makes the objects that users see: the file of an identifier, and the object at a place."""
+    """Functions that make the objects that users see: a `File` of an identifier, and an object at a place."""
 
     file: Callable[[Any], Any]
     object: Callable[[Place], Any]
 
 
 class Store:
-    """An open file, shared by all objects of it; nothing can be had from it once it is closed."""
+    """An open file, which all its objects share. After it is closed, every use of it raises ValueError.
+
+    Parameters
+    ----------
+    opened : OpenFile
+        The file, opened by the engine.
+    filename : str
+        The name to show.
+    make : Makers
+        Functions that make the objects that users see.
+    given : file object or None
+        The file object that the user gave, if there is one.
+    """
 
     def __init__(self, opened: OpenFile, filename: str, make: Makers, given: Any = None) -> None:
         self.make = make
-        self.given = given  # the file object that is read, if it is one
+        self.given = given
         self._opened: OpenFile | None = opened
         self.filename = filename
         self._facts: dict[int, Facts] = {}
@@ -62,12 +74,12 @@ class Store:
 
     @property
     def opened(self) -> OpenFile:
-        """The file as `hs.open` has it.
+        """The file, opened by the engine.
 
         Raises
         ------
         ValueError
-            It was closed.
+            The file was closed.
         """
         if self._opened is None or self._opened.is_closed:
             raise ValueError("Invalid location identifier (the file was closed: open it again)")
@@ -75,11 +87,11 @@ class Store:
 
     @property
     def is_open(self) -> bool:
-        """Whether anything can be had from it."""
+        """Whether the file is open."""
         return self._opened is not None and not self._opened.is_closed
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._opened is not None:
             self._opened.close()
         self._opened = None
@@ -89,7 +101,7 @@ class Store:
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
-        """What tells the file apart from others, however often it is open."""
+        """The identity of the file, which is the same each time that it is opened."""
         opened = self.opened
         if opened.is_remote:
             return (opened.path,)
@@ -108,15 +120,15 @@ class Store:
         return address
 
     def facts(self, address: int) -> Facts:
-        """What the header at an address says."""
+        """Return the properties of the object at an address."""
         opened = self.opened
         if address not in self._facts:
             [self._facts[address]] = opened.core.hdf5_objects([address])
         return self._facts[address]
 
     def links(self, address: int) -> dict[str, Link]:
-        """What a group holds, in the order in which h5py lists it: of creation if that is tracked, else of names."""
-        self.opened  # noqa: B018 -- raises of a closed file
+        """Return the links of a group by name: in creation order if that is tracked, otherwise in order of names."""
+        self.opened  # noqa: B018 -- raises if the file is closed
         if address not in self._links:
             facts = self.facts(address)
             found = facts["links"]
@@ -130,17 +142,17 @@ class Store:
         return self._links[address]
 
     def _ahead(self, links: dict[str, Link]) -> None:
-        """Describe what a group far away holds with few requests, as it is going to be used."""
+        """Fetch the headers of the objects in a group of a remote file with few requests, before they are used."""
         wanted = {link.address for link in links.values() if link.kind == "hard"} - self._facts.keys()
         addresses = sorted(wanted)[:AHEAD]
         try:
             described = self.opened.core.hdf5_objects(addresses)
         except (DamagedFile, Unsupported):
-            return  # one of them: it says so itself when it is asked for
+            return  # one header is bad: the error is raised when that object is used
         self._facts.update(zip(addresses, described, strict=True))
 
     def array(self, address: int, name: str | None) -> Array:
-        """The array whose header is at an address, as `hs.open` has it.
+        """Return the `Array` whose header is at an address.
 
         Raises
         ------
@@ -155,19 +167,28 @@ class Store:
         return self._arrays[address]
 
     def other(self, file: str) -> Store:
-        """A file that an external link of this one leads to."""
+        """Open a file that an external link of this file leads to."""
         if file not in self._others or not self._others[file].is_open:
             opened = self.opened.other(file)
             self._others[file] = Store(opened, opened.path, self.make)
         return self._others[file]
 
     def find(self, start: int, base: str | None, path: str) -> Place:
-        """What a path leads to from a group.
+        """Find the object at a path.
+
+        Parameters
+        ----------
+        start : int
+            The address of the group from which a relative path starts.
+        base : str or None
+            The path of that group.
+        path : str
+            The path, relative or absolute.
 
         Raises
         ------
         KeyError
-            There is nothing, or links lead in a circle.
+            There is no such object, or too many links lead to it.
         """
         return self._find(start, base, path, 0)
 
@@ -182,12 +203,21 @@ class Store:
         return here
 
     def step(self, here: Place, name: str, hops: int = 0) -> Place:
-        """What one name of a group leads to.
+        """Find the object that a link of a group leads to.
+
+        Parameters
+        ----------
+        here : Place
+            The group.
+        name : str
+            The name of the link.
+        hops : int
+            The number of soft and external links that were followed before.
 
         Raises
         ------
         KeyError
-            There is no such name, or what it leads to is not there.
+            There is no such link, or no object at its target.
         """
         if here.facts["kind"] != "group":
             raise KeyError(f"{KEY_ERROR} (component not found)")
@@ -214,12 +244,12 @@ class Store:
         return other._find(other.root, "/", link.path or "/", hops + 1)
 
     def link(self, start: int, base: str | None, path: str) -> Link:
-        """The last link of a path from a group, not followed.
+        """Return the last link of a path, without following it. The parameters are those of `find`.
 
         Raises
         ------
         KeyError
-            There is none.
+            There is no such link.
         """
         parts = [part for part in path.split("/") if part not in ("", ".")]
         if not parts:
@@ -236,9 +266,15 @@ class Store:
         return links[parts[-1]]
 
     def below(self, address: int, is_native: bool = False) -> Iterator[tuple[str, int]]:
-        """Names from a group on, and addresses, of all that hard links lead to, each object once.
+        """Yield the path and the address of each object below a group that hard links lead to, each object once.
 
-        By name, or as HDF5 lists them fastest, in which order it looks for the name of an object.
+        Parameters
+        ----------
+        address : int
+            The address of the group.
+        is_native : bool
+            Go through links in HDF5's native order, in which HDF5 searches for the name of an object; otherwise in
+            order of names.
         """
         listed = self._native if is_native else self._by_name
         seen = {address}
@@ -257,7 +293,7 @@ class Store:
                 waiting.pop()
 
     def links_below(self, address: int) -> Iterator[tuple[str, Link]]:
-        """Names from a group on of all links, and the links; groups are entered once."""
+        """Yield the path of each link below a group, and the link. Each group is entered once."""
         seen = {address}
         waiting = [("", iter(self._by_name(address)))]
         while waiting:
@@ -285,7 +321,7 @@ class Store:
         return {**names, self.root: "/"}
 
     def name_of(self, address: int) -> str | None:
-        """The first path by which hard links lead to an object; None if there is none."""
+        """Return the first path of hard links to an object; None if there is none."""
         return self._names.get(address)
 
 

@@ -1,4 +1,4 @@
-"""Views of datasets: elements as another dtype, as `str`, or some fields of them."""
+"""Views of datasets, which read elements as another dtype, text as `str`, or only some fields."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class _View:
-    """A dataset that is read in another way."""
+    """A view of a dataset."""
 
     def __init__(self, dset: Dataset) -> None:
         self._dset = dset
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of what is read."""
+        """The dtype of the elements that the view returns."""
         raise NotImplementedError
 
     def __len__(self) -> int:
@@ -51,7 +51,15 @@ class _View:
 
 
 class AsTypeView(_View):
-    """Elements as another dtype."""
+    """A view that converts elements to another dtype.
+
+    Parameters
+    ----------
+    dset : Dataset
+        The dataset.
+    dtype : np.dtype
+        The dtype to convert to.
+    """
 
     def __init__(self, dset: Dataset, dtype: np.dtype[Any]) -> None:
         super().__init__(dset)
@@ -59,7 +67,7 @@ class AsTypeView(_View):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype that was asked for."""
+        """The dtype to which elements are converted."""
         return self._dtype
 
     def __getitem__(self, args: Any) -> Any:
@@ -67,7 +75,17 @@ class AsTypeView(_View):
 
 
 class AsStrView(_View):
-    """Text as `str`."""
+    """A view that decodes text to `str`.
+
+    Parameters
+    ----------
+    dset : Dataset
+        The dataset.
+    encoding : str
+        The encoding of the text.
+    errors : str
+        What to do with bytes that are not in the encoding, as in `bytes.decode`.
+    """
 
     def __init__(self, dset: Dataset, encoding: str, errors: str = "strict") -> None:
         super().__init__(dset)
@@ -76,7 +94,7 @@ class AsStrView(_View):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Objects."""
+        """The dtype of objects, because the elements are `str`."""
         return np.dtype(object)
 
     def __getitem__(self, args: Any) -> Any:
@@ -89,7 +107,22 @@ class AsStrView(_View):
 
 
 class FieldsView(_View):
-    """Some fields of a compound."""
+    """A view that reads only some fields of compound elements.
+
+    Parameters
+    ----------
+    dset : Dataset
+        The dataset.
+    prior_dtype : np.dtype
+        The compound dtype, or the one to which elements are converted.
+    names : str or sequence of str
+        The name of one field, or several names.
+
+    Raises
+    ------
+    ValueError
+        The dtype has no fields, or no field of that name.
+    """
 
     def __init__(self, dset: Dataset, prior_dtype: np.dtype[Any], names: Any) -> None:
         super().__init__(dset)
@@ -105,7 +138,7 @@ class FieldsView(_View):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of the field, or of the fields."""
+        """The dtype of the field, or a compound dtype of the fields."""
         found: np.dtype[Any] = self.read_dtype if self.extract_field is None else self.read_dtype[self.extract_field]
         return found
 

@@ -1,9 +1,9 @@
-"""A plugin of pytest for h5py's own test-suite: whatever a test reads is read by `hyperslab.h5`, too.
+"""A pytest plugin for h5py's own test suite, which repeats each read of a test with `hyperslab.h5`.
 
-The suite writes with the real h5py. After each read of a dataset, group or attribute the file is flushed and opened by
-`hyperslab.h5`, which reads the same; what differs fails the test. Values that the test gets back, and errors that it
-meets, are ours, so that its own assertions judge them, too. With HYPERSLAB_H5PY=alias, `h5py.File(name, "r")` itself
-is ours.
+The suite writes with the real h5py. After each read of a dataset, group or attribute, the plugin flushes the file,
+opens it with `hyperslab.h5` and reads the same; a difference fails the test. The test gets the values that
+`hyperslab.h5` read, so its own assertions judge them too. With HYPERSLAB_H5PY=alias, `h5py.File(name, "r")` opens the
+file with `hyperslab.h5` instead.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ counts: collections.Counter[str] = collections.Counter()
 
 
 class Skipped(Exception):
-    """What is asked for has no counterpart in a file: nothing is compared."""
+    """The test reads something that is not in a file, so nothing is compared."""
 
 
 def converted(argument: Any, of: Any) -> Any:
-    """An argument with objects of h5py's as ours."""
+    """Convert h5py's objects in an argument to ours."""
     if isinstance(argument, tuple):
         return tuple(converted(one, of) for one in argument)
     if isinstance(argument, h5py.MultiBlockSlice):
@@ -61,7 +61,7 @@ def converted(argument: Any, of: Any) -> Any:
 
 
 def on_disk(of: Any, folder: Path) -> Path:
-    """The file of an object as it is now."""
+    """Flush the file of an object, and return the path of a file with its current content."""
     file = h5i.get_file_id(of.id)
     h5f.flush(file)
     if file.get_access_plist().get_driver() == h5py.h5fd.SEC2:
@@ -72,7 +72,7 @@ def on_disk(of: Any, folder: Path) -> Path:
 
 
 def counterpart(of: Any, file: ours.File) -> Any:
-    """Our object for one of h5py's."""
+    """Find our object that corresponds to an object of h5py."""
     name = h5i.get_name(of.id)
     if name is None:
         raise Skipped("an object without a name")
@@ -89,7 +89,7 @@ def outcome(ask: Callable[[], Any]) -> Any:
 
 
 def settled(found: Any) -> Any:
-    """What outlives the file, and can be compared."""
+    """Convert a result to a value that can be compared after the file is closed."""
     if isinstance(found, list | tuple) and not hasattr(found, "_fields"):
         return type(found)(map(settled, found))
     if type(found).__name__ in ("File", "Group", "Dataset", "Datatype"):
@@ -98,7 +98,7 @@ def settled(found: Any) -> Any:
 
 
 def mirrored(of: Any, what: str, theirs: Any, ask: Callable[[Any], Any], owner: Any = None) -> Any:
-    """Ours, once it is the same as theirs."""
+    """Read the same with `hyperslab.h5`, compare, and return our value."""
     owner = of if owner is None else owner
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -125,7 +125,7 @@ def mirrored(of: Any, what: str, theirs: Any, ask: Callable[[Any], Any], owner: 
 
 
 def reading(real: Callable[..., Any], what: str, ask: Callable[..., Any], owner: Callable[[Any], Any]) -> Any:
-    """A function of h5py's that is made by ours, too."""
+    """Wrap a function of h5py so that it also reads with `hyperslab.h5` and compares."""
 
     @functools.wraps(real)
     def both(self: Any, *args: Any, **keywords: Any) -> Any:
@@ -161,7 +161,7 @@ def itself(of: Any) -> Any:
 
 
 class OfAttributes:
-    """Whose attributes these are."""
+    """The object that has the attributes of an attribute manager."""
 
     def __init__(self, manager: Any) -> None:
         self.id = manager._id
@@ -226,7 +226,7 @@ def wrap_all() -> None:
 
 
 def wrap_visit(owner: type, name: str) -> None:
-    """The names that are visited, until the function returns something."""
+    """Wrap a method that visits names, and compare the names."""
     real = getattr(owner, name)
 
     def both(self: Any, func: Callable[[str], Any]) -> Any:
@@ -302,14 +302,14 @@ def both_list(self: Any, real: Any) -> Any:
 
 
 class AliasMeta(type(REAL_FILE)):  # type: ignore[misc]
-    """Of classes that are h5py's, and whose instances may be ours."""
+    """The metaclass of h5py's classes that also have our objects as instances."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, cls.real | getattr(ours, cls.__name__))
 
 
 class FileMeta(AliasMeta):
-    """Of a file that is ours if it only reads."""
+    """The metaclass of `h5py.File`, which opens a file with `hyperslab.h5` if the mode is "r"."""
 
     def __call__(cls, *args: Any, **keywords: Any) -> Any:
         mode = keywords.get("mode", args[1] if len(args) > 1 else "r")

@@ -89,12 +89,20 @@ fn chunks(slots: &[(u64, u64)], stored: &Segment) -> Option<Vec<StoredChunk>> {
     Some(chunks)
 }
 
-/// The linear index of each chunk, and its slot in a source that is a stack of such chunks along axis 0. The mappings
-/// must be in the order of the grid's chunks, and each must show the valid part of one chunk; `None` otherwise.
+/// The linear index of each chunk, and its slot in a source that is a stack of such chunks along axis 0, in increasing
+/// order. Mappings may come in any order, as versioned-hdf5 1.3 writes them, but each must show the valid part of one
+/// chunk, and no chunk may come twice; `None` otherwise.
 pub fn chunk_slots(mappings: &VirtualMappings, grid: &ChunkGrid) -> Option<Vec<(u64, u64)>> {
     let mut slots = Vec::with_capacity(mappings.len());
     each_slot(mappings, grid, |index, slot| slots.push((index, slot)))?;
-    Some(slots)
+    if !increases(&slots) {
+        slots.sort_unstable();
+    }
+    increases(&slots).then_some(slots)
+}
+
+fn increases(slots: &[(u64, u64)]) -> bool {
+    slots.is_sorted_by(|(one, _), (next, _)| one < next)
 }
 
 /// The same for the chunks with these increasing linear indices only; `None` if any mapping breaks the rules.
@@ -104,32 +112,35 @@ pub fn some_chunk_slots(
     indices: &[u64],
 ) -> Option<Vec<(u64, u64)>> {
     let (mut slots, mut sought) = (Vec::new(), indices.iter().copied().peekable());
+    let (mut next, mut is_ordered) = (0, true);
     each_slot(mappings, grid, |index, slot| {
+        is_ordered &= std::mem::replace(&mut next, index + 1) <= index;
         while sought.next_if(|&next| next < index).is_some() {}
         if sought.next_if_eq(&index).is_some() {
             slots.push((index, slot));
         }
     })?;
+    if !is_ordered {
+        slots = chunk_slots(mappings, grid)?;
+        slots.retain(|(index, _)| indices.binary_search(index).is_ok());
+    }
     Some(slots)
 }
 
 fn each_slot(mappings: &VirtualMappings, grid: &ChunkGrid, mut found: impl FnMut(u64, u64)) -> Option<()> {
     let (ndim, grid_shape) = (grid.shape().len(), grid.grid_shape());
-    let mut next = 0; // chunks are in order, so none comes twice
-    let mut meet = |(index, slot): (u64, u64)| {
-        found(index, slot);
-        (std::mem::replace(&mut next, index + 1) <= index).then_some(())
-    };
     match mappings {
         VirtualMappings::Boxes(mapped) if mapped.ndim() == ndim => mapped.boxes().try_for_each(|axes| {
             let shown = |axis: usize| axes.get(axis).map(|axis| (*axis).into());
-            meet(chunk_slot(shown, grid, &grid_shape)?)
+            let (index, slot) = chunk_slot(shown, grid, &grid_shape)?;
+            found(index, slot);
+            Some(())
         }),
         VirtualMappings::Boxes(_) => None,
         VirtualMappings::Each(mappings) => mappings.iter().try_for_each(|mapping| {
             let ends = |shown| interval(shown, ndim).is_none();
-            let slot = chunk_slot(|axis| shown_axis(mapping, axis), grid, &grid_shape)?;
-            if ends(&mapping.target) && ends(&mapping.source) { meet(slot) } else { None }
+            let (index, slot) = chunk_slot(|axis| shown_axis(mapping, axis), grid, &grid_shape)?;
+            (ends(&mapping.target) && ends(&mapping.source)).then(|| found(index, slot))
         }),
     }
 }

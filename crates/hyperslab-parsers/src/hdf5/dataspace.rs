@@ -46,16 +46,17 @@ impl Dataspace {
         };
         let shape = lengths(cursor, sizes, ndim)?;
         let unlimited = all_ones(sizes.length);
-        let max_shape = if flags & 1 == 0 {
+        let max_shape: Vec<Option<u64>> = if flags & 1 == 0 {
             shape.iter().copied().map(Some).collect()
         } else {
             let limits = lengths(cursor, sizes, ndim)?;
             limits.into_iter().map(|limit| (limit != unlimited).then_some(limit)).collect()
         };
-        let exceeded =
-            |(length, limit): (&u64, &Option<u64>)| limit.is_some_and(|limit: u64| *length > limit);
-        if shape.iter().zip(&max_shape).any(exceeded) {
-            return Err(cursor.invalid(format!("a shape {shape:?} above its maximum {max_shape:?}")));
+        for (axis, (&length, &limit)) in shape.iter().zip(&max_shape).enumerate() {
+            if let Some(limit) = limit.filter(|&limit| length > limit) {
+                let problem = format!("axis {axis} has length {length}, but its maximum is {limit}");
+                return Err(cursor.invalid(problem));
+            }
         }
         Ok(Self { shape: (!null).then_some(shape), max_shape })
     }

@@ -22,7 +22,7 @@ def _flag_type() -> Any:
 
 
 def put_text(holder: h5py.HLObject, name: str, value: str) -> None:
-    """Set an attribute to a text of any length.
+    """Set an attribute to a text of variable length.
 
     An existing attribute is deleted first: libhdf5 would overwrite the old text, which others still read while the
     commit is only half applied.

@@ -295,7 +295,7 @@ def room(raw: Any) -> int:
 
 
 def is_text(dtype: Any) -> bool:
-    """Whether elements are text of any length."""
+    """Whether elements are text of variable length."""
     return bool(dtype.kind == "T" or (dtype.kind == "O" and h5py.check_string_dtype(dtype) is not None))
 
 

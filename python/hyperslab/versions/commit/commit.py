@@ -68,7 +68,7 @@ def write_version(
     timestamp : str
         The time of the commit, as it is stored.
     version : CommittedVersion
-        The version that it becomes.
+        The committed version to create.
     arrays : VirtualArrays
         Creates the virtual arrays.
     make_current : bool
@@ -221,7 +221,7 @@ def store_chunks(array: StagedArray, stores: ChunkStores) -> Slots:
 
 
 def _taken(hashes: Iterator[bytes], taken: Taken | None) -> bytes:
-    """All hashes, which are also given on in parts while they are computed."""
+    """Return all hashes, and pass them to the function in `taken` in parts while they are computed."""
     if taken is None:
         return b"".join(hashes)
     step, take = taken
@@ -240,7 +240,7 @@ class Chunks(Protocol):
     numbers: Slots
 
     def digests(self, numbers: Slots, taken: Taken | None = None) -> bytes:
-        """The hashes of some chunks. Meanwhile some at a time are given on, with the number of the first."""
+        """Hash some chunks. `taken` receives parts of the hashes meanwhile, with the number of the first of each."""
 
     def gather(self, numbers: Slots) -> Array:
         """Some chunks, whole, stacked along a new first axis."""
@@ -257,7 +257,7 @@ class TouchedChunks:
         self.numbers = np.flatnonzero(self._rows != MISSING)
 
     def digests(self, numbers: Slots, taken: Taken | None = None) -> bytes:
-        """The hashes of some chunks. Meanwhile some at a time are given on, with the number of the first."""
+        """Hash some chunks. `taken` receives parts of the hashes meanwhile, with the number of the first of each."""
         staged, rows = self._staged, self._rows[numbers]
         if staged.slab.dtype.hasobject:
             indices = np.stack(np.unravel_index(numbers, staged.grid_shape), axis=1).tolist()
@@ -284,7 +284,7 @@ class WholeChunks:
         self.slots = np.full(len(self.numbers), MISSING, np.int64)
 
     def digests(self, numbers: Slots, taken: Taken | None = None) -> bytes:
-        """The hashes of some chunks. Meanwhile some at a time are given on, with the number of the first."""
+        """Hash some chunks. `taken` receives parts of the hashes meanwhile, with the number of the first of each."""
         if self._whole.dtype.hasobject:
             return _taken((chunk_hash(self._part(number)) for number in numbers.tolist()), taken)
         shapes = (self._whole.shape, self._chunk_shape)

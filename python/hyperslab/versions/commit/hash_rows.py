@@ -18,7 +18,7 @@ class HashRows:
 
     Parameters
     ----------
-    table : Any
+    table : h5py.Dataset
         The hash table.
     filters : list[tuple[int, int]] | None
         The filters of the table, each with one parameter; None if libhdf5 must encode it.

@@ -89,7 +89,7 @@ class Marking:
         return address if table_address(self._file, path) == address else 0
 
     def _seen(self, path: str, found: Any, child: Child) -> Mark:
-        """The mark of what has none: other software committed it, or hyperslab before it made fingerprints."""
+        """Make the mark of an object that other software, or a release without fingerprints, committed."""
         if isinstance(found, h5py.Group):
             return group_mark(found)
         store = self._stores.of_path(path)

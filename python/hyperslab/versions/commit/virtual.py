@@ -86,7 +86,7 @@ class VirtualArrays:
     def _put_into_heap(self, journaled: JournaledFile, blocks: list[npt.NDArray[np.uint8]]) -> bytes:
         """Write bytes to the heap, and return the entries that say where they are.
 
-        Elements of any length are heap objects, and so are mappings. The array that holds such elements is never
+        Elements of variable length are heap objects, and so are mappings. The array that holds such elements is never
         linked: it disappears when it is closed, and its heap objects stay.
         """
         kind = h5py.vlen_dtype(np.uint8)
@@ -147,8 +147,8 @@ def create_virtual(group: h5py.Group, name: str, shape: tuple[int, ...], slots: 
         The slot in `raw` of each chunk of its grid, in C order; -1 for the fill value.
     raw : h5py.Dataset
         The stack of all chunks, along axis 0.
-    fill : Any
-        The fill value. Text of any length ignores it and is always filled with "".
+    fill : scalar
+        The fill value. Text of variable length ignores it and is always filled with "".
 
     Returns
     -------
@@ -159,7 +159,7 @@ def create_virtual(group: h5py.Group, name: str, shape: tuple[int, ...], slots: 
     plist.set_layout(h5py.h5d.VIRTUAL)
     dtype = raw.dtype
     if dtype.kind != "O" and np.asarray(fill, dtype).tobytes().strip(b"\0"):
-        text = h5py.check_string_dtype(dtype)  # of fixed length: h5py would store an address unless we say any length
+        text = h5py.check_string_dtype(dtype)  # for text of fixed length, h5py would store an address as fill value
         plist.set_fill_value(np.asarray(fill, dtype if text is None else h5py.string_dtype(text.encoding)))
     target = h5py.h5s.create_simple(shape)
     source = h5py.h5s.create_simple(raw.shape)

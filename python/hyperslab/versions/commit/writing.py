@@ -344,7 +344,7 @@ def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray
     is_dtype_given = data is not None or dtype is not None
     elements, dtype = _elements(data, dtype)
     if dtype.hasobject and not is_text(dtype):
-        raise TypeError(f"{path}: elements of any length can only have versions if they are text, not {dtype}")
+        raise TypeError(f"{path}: elements of variable length can only have versions if they are text, not {dtype}")
     if shape is None:
         if elements is None:
             raise TypeError(f"{path}: give shape or data")

@@ -232,8 +232,8 @@ class VersionedHDF5File:
         self._opened.upgraded()
 
     def rebuild_object_dtype_hashtables(self) -> None:
-        """Make the tables of hashes again for text of any length, which earlier layouts hashed in another way."""
-        logger.info("Rebuilding hash tables of text of any length in %s", self.f.file.filename)
+        """Make the tables of hashes again for text of variable length, which earlier layouts hashed in another way."""
+        logger.info("Rebuilding hash tables of text of variable length in %s", self.f.file.filename)
         for path in self._paths_of_text():
             rebuild(self.f, path)
         self._opened.upgraded()

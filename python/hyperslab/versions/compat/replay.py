@@ -59,7 +59,7 @@ def modify_metadata(
         The new fill value; elements equal to the old fill value become the new one.
     compression : str, int or None
         The codec; None turns it off.
-    compression_opts : Any
+    compression_opts : int, tuple or None
         The settings of the codec.
     scaleoffset : int or None
         The setting of HDF5's scale-offset filter; None turns it off.

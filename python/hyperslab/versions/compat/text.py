@@ -1,4 +1,4 @@
-"""Elements as h5py gives them, with text of any length as bytes."""
+"""Elements as h5py gives them, with text of variable length as bytes."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class ChunkMap:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements in memory; text of any length counts only its pointers."""
+        """Bytes of all elements in memory; text of variable length counts only its pointers."""
         return math.prod(self.shape) * (0 if self.dtype is None else self.dtype.itemsize)
 
     @cached_property
@@ -190,7 +190,7 @@ def chunk_map(path: str, array: ArchiveArray) -> ChunkMap:
         slots = grid_slots(array, chunk_shape)
         source = mapped_source(stored)
         if slots is None or source not in (None, (".", raw_path(path))):
-            problems.append("its mappings are not one for each stored chunk, in order")
+            problems.append("its mappings are not one for each stored chunk")
             slots = None
         elif source is None and array.stored_chunk_count:
             problems.append("it holds its elements itself: it is not a virtual array")

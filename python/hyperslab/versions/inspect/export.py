@@ -28,7 +28,7 @@ REPORTED_CHUNKS = 256
 
 @dataclass
 class Exported:
-    """What was written. Chunks of the arrays in `encoded_again` could not be copied, mostly text of any length."""
+    """What was written. Chunks of the arrays in `encoded_again` could not be copied, mostly text of variable length."""
 
     path: str
     version: str

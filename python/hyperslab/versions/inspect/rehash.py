@@ -18,7 +18,7 @@ from hyperslab.versions.layout.slots import Slots
 # By slot, the shapes of the parts of a chunk that are inside the arrays of versions.
 Shapes: TypeAlias = Mapping[int, Mapping[tuple[int, ...], None]]
 BATCH_NBYTES = 64 << 20
-POINTED_NBYTES = 256  # assumed memory of an element of any length
+POINTED_NBYTES = 256  # assumed memory of an element of variable length
 
 
 class Rehashed(NamedTuple):

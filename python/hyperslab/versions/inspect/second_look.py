@@ -168,7 +168,7 @@ class SecondLook:
         if (one.shape, one.chunks) != (other.shape, other.chunks) or type_text(one.dtype) != type_text(other.dtype):
             found.add(UNLIKE.format("shape, chunks or elements of its chunks"), path)
         if raw.maxshape != (None, *raw.chunks[1:]) or table.maxshape != (None,):
-            found.add("its chunks or hashes are said to have a largest shape", path)
+            found.add("its chunks or hashes have a maximum shape, but should be able to grow", path)
         _compare_attributes(found, raw, other, path, None)
         _compare_attributes(found, table, stack._table, path, None)
         for name, kind in (("chunks", raw), ("largest_index", table)):
@@ -204,7 +204,8 @@ class SecondLook:
                 return
             is_encoded = stored.filter_mask & all_codecs != all_codecs
             if theirs is not None and not is_encoded and stored.size != nbytes:
-                self._found.add(f"chunk {slot} is said to have {stored.size} bytes, but has {nbytes} elsewhere", path)
+                said = f"the index gives chunk {slot} {stored.size} bytes, but a chunk without codecs has {nbytes}"
+                self._found.add(said, path)
         stored_slots = sorted(where)
         if not stored_slots or not self._all:  # when only some versions are checked, their chunks are hashed anyway
             return
@@ -307,7 +308,7 @@ class SecondLook:
         if array.shape != ours.shape or type_text(array.dtype) != type_text(ours.dtype) or not _same_fill(array, ours):
             found.add(UNLIKE.format("shape, elements or fill value"), *where)
         if array.maxshape != array.shape:
-            found.add("it is said to be resizable", *where)
+            found.add("it is resizable, but arrays of versions never are", *where)
         if str(array.attrs["raw_data"]) != f"/{DATA}/{path}/raw_data" or array.attrs["chunks"].dtype != np.int64:
             found.add("its attributes do not say correctly where its chunks are, or what shape they have", *where)
         chunk_shape = tuple(int(length) for length in array.attrs["chunks"])

@@ -34,7 +34,7 @@ def staged_difference(root: StagedGroup, versions: Any) -> VersionDiff:
     ----------
     root : StagedGroup
         The staged version.
-    versions : Any
+    versions : VersionedFile
         The `VersionedFile` that it is staged in.
 
     Returns

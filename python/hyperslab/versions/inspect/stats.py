@@ -23,7 +23,7 @@ NOBODY, SEVERAL = -1, -2
 class VersionSize:
     """What a version holds. Bytes of chunks are None if an array's table of chunks is damaged.
 
-    Text of any length counts only its pointers.
+    Text of variable length counts only its pointers.
     """
 
     name: str

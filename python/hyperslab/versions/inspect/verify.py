@@ -147,7 +147,7 @@ def _check_bookkeeping(found: Verification, table: VersionTable) -> None:
     current = versions.attrs.get("current_version")
     expected = FIRST_VERSION if table.current is None else table.current
     if current != expected and current not in found.uncommitted:
-        found.add(Damage(f"the current version is said to be {current!r}, which does not exist"))
+        found.add(Damage(f"the file names {current!r} as the current version, which does not exist"))
 
 
 class _Uses:
@@ -199,10 +199,10 @@ class _Uses:
         assert array.slots is not None
         stack, used = self.stack, array.used_slots
         if array.chunk_shape != stack.chunk_shape:
-            return f"its chunks are said to be {array.chunk_shape}, but are {stack.chunk_shape}"
+            return f"the version gives it chunks of {array.chunk_shape}, but they are stored as {stack.chunk_shape}"
         raw = stack.raw
         if array.dtype != raw.dtype and not raw.unsupported:
-            return f"its elements are said to be {array.dtype}, but are {raw.dtype}"
+            return f"the version gives it elements of {array.dtype}, but they are stored as {raw.dtype}"
         if array.fill != (raw.fill_bytes if any(raw.fill_bytes) else b"") and not raw.dtype.hasobject:
             return "its fill value is not that of its chunks"
         outside = used[used >= stack.slot_count]

@@ -1,4 +1,4 @@
-"""Stored chunks as elements in memory, where text of any length is `str`."""
+"""Stored chunks as elements in memory, where text of variable length is `str`."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def fill_element(dtype: np.dtype[Any], stored: Any) -> Any:
     Raises
     ------
     ValueError
-        The fill value of text of any length is not empty.
+        The fill value of text of variable length is not empty.
     """
     if dtype.hasobject:
         if stored not in (None, 0, "", b""):
-            raise ValueError(f"the fill value of text of any length must be empty: {stored!r} is not")
+            raise ValueError(f"the fill value of text of variable length must be empty: {stored!r} is not")
         return ""
     return np.zeros((), dtype)[()] if stored is None else stored
 
 
 def as_elements(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A value as it is kept in memory: text of any length is `str`, or bytes if it is not UTF-8."""
+    """A value as it is kept in memory: text of variable length is `str`, or bytes if it is not UTF-8."""
     if not dtype.hasobject:
         return value
     array = np.asarray(value, None if np.asarray(value).dtype.kind in "OTUS" else object).astype(object)

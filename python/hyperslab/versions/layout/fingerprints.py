@@ -210,7 +210,7 @@ def _stored_attribute(holder: Any, attribute: Any) -> bytes:
 
 
 def _elements(value: Any) -> bytes:
-    """Elements of any length, each preceded by its length."""
+    """Elements of variable length, each preceded by its length."""
     if isinstance(value, str):
         value = value.encode("utf-8", "surrogateescape")
     if isinstance(value, bytes):

@@ -139,8 +139,8 @@ def parsed(
 ) -> OpenFile:
     """Parse a part of a file, between commits.
 
-    A remote file is read as it is: nobody commits to one, and looking for the journal of a commit that was cut short
-    before the file was copied there would cost a request each time.
+    A remote file is read without looking for a journal. Nobody commits to a remote file, and looking for the journal of
+    a commit that was interrupted before the file was copied there would cost a request each time.
 
     Raises
     ------

@@ -94,7 +94,7 @@ def check_chunks(array: Array, said: tuple[int, ...], chunks: tuple[int, ...]) -
         The chunk shapes differ.
     """
     if said != chunks:
-        raise _damaged(array, f"its chunk shape is said to be {said}, but its chunks have the shape {chunks}")
+        raise _damaged(array, f"its attributes give the chunk shape {said}, but its chunks have the shape {chunks}")
 
 
 def _damaged(array: Array, problem: str) -> DamagedFile:

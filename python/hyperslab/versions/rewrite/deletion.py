@@ -88,7 +88,7 @@ def stores(group: h5py.Group, prefix: str = "") -> Iterator[str]:
 
 
 def used_chunks(file: h5py.File, versions: list[str]) -> dict[str, npt.NDArray[np.bool_]]:
-    """Which of its chunks some versions show, for each array."""
+    """Find the chunks that some versions show, for each array."""
     used: dict[str, npt.NDArray[np.bool_]] = {}
     cut: dict[str, tuple[int, ...]] = {}
     seen: set[tuple[int, int]] = set()
@@ -138,16 +138,16 @@ def compacted(target: Target, path: str, kept: Slots) -> NewChunks:
 
 
 def rows_of(table: Any, raw: Any, kept: Slots) -> Array:
-    """The rows of the hash table for the chunks that stay, as if they were all chunks.
+    """Return the rows of the hash table for the chunks that stay, renumbered as if there were no others.
 
     A chunk without a row gets a hash of zeros, which belongs to no chunk: versioned-hdf5's `rebuild_hashtables` leaves
     out one of two equal chunks.
 
     Parameters
     ----------
-    table : Any
+    table : h5py.Dataset
         The hash table.
-    raw : Any
+    raw : h5py.Dataset
         The stack of chunks.
     kept : Slots
         The slots of the chunks that stay.

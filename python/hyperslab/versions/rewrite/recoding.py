@@ -65,7 +65,7 @@ def modification(file: h5py.File, path: str, asked: dict[str, Any], codecs: dict
     old_fill = fill_element(raw.dtype, raw.fillvalue)
     fill = old_fill if asked["fillvalue"] is None else asked["fillvalue"]
     if is_text(dtype) and fill not in ("", b"", 0, None):
-        raise ValueError(f"{path}: the fill value of text of any length must be '', not {fill!r}")
+        raise ValueError(f"{path}: the fill value of text of variable length must be '', not {fill!r}")
     fill = "" if is_text(dtype) else np.asarray(fill).astype(dtype)[()]
     stays = dtype == raw.dtype and chunk_shape == raw.chunks and _same(fill, old_fill)
 

@@ -119,7 +119,7 @@ def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep
     output : str or os.PathLike
         The new file.
     keep_unproved : bool
-        Whether to keep also what can be read but is not proved to be right.
+        Whether to keep also what can be read but cannot be proved.
 
     Returns
     -------

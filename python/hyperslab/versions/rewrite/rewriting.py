@@ -268,7 +268,7 @@ class Rewriting:
 
 
 def version_groups(path: str, names: list[str], read: Iterable[str] = ()) -> Iterator[tuple[str, Group]]:
-    """Versions as they were committed, of which as many are parsed together as memory allows.
+    """Yield the groups of versions as they were committed. As many are parsed together as memory allows.
 
     Parameters
     ----------

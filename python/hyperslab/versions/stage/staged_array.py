@@ -57,7 +57,8 @@ class StagedArray:
     def of_version(cls, path: str, base: ArchiveArray, raw: ArchiveArray) -> StagedArray:
         """Stage an array of the version before."""
         if raw.dtype.hasobject and not base.is_text:
-            raise Unsupported(f"{path}: elements of any length can only be changed if they are text, not {raw.dtype}")
+            said = "elements of variable length can only be changed if they are text"
+            raise Unsupported(f"{path}: {said}, not {raw.dtype}")
         chunk_shape = tuple(int(length) for length in base.attrs["chunks"])
         fill = fill_element(raw.dtype, raw.fill_value)
         slots = grid_slots(base, chunk_shape)

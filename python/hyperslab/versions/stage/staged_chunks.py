@@ -34,7 +34,7 @@ class StagedChunks:
         The shape of each chunk.
     dtype : np.dtype[Any]
         The dtype of the elements.
-    fill : Any
+    fill : scalar
         The fill value.
     stored : Slots
         The slot of each chunk of the grid, or -1.

@@ -76,8 +76,8 @@ fn read_header(node: Node, bytes: &[u8]) -> Result<(u8, u16), Error> {
         return Err(cursor.invalid(format!("node type {node_type}, but chunk nodes have type 1")));
     }
     let level = cursor.u8()?;
-    if node.level.is_some_and(|expected| expected != level) {
-        return Err(cursor.invalid(format!("level {level} where {:?} must be", node.level)));
+    if let Some(expected) = node.level.filter(|&expected| expected != level) {
+        return Err(cursor.invalid(format!("a node of level {level} where level {expected} must be")));
     }
     Ok((level, cursor.u16()?))
 }
