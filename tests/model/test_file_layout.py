@@ -44,7 +44,6 @@ def test_the_chunk_index_is_that_of_the_file(index: str, tmp_path: Path) -> None
     layout = layout_of_file(hdf5_file(tmp_path / "a.h5", libver, **options), READ)
     assert layout.index == index
     assert layout.max_shape == options.get("maxshape", SHAPE)
-    assert layout.wide_lengths is (libver == "latest" and (installed_version() or "2") >= "2")
     assert options_of(Hdf5(), layout)["index"] == index
     asked = Hdf5().with_file(libver, SHAPE, Layout(layout.chunk_shape, max_shape=layout.max_shape))
     assert asked.index == index, "HDF5 would make the same one"

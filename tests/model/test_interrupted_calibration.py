@@ -29,7 +29,8 @@ from hyperslab.cli import main
 from hyperslab.model.training import SIZES, smaller
 
 tiny = smaller(SIZES["quick"], 64)
-SIZES["quick"] = replace(tiny, doublings=(0, 7), wide_shape=(64, 2048), wide_chunks=((16, 256),), encoded_chunks=(), large_chunks=())
+shapes = dict(wide_shape=(64, 2048), wide_chunks=((16, 256),), encoded_chunks=(), large_chunks=())
+SIZES["quick"] = replace(tiny, doublings=(0, 7), **shapes)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests by nohup has it ignored
 main()
 """

@@ -80,11 +80,11 @@ def test_a_codec_without_a_price_is_unknown_and_last(workload: Path, store_profi
 
 
 def test_overlapping_intervals_are_too_close_to_call(workload: Path, store_profile: Path) -> None:
-    found = hs.predict(workload, [(100, 8), (104, 8), (1, 1)], store_profile=store_profile)
+    found = hs.predict(workload, [(100, 8), (101, 8), (1, 1)], store_profile=store_profile)
     near = too_close(found)
     assert [(each.library, each.layout.chunk_shape[0] >= 100) for each in near] == [("hdf5", True)] * 2
     assert too_close(found[2:3]) == []
-    options = ["--profile", str(store_profile), "--layout", "100x8", "--layout", "104x8", "--layout", "1x1"]
+    options = ["--profile", str(store_profile), "--layout", "100x8", "--layout", "101x8", "--layout", "1x1"]
     shown = runner.invoke(app, ["predict", str(workload), *options])
     line = next(line for line in shown.stdout.splitlines() if line.startswith("too close to call: "))
     assert line.count("hdf5") == 2
@@ -218,7 +218,8 @@ def test_an_array_in_one_piece(workload: Path, tmp_path: Path) -> None:
     assert (found["hyperslab"]["n_memcpy"], found["hyperslab"]["n_rrequest"]) == (2000, 20)
     assert 0 < found["hdf5"]["n_rdisk"] + found["hdf5"]["n_cache"] <= 20 * 2  # of at most 64 KiB
     same = json.loads(runner.invoke(app, [*predict, "--layout", "contiguous"]).stdout)
-    assert same["predictions"][0] == document["predictions"][0], "HDF5's array is where the model has it"
+    first = {key: value for key, value in document["predictions"][0].items() if key != "max_shape"}
+    assert same["predictions"][0] == first, "HDF5's array is where the model has it"
 
 
 def test_the_version_of_hdf5_decides_its_cache(workload: Path, store_profile: Path, tmp_path: Path) -> None:

@@ -216,6 +216,9 @@ impl OpenHdf5 {
             return Ok(());
         }
         let location = self.look_up(visit.touch, variables, watch);
+        if location.is_none() && visit.operation == Operation::Read && !self.hdf5.fills {
+            return Ok(()); // without a fill value there is nothing to cache or copy
+        }
         if self.goes_through_memory(visit.operation, location) {
             self.through_memory(visit, location, variables, watch)
         } else {

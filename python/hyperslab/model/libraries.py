@@ -69,10 +69,11 @@ class Hdf5:
     `index` is the file's chunk index. HDF5 uses the version 1 B-tree, unless the file is written with `libver` 1.10 or
     later. Then it uses a fixed array; an extensible array if the array can grow along `growing_axis`; the version 2
     B-tree if it can grow along several axes; and no index for a single chunk. `max_shape` is the largest shape that the
-    array may have, with None for an axis without a limit: a fixed array has room for all of it. `fills` says whether
-    new chunks get the fill value before parts of them are written, as by default; without it, the fill time is never.
-    With `allocates_late`, the first write allocates all chunks. `lengths_vary` says whether an encoded chunk changes its length when it is rewritten, and so moves; it does not if
-    the only codec is a checksum.
+    array may have, with None for an axis without a limit: a fixed array has room for all of it.
+
+    `fills` says whether new chunks get the fill value before parts of them are written, as by default; without it, the
+    fill time is never. With `allocates_late`, the first write allocates all chunks. `lengths_vary` says whether an
+    encoded chunk changes its length when it is rewritten, and so moves; it does not if the only codec is a checksum.
     """
 
     name: ClassVar[str] = "hdf5"

@@ -236,8 +236,9 @@ def _stepped_cells(size: TrainingSize, stored: _Stored, library: Library) -> Ite
         most = [max(1, length // each) for length, each in zip(shape, step, strict=True)]
         columns = min(most[1], 1 << (size.most_elements.bit_length() // 2))
         box = {"start": [0, 0], "shape": [min(most[0], max(1, size.most_elements // columns)), columns], "step": step}
-        asked = _workload(stored, "read", {"select": "list", "boxes": [box]})
-        yield ModelCell(asked, stored.layout, library, "page-warm")
+        for operation in ("read", "write") if step == [2, 4] else ("read",):
+            asked = _workload(stored, operation, {"select": "list", "boxes": [box]})
+            yield ModelCell(asked, stored.layout, library, "page-warm")
     touched = min(size.most_touches, size.most_nbytes // _chunk_nbytes(stored))
     counts = [length // chunk + 1 for length, chunk in zip(shape, stored.layout.chunk_shape, strict=True)]
     count = size.most_elements // 50 if prod(counts) <= touched else touched
