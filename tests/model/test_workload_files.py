@@ -98,7 +98,8 @@ def test_h5py_reads_as_often_as_predicted(tmp_path: Path) -> None:
 import h5py
 for _ in range(3):
     with h5py.File({str(tmp_path / "a.h5")!r}) as file:
-        file["x"][:150], file["x"][100:250]
+        array = file["x"]
+        array[:150], array[100:250]
 """
     command = ["strace", "-f", "-e", "trace=pread64", "-e", "signal=none", sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -203,14 +203,17 @@ class Workload(Declared):
             raise Misplaced("the array cannot grow: set the first of max_shape to null", *where)
 
     def _check_loops(self) -> None:
-        calls = sum((access.count or len(access.boxes or [0])) * access.weight for access in self.accesses)
-        if calls * self.repeat > MOST_SELECTIONS:
-            raise Misplaced(
-                f"all accesses together make {calls * self.repeat} calls; at most {MOST_SELECTIONS}", "repeat"
-            )
+        calls = 0
         for position, access in enumerate(self.accesses):
+            made = (access.count or len(access.boxes or [0])) * access.weight
+            if made > MOST_SELECTIONS:
+                message = f"it makes {made} calls, but at most {MOST_SELECTIONS} are counted; lower count or weight"
+                raise Misplaced(message, "accesses", position)
+            calls += made * self.repeat
             if access.reopen and self.order == "shuffled":
                 raise Misplaced("shuffled accesses have no place to reopen the file", "accesses", position, "reopen")
+        if calls > MOST_SELECTIONS:
+            raise Misplaced(f"all accesses together make {calls} calls; at most {MOST_SELECTIONS}", "repeat")
 
     def steps(self) -> list[Step]:
         """The calls in the order of the workload. They are the same each time."""
