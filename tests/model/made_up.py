@@ -82,3 +82,18 @@ def made_up_store_profile(
         cells=tuple(cells),
         fits=tuple(fit(cells, library, operation) for library, operation in kinds),
     )
+
+
+def with_codecs(made: StoreProfile, *codecs: str) -> StoreProfile:
+    """The profile trained on arrays with each of these codecs instead."""
+    costs = {"s_decode": 1e-9, "s_encode": 1e-8}
+    cells = [
+        cell
+        for seed, library in enumerate(("hdf5", "zarr"))
+        for operation in ("read", "write")
+        for codec in codecs
+        for cell in made_up_cells(library, operation, 90, seed, noise=0.02, codec=codec, **costs)
+    ]
+    kinds = dict.fromkeys((cell.library, cell.operation) for cell in cells)
+    fits = tuple(fit(cells, library, operation) for library, operation in kinds)
+    return replace(made, cells=tuple(cells), fits=fits)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import made_up_store_profile
+from made_up import made_up_store_profile, with_codecs
 from test_evaluation import imagined
 from test_generated_scores import by_hand, rows_of_table
 from typer.testing import CliRunner
@@ -33,7 +33,7 @@ NAMED = ("workloads", "cells", "library_accuracy", "layout_accuracy", "rmse_log1
 @pytest.fixture(scope="module")
 def profile_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("made_up") / "profile.json"
-    made_up_store_profile(path.parent, slow=3.0).save(path)
+    with_codecs(made_up_store_profile(path.parent), "deflate", "zstd").save(path)
     return path
 
 
