@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -16,7 +17,9 @@ from hyperslab.errors import UsageError
 if TYPE_CHECKING:
     from hyperslab.model.costs import CodecRate
     from hyperslab.model.hdf5_settings import Hdf5Settings
+    from hyperslab.model.libraries import Layout
     from hyperslab.model.predict import Prediction
+    from hyperslab.model.workload import Workload
 
 CACHES = ("cold", "page-warm", "library-warm", "new")
 
@@ -50,9 +53,7 @@ def predict_costs(
 
     Example: hyperslab predict boxes.yaml --layout 1000x8 --layout 64x64
     """
-    from hyperslab.model.codec_sample import codec_rates
-    from hyperslab.model.file_layout import layout_of_file
-    from hyperslab.model.predict import parse_layout, predict, too_close
+    from hyperslab.model.predict import predict, too_close
     from hyperslab.model.store_profile import load_store_profile
     from hyperslab.model.workload import load_workload
 
@@ -61,13 +62,7 @@ def predict_costs(
     if figure is not None and figure.suffix not in (".svg", ".png"):
         raise UsageError(f"--figure {figure} has an unknown format: name a .svg or .png file")
     asked = load_workload(workload)
-    layouts = [parse_layout(text, asked.array.shape) for text in layout or []]
-    rates: dict[tuple[str, str], CodecRate] = {}
-    if file is not None:
-        kept = layout_of_file(file, asked, storage_options(option or []))
-        layouts.append(kept)
-        named = [each.codec for each in layouts if each.codec is not None]
-        rates = codec_rates(file, kept, named, storage_options(option or []))
+    layouts, rates = _layouts(asked, layout or [], file, storage_options(option or []))
     settings = _hdf5_settings(hdf5, rdcc_nbytes, rdcc_nslots, rdcc_w0, libver)
     trained = load_store_profile(store_profile)
     chosen = None if libraries is None else [name.strip() for name in libraries.split(",") if name.strip()]
@@ -98,6 +93,22 @@ def predict_costs(
         if not known:
             raise UsageError(f"--figure {figure}: no cost is known, so there is nothing to draw")
         draw_costs(known, workload.stem, cache, figure)
+
+
+def _layouts(
+    asked: Workload, texts: list[str], file: str | None, options: Mapping[str, Any]
+) -> tuple[list[Layout], dict[tuple[str, str], CodecRate]]:
+    """The layouts of the command line and of a file, and what their codecs cost on the data of the file."""
+    from hyperslab.model.codec_sample import codec_rates
+    from hyperslab.model.file_layout import layout_of_file
+    from hyperslab.model.predict import parse_layout
+
+    layouts = [parse_layout(text, asked.array.shape) for text in texts]
+    if file is None:
+        return layouts, {}
+    kept = layout_of_file(file, asked, options)
+    layouts.append(kept)
+    return layouts, codec_rates(file, kept, [each.codec for each in layouts if each.codec is not None], options)
 
 
 def _hdf5_settings(
