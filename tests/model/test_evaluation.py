@@ -147,7 +147,7 @@ def test_the_paper_is_scaled_and_says_how() -> None:
 def test_the_page_says_a_workload() -> None:
     text = (ROOT / "docs" / "cost-model.md").read_text()
     workload = Workload.model_validate(yaml.safe_load(text.split("```yaml\n")[1].split("```")[0]))
-    assert len(workload.steps()) == 1001
+    assert len(workload.steps()) == 1005
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ import hyperslab as hs
 from hyperslab.cli import app
 from hyperslab.errors import HyperslabError, Refused, Untrained, UsageError
 from hyperslab.model import Layout, Workload, load_store_profile
+from hyperslab.model.costs import CodecRate
 from hyperslab.model.predict import parse_layout, too_close
 from hyperslab.model.training import SIZES, smaller
 
@@ -201,7 +202,16 @@ def test_codecs_are_measured_on_the_users_data(workload: Path, store_profile: Pa
     done = runner.invoke(app, [*predict, "--layout", "50x16:deflate=1.1", "--libraries", "hdf5"])
     found = {each["codec"]: each for each in json.loads(done.stdout)["predictions"]}
     assert found["lzf"]["unknown"] == found["deflate"]["unknown"] == []
-    assert 0 < found["lzf"]["phases"]["codec"] < found["deflate"]["phases"]["codec"]
+    assert all(each["seconds"] > 0 for each in found.values())
+
+
+def test_a_measured_rate_is_what_a_codec_costs(workload: Path, store_profile: Path) -> None:
+    layout = Layout((100, 8), ratio=2.0, codec="lzf")
+    rates = {("hdf5", "lzf"): CodecRate(2e-9, 7e-9)}
+    (found,) = hs.predict(workload, [layout], libraries=["hdf5"], store_profile=store_profile, codec_rates=rates)
+    assert found.cost.phases["codec"] == pytest.approx(2e-9 * found.variables["read"].s_decode)
+    assert found.cost.phases["codec"] > 0
+    assert found.cost.low < found.cost.seconds < found.cost.high < float("inf")
 
 
 def test_an_array_in_one_piece(workload: Path, tmp_path: Path) -> None:

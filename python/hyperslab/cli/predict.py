@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,8 +21,10 @@ from hyperslab.errors import UsageError
 if TYPE_CHECKING:
     from hyperslab.model.costs import CodecRate
     from hyperslab.model.hdf5_settings import Hdf5Settings
+    from hyperslab.model.libraries import Layout
     from hyperslab.model.predict import Prediction
     from hyperslab.model.store_profile import StoreProfile
+    from hyperslab.model.workload import Workload
 
 
 def _print_schema(asked: bool) -> None:
@@ -101,9 +104,7 @@ def _predict_workload(
     figure: Path | None,
     as_json: bool,
 ) -> None:
-    from hyperslab.model.codec_sample import codec_rates
-    from hyperslab.model.file_layout import layout_of_file
-    from hyperslab.model.predict import parse_layout, predict, too_close
+    from hyperslab.model.predict import predict, too_close
     from hyperslab.model.workload_file import load_workloads
 
     log = console(stderr=True)
@@ -118,13 +119,7 @@ def _predict_workload(
         predict_arrays(workloads, texts, price, show, document if as_json else None)
         return
     (asked,) = workloads.values()
-    layouts = [parse_layout(text, asked.array.shape) for text in texts]
-    rates: dict[tuple[str, str], CodecRate] = {}
-    if file is not None:
-        kept = layout_of_file(file, asked, storage_options(option))
-        layouts.append(kept)
-        named = [each.codec for each in layouts if each.codec is not None]
-        rates = codec_rates(file, kept, named, storage_options(option))
+    layouts, rates = _layouts(asked, texts, file, storage_options(option))
     trained = profile_or_offer(store_profile, log)
     found = predict(
         asked,
@@ -149,6 +144,22 @@ def _predict_workload(
         if not known:
             raise UsageError(f"--figure {figure}: no cost is known, so there is nothing to draw")
         draw_costs(known, workload.stem, cache, figure)
+
+
+def _layouts(
+    asked: Workload, texts: list[str], file: str | None, options: Mapping[str, Any]
+) -> tuple[list[Layout], dict[tuple[str, str], CodecRate]]:
+    """The layouts of the command line and of a file, and what their codecs cost on the data of the file."""
+    from hyperslab.model.codec_sample import codec_rates
+    from hyperslab.model.file_layout import layout_of_file
+    from hyperslab.model.predict import parse_layout
+
+    layouts = [parse_layout(text, asked.array.shape) for text in texts]
+    if file is None:
+        return layouts, {}
+    kept = layout_of_file(file, asked, options)
+    layouts.append(kept)
+    return layouts, codec_rates(file, kept, [each.codec for each in layouts if each.codec is not None], options)
 
 
 def _hdf5_settings(

@@ -12,6 +12,7 @@ import numpy as np
 
 from hyperslab.archive.array import Array
 from hyperslab.archive.opening import open as open_archive
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import HyperslabError, MissingLibrary
 from hyperslab.formats import availability, make_format
 from hyperslab.formats.contract import ArraySpec, Codec, Format, Need, StoredLayout
@@ -84,7 +85,7 @@ def _sample_of(array: Array, layout: Layout) -> tuple[tuple[int, ...], np.ndarra
     width, chunk = array.dtype.itemsize, [min(pair) for pair in zip(layout.chunk_shape, array.shape, strict=True)]
     for axis in range(len(chunk)):
         while prod(chunk) * width > MOST_CHUNK_NBYTES and chunk[axis] > 1:
-            chunk[axis] = -(-chunk[axis] // 2)
+            chunk[axis] = ceil_div(chunk[axis], 2)
     shape = list(chunk)
     for axis in reversed(range(len(shape))):
         room = max(1, SAMPLE_NBYTES // max(1, prod(shape) * width))

@@ -41,12 +41,12 @@ class Hdf5Settings(Declared):
     def library(self) -> Hdf5:
         """The library with these settings."""
         made = Hdf5.of_version(self.version or installed_version() or NEWEST)
-        given = {
-            "chunk_cache_nbytes": self.rdcc_nbytes,
-            "chunk_cache_slots": self.rdcc_nslots,
-            "w0": self.rdcc_w0,
-        }
-        return replace(made, **{name: value for name, value in given.items() if value is not None})
+        return replace(
+            made,
+            chunk_cache_nbytes=made.chunk_cache_nbytes if self.rdcc_nbytes is None else self.rdcc_nbytes,
+            chunk_cache_slots=self.rdcc_nslots or made.chunk_cache_slots,
+            w0=made.w0 if self.rdcc_w0 is None else self.rdcc_w0,
+        )
 
     @property
     def is_before_2(self) -> bool:

@@ -102,7 +102,7 @@ class CellTimings:
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> CellTimings:
         """The inverse of `to_dict`. Raises KeyError, TypeError or ValueError if `given` has another form."""
-        library = {k: tuple(v) if isinstance(v, list) else v for k, v in given["library"].items()}
+        library: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given["library"].items()}
         layout: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given["layout"].items()}
         cell = ModelCell(
             Workload.model_validate(given["workload"]),

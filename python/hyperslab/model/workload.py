@@ -12,6 +12,7 @@ A workload file (YAML) has the array and a list of accesses:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -129,7 +130,7 @@ class Access(Declared):
             raise ValueError("`select: append` needs `operation: write`")
         return self
 
-    def selections(self, array: WorkloadArray, seed: int) -> list[Hyperslab | Points]:
+    def selections(self, array: WorkloadArray, seed: int) -> Sequence[Hyperslab | Points]:
         """The selections, one for each call of the library."""
         if self.boxes is not None:
             return [Hyperslab(box.start, box.step, box.shape, [1] * len(box.shape)) for box in self.boxes]
@@ -225,7 +226,9 @@ class Workload(Declared):
                 made = [self._append(length + k * access.rows, access.rows) for k in range(calls)]
                 length += calls * access.rows
             else:
-                lists = None if access.lists is None else tuple(each and tuple(each) for each in access.lists)
+                lists = None
+                if access.lists is not None:
+                    lists = tuple(None if each is None else tuple(each) for each in access.lists)
                 once = [Step(access.operation, each, lists) for each in access.selections(self.array, self.seed)]
                 made = once * access.weight
             if access.compute_seconds:
