@@ -35,7 +35,7 @@ def evaluate(
     tiny: Annotated[bool, typer.Option("--tiny", hidden=True)] = False,
     generated: Annotated[
         int | None,
-        typer.Option("--generated", min=1, help="Draw this many workloads instead; half a minute for each."),
+        typer.Option("--generated", min=1, help="Draw this many workloads instead; each takes up to a minute."),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of the drawn workloads.")] = None,
     minutes: Annotated[
