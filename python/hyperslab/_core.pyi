@@ -406,9 +406,12 @@ class CacheState:
         How many bytes the system reads ahead at most; 0 for none. Simulated for HDF5, as Linux does it.
     options
         The library's options. hdf5: `chunk_cache_nbytes`, `chunk_cache_slots`, `w0` (by default those of HDF5 2.0),
-        `index` (`btree_v1`, `btree_v2`, `fixed_array`, `extensible_array`, `none`, or `contiguous`: no chunks),
-        `growing_axis`, `wide_lengths`, `mpi_writing`; zarr: `shard_shape`; hyperslab: `chunk_cache_nbytes`, `far` (on a
-        server); paper_hdf5: `library_cache_nbytes`, `index_block_chunk_count`.
+        `index` (`btree_v1`, `btree_v2`, `fixed_array`, `extensible_array`, `none`; without chunks: `contiguous`,
+        `compact`), `growing_axis`, `max_shape` (2**64 - 1 for an axis without a limit), `fills` (new chunks are filled
+        first), `allocates_late` (the first write allocates all chunks), `lengths_vary` (those of encoded chunks),
+        `wide_lengths`, `mpi_writing`; zarr: `shard_shape`;
+        hyperslab: `chunk_cache_nbytes`, `far` (on a server); paper_hdf5: `library_cache_nbytes`,
+        `index_block_chunk_count`.
 
     Raises
     ------
@@ -445,8 +448,20 @@ class CacheState:
     def requests(self, operation: str, selection: Hyperslab | Points) -> tuple[npt.NDArray[np.uint64], list[_Request]]:
         """The variables of one access, and its requests in order: purpose, chunk, offset, length in bytes."""
 
+    def resize(self, length: int) -> tuple[npt.NDArray[np.uint64], list[_Request]]:
+        """Let the array grow along its first axis to this length: the variables and requests of what this writes.
+
+        Raises
+        ------
+        ValueError
+            The length is smaller than it is now, or the library's arrays cannot grow.
+        """
+
     def close(self) -> tuple[npt.NDArray[np.uint64], list[_Request]]:
         """The same for closing the array: whatever was not written yet."""
+
+    def reopen(self) -> tuple[npt.NDArray[np.uint64], list[_Request]]:
+        """The same for closing the file and opening it again: the library forgets what it has cached."""
 
     @staticmethod
     def variable_names() -> list[str]:

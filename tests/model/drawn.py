@@ -73,19 +73,52 @@ def hdf5_cases(draw: st.DrawFn, operations: list[str], latest: bool, codecs: lis
         if growing:
             case["maxshape"] = [None] * growing + case["shape"][growing:]
     case["codec"] = draw(st.sampled_from(codecs))
-    if case["codec"] == "gzip" and has_order(case):
+    if case["codec"] in VARYING and has_order(case):
         case["codec"] = "fletcher32"  # chunks of different sizes do not show the order in which they arrived
     return case
 
 
+@st.composite
+def wide_cases(draw: st.DrawFn) -> dict[str, Any]:
+    """Cases for HDF5 with everything that its users can choose: versions, limits, codecs, times, growth."""
+    case = draw(
+        hdf5_cases(["read", "write"], False, [None, None, "gzip", "lzf", "shuffle", "shuffle-gzip", "fletcher32"])
+    )
+    case["libver"] = draw(st.sampled_from([None, "earliest", "v108", "v110", "latest"]))
+    shape, ndim = case["shape"], len(case["shape"])
+    limits = [draw(st.sampled_from([length, length, length + 1, 2 * length, 5 * length + 3])) for length in shape]
+    growing = draw(st.sampled_from([0, 0, 1, ndim]))
+    # If the other axes have limits, HDF5 itself reports wrong chunk locations for the extensible array.
+    case["maxshape"] = [None] * growing + (shape if growing == 1 else limits)[growing:]
+    case["fill_time"] = draw(st.sampled_from([None, "ifset", "alloc", "never"]))
+    case["alloc_time"] = draw(st.sampled_from([None, "incr", "late", "early"]))
+    may_grow = growing > 0 and case["alloc_time"] != "early"
+    if may_grow and draw(st.booleans()):
+        for _ in range(draw(st.integers(1, 3))):
+            rows = draw(st.integers(1, 2 * case["chunks"][0]))
+            position = draw(st.integers(0, len(case["accesses"])))
+            case["accesses"].insert(position, {"operation": "append", "rows": rows})
+    if case["codec"] in VARYING and has_order(case):
+        case["codec"] = "fletcher32"
+    return case
+
+
+# Codecs after which the length of a chunk depends on its elements.
+VARYING = ("gzip", "lzf", "shuffle-gzip")
+OLD = (None, "earliest", "v108")
+
+
 def index_of(case: dict[str, Any]) -> dict[str, Any]:
     """The index that HDF5 uses."""
-    if not case.get("libver"):
+    if case.get("libver") in OLD:
         return {"index": "btree_v1"}
-    growing = [axis for axis, most in enumerate(case.get("maxshape", [])) if most is None]
+    most = case.get("maxshape") or case["shape"]
+    growing = [axis for axis, limit in enumerate(most) if limit is None]
     if growing:
         return {"index": "btree_v2"} if growing[1:] else {"index": "extensible_array", "growing_axis": growing[0]}
-    return {"index": "none" if case["shape"] == case["chunks"] else "fixed_array"}
+    is_allocated = case.get("alloc_time") == "early" and case["codec"] is None
+    is_single = case["shape"] == case["chunks"] == list(most)
+    return {"index": "none" if is_single or is_allocated else "fixed_array"}
 
 
 def has_order(case: dict[str, Any]) -> bool:

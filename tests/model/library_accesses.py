@@ -26,6 +26,14 @@ def values(np, shape, dtype):
 def access_all(np, array, case, mark):
     dtype = np.dtype(case["dtype"])
     for step, access in enumerate(case["accesses"], start=1):
+        if access["operation"] == "append":
+            rows = [access["rows"], *array.shape[1:]]
+            new = values(np, rows, dtype)
+            mark(step)
+            first = array.shape[0]
+            array.resize((first + rows[0], *rows[1:]))
+            array[first:] = new
+            continue
         selected = slices(access)
         shape = [len(range(*axis)) for axis in access["slices"]]
         new = values(np, shape, dtype)
@@ -50,7 +58,24 @@ def chunk_places(file):
     return found
 
 
-CODECS = {None: {}, "gzip": {"compression": "gzip", "compression_opts": 1}, "fletcher32": {"fletcher32": True}}
+CODECS = {
+    None: {},
+    "gzip": {"compression": "gzip", "compression_opts": 1},
+    "lzf": {"compression": "lzf"},
+    "shuffle": {"shuffle": True},
+    "shuffle-gzip": {"compression": "gzip", "compression_opts": 1, "shuffle": True},
+    "fletcher32": {"fletcher32": True},
+}
+
+
+def creation_list(h5py, case):
+    """The times of filling and allocating, if the case gives them."""
+    made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    if case.get("fill_time"):
+        made.set_fill_time(getattr(h5py.h5d, f"FILL_TIME_{case['fill_time'].upper()}"))
+    if case.get("alloc_time"):
+        made.set_alloc_time(getattr(h5py.h5d, f"ALLOC_TIME_{case['alloc_time'].upper()}"))
+    return made
 
 
 def found_in(h5py, path):
@@ -74,12 +99,14 @@ def hdf5(case, path, mark):
     library = {name: case[key] for name, key in names.items() if key in case}
     libver = {"libver": case["libver"]} if case.get("libver") else {}
     with h5py.File(path, "w", **libver) as file:
+        if case.get("fill_time") or case.get("alloc_time"):
+            options["dcpl"] = creation_list(h5py, case)
         array = file.create_dataset("x", shape=shape, chunks=chunks, dtype=case["dtype"], **options)
         for written in case["written"]:
             selected = slices(written)
             array[selected] = values(np, [len(range(*axis)) for axis in written["slices"]], case["dtype"])
     before = found_in(h5py, path)
-    writes = any(access["operation"] == "write" for access in case["accesses"])
+    writes = any(access["operation"] != "read" for access in case["accesses"])
     file = h5py.File(path, "r+" if writes else "r", **libver, **library)
     array = file["x"]
     access_all(np, array, case, mark)
@@ -89,6 +116,20 @@ def hdf5(case, path, mark):
     file.close()
     mark(0)
     return {"before": before, "after": found_in(h5py, path), "version": h5py.version.hdf5_version}
+
+
+def compressed(name):
+    def made(zarr, version):
+        if version == 2:
+            import numcodecs
+
+            return {"zstd": numcodecs.Zstd, "gzip": numcodecs.GZip, "blosc": numcodecs.Blosc}[name]()
+        return {"zstd": zarr.codecs.ZstdCodec, "gzip": zarr.codecs.GzipCodec, "blosc": zarr.codecs.BloscCodec}[name]()
+
+    return made
+
+
+COMPRESSORS = {None: lambda *_: None, **{name: compressed(name) for name in ("zstd", "gzip", "blosc")}}
 
 
 def zarr(case, path, mark):
@@ -102,7 +143,7 @@ def zarr(case, path, mark):
         chunks=tuple(case["chunks"]),
         dtype=case["dtype"],
         zarr_format=case["format"],
-        compressors=None,
+        compressors=COMPRESSORS[case.get("compressor")](library, case["format"]),
         fill_value=0,
         **options,
     )

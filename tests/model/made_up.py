@@ -9,14 +9,14 @@ import numpy as np
 
 from hyperslab.lab.environment import observe
 from hyperslab.model import EXTENDED, Observation, StoreProfile, Variables, fit
-from hyperslab.model.costs import overlapped
 from hyperslab.model.terms import values
 
 # Seconds per unit.
 TRUTH = {
     "n_memcpy": 2e-8, "s_memcpy": 2e-10, "n_cache": 3e-6, "s_cache": 3e-10, "n_rdisk": 8e-5, "s_rdisk": 8e-10,
     "n_rseek": 2e-4, "n_rindex": 1e-4, "n_wdisk": 5e-5, "s_wdisk": 1e-9, "n_wseek": 3e-5, "n_windex": 2e-5,
-    "n_array": 1e-3, "n_made": 2e-3, "n_call": 5e-5, "n_chunk": 4e-6, "n_far": 1e-8,
+    "n_array": 1e-3, "n_made": 2e-3, "n_call": 5e-5, "n_chunk": 4e-6, "n_far": 1e-8, "n_element": 1e-7,
+    "s_exposed": 8e-10, "s_covered": 8e-10,
 }  # fmt: skip
 CACHES = ("cold", "page-warm", "library-warm")
 # What remains if nothing comes from the device, or nothing at all.
@@ -39,7 +39,7 @@ def made_up_cells(
     seed: int,
     *,
     noise: float = 0.0,
-    overlap: float = 0.0,
+    overlaps: bool = False,
     codec: str | None = None,
     **more: float,
 ) -> list[Observation]:
@@ -52,10 +52,14 @@ def made_up_cells(
         cache: Any = CACHES[position % 3]
         drawn = {name: 10.0 ** random.uniform(2, 8 if name[0] == "s" else 4) for name in truth}
         drawn |= {"n_array": 1.0, "n_made": float(position % 2)} | dict.fromkeys(GONE[cache], 0.0)
+        # Without overlap, what copying covers costs as much as the rest; with it, nothing.
+        covered = drawn["s_rdisk"] * random.uniform()
+        drawn |= {"s_covered": covered, "s_exposed": drawn["s_rdisk"] - covered}
         made = variables(**drawn)
+        rates = truth | ({"s_covered": 0.0} if overlaps else {})
         factors = values(terms, made, codec)
-        parts = factors * np.array([truth.get(term.variable, 0.0) for term in terms])
-        seconds = float((parts * overlapped(terms, parts, overlap)).sum() * np.exp(random.normal(0, noise)))
+        parts = factors * np.array([rates.get(term.variable, 0.0) for term in terms])
+        seconds = float(parts.sum() * np.exp(random.normal(0, noise)))
         found.append(Observation(library, operation, cache, f"made up {position}", "10x10", codec, made, seconds))
     return found
 
@@ -78,3 +82,18 @@ def made_up_store_profile(
         cells=tuple(cells),
         fits=tuple(fit(cells, library, operation) for library, operation in kinds),
     )
+
+
+def with_codecs(made: StoreProfile, *codecs: str) -> StoreProfile:
+    """The profile trained on arrays with each of these codecs instead."""
+    costs = {"s_decode": 1e-9, "s_encode": 1e-8}
+    cells = [
+        cell
+        for seed, library in enumerate(("hdf5", "zarr"))
+        for operation in ("read", "write")
+        for codec in codecs
+        for cell in made_up_cells(library, operation, 90, seed, noise=0.02, codec=codec, **costs)
+    ]
+    kinds = dict.fromkeys((cell.library, cell.operation) for cell in cells)
+    fits = tuple(fit(cells, library, operation) for library, operation in kinds)
+    return replace(made, cells=tuple(cells), fits=fits)

@@ -29,7 +29,8 @@ from hyperslab.cli import main
 from hyperslab.model.training import SIZES, smaller
 
 tiny = smaller(SIZES["quick"], 64)
-SIZES["quick"] = replace(tiny, doublings=(0, 7), wide_shape=(64, 2048), wide_chunks=((16, 256),), encoded_chunks=())
+shapes = dict(wide_shape=(64, 2048), wide_chunks=((16, 256),), encoded_chunks=(), large_chunks=())
+SIZES["quick"] = replace(tiny, doublings=(0, 7), **shapes)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests by nohup has it ignored
 main()
 """
@@ -117,7 +118,7 @@ def test_what_cannot_go_on(tmp_path: Path) -> None:
     assert "not the journal of a calibration" in refused("--resume")
     begun.journal.write_text("[]\n{}\n")
     assert "not the journal of a calibration" in refused("--resume")
-    assert "1 cells of an interrupted calibration" in refused()
+    assert "1 cells of a calibration that was interrupted" in refused()
     begun.journal.write_text("{\n")
     assert "remove it" in refused()
     begun.journal.unlink()

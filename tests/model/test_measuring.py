@@ -135,13 +135,6 @@ def test_what_cannot_be_measured_is_refused(impossible: ModelCell, reason: str, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_weights_are_refused(tmp_path: Path) -> None:
-    accesses = [{"select": "all", "weight": 2}]
-    workload = Workload.model_validate({"array": {"shape": [4]}, "accesses": accesses})
-    with pytest.raises(UsageError, match="weights"):
-        next(measure([ModelCell(workload, Layout((2,)), Hdf5(), "cold")], tmp_path, ONCE))
-
-
 def test_the_disk_is_known_beforehand(tmp_path: Path) -> None:
     nbytes = 400 * 30 * 4
     assert disk_nbytes([cell(Hdf5(), "cold"), cell(Hdf5(), "page-warm")]) == nbytes

@@ -16,7 +16,8 @@ import hyperslab as hs
 from hyperslab.cli import app
 from hyperslab.errors import HyperslabError, Refused, Untrained, UsageError
 from hyperslab.model import Layout, Workload, load_store_profile
-from hyperslab.model.predict import parse_layout
+from hyperslab.model.costs import CodecRate
+from hyperslab.model.predict import parse_layout, too_close
 from hyperslab.model.training import SIZES, smaller
 
 BOXES = """
@@ -56,6 +57,49 @@ def test_reads_and_writes_are_priced_by_their_own_coefficients(store_profile: Pa
     assert set(both.variables) == {"read", "write"}
     assert both.variables["read"].n_array + both.variables["write"].n_array == 1
     assert both.cost.seconds < read.cost.seconds + write.cost.seconds
+
+
+def test_a_codec_without_a_price_is_unknown_and_last(workload: Path, store_profile: Path) -> None:
+    """It once cost nothing, so it came first."""
+    plain, coded = Layout((100, 8)), Layout((100, 8), ratio=2.0, codec="lzf")
+    found = hs.predict(workload, [coded, plain], libraries=["hdf5"], store_profile=store_profile)
+    assert [prediction.layout for prediction in found] == [plain, coded]
+    assert found[1].cost.unknown == ("codec lzf was not trained",)
+    written = found[1].to_dict()
+    assert (written["seconds"], written["high"], written["unknown"]) == (None, None, ["codec lzf was not trained"])
+    assert json.dumps(written, allow_nan=False)
+    unnamed = hs.predict(workload, [Layout((100, 8), ratio=2.0)], libraries=["hdf5"], store_profile=store_profile)
+    assert unnamed[0].cost.unknown == ("the codec is not named",)
+    with pytest.raises(Refused, match="zarr-python has no codec lzf"):
+        hs.predict(workload, [coded], libraries=["zarr"], store_profile=store_profile)
+    shown = runner.invoke(
+        app, ["predict", str(workload), "--profile", str(store_profile), "--layout", "100x8:lzf=2", "--layout", "100x8"]
+    )
+    lines = [line for line in shown.stdout.splitlines() if "lzf" in line]
+    assert "unknown" in lines[0]
+    assert lines[-1].startswith("unknown: hdf5: codec lzf was not trained")
+
+
+def test_overlapping_intervals_are_too_close_to_call(workload: Path, store_profile: Path) -> None:
+    found = hs.predict(workload, [(100, 8), (101, 8), (1, 1)], store_profile=store_profile)
+    near = too_close(found)
+    assert [(each.library, each.layout.chunk_shape[0] >= 100) for each in near] == [("hdf5", True)] * 2
+    assert too_close(found[2:3]) == []
+    options = ["--profile", str(store_profile), "--layout", "100x8", "--layout", "101x8", "--layout", "1x1"]
+    shown = runner.invoke(app, ["predict", str(workload), *options])
+    line = next(line for line in shown.stdout.splitlines() if line.startswith("too close to call: "))
+    assert line.count("hdf5") == 2
+    assert "1x1" not in line
+    predictions = json.loads(runner.invoke(app, ["predict", str(workload), *options, "--json"]).stdout)["predictions"]
+    assert [each["too_close_to_call"] for each in predictions] == [True, True] + [False] * 4
+
+
+def test_flat_is_there_once(workload: Path, tmp_path: Path) -> None:
+    made_up_store_profile(tmp_path, ("hdf5", "flat")).save(tmp_path / "profile.json")
+    layouts = [(100, 8), (50, 8), Layout((100, 8), ratio=2.0, codec="zstd")]
+    found = hs.predict(workload, layouts, store_profile=tmp_path / "profile.json")
+    assert [str(each.layout) for each in found if each.library == "flat"] == ["contiguous"]
+    assert sum(each.library == "hdf5" for each in found) == 3
 
 
 @pytest.mark.parametrize(
@@ -101,6 +145,7 @@ def test_layouts_in_words() -> None:
         ("0x8", "is not a layout"),
         ("", "is not a layout"),
         ("4:zstd", "=2.5"),
+        ("4:nonsense=2", "codec 'nonsense' is unknown; choose from .*zstd"),
     ):
         with pytest.raises(UsageError, match=what):
             parse_layout(text)
@@ -147,6 +192,28 @@ def test_the_layout_of_a_file(workload: Path, store_profile: Path, tmp_path: Pat
         assert what in str(refused.exception)
 
 
+def test_codecs_are_measured_on_the_users_data(workload: Path, store_profile: Path, tmp_path: Path) -> None:
+    """The made-up profile has no codec at all, but a sample of the file says what its codec costs."""
+    h5py = pytest.importorskip("h5py")
+    noise = np.random.default_rng(1).normal(size=(2000, 64)).astype(np.float32)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("x", data=noise, chunks=(50, 16), compression="lzf")
+    predict = ["predict", str(workload), "--profile", str(store_profile), "--json", "--file", f"{tmp_path}/a.h5:x"]
+    done = runner.invoke(app, [*predict, "--layout", "50x16:deflate=1.1", "--libraries", "hdf5"])
+    found = {each["codec"]: each for each in json.loads(done.stdout)["predictions"]}
+    assert found["lzf"]["unknown"] == found["deflate"]["unknown"] == []
+    assert all(each["seconds"] > 0 for each in found.values())
+
+
+def test_a_measured_rate_is_what_a_codec_costs(workload: Path, store_profile: Path) -> None:
+    layout = Layout((100, 8), ratio=2.0, codec="lzf")
+    rates = {("hdf5", "lzf"): CodecRate(2e-9, 7e-9)}
+    (found,) = hs.predict(workload, [layout], libraries=["hdf5"], store_profile=store_profile, codec_rates=rates)
+    assert found.cost.phases["codec"] == pytest.approx(2e-9 * found.variables["read"].s_decode)
+    assert found.cost.phases["codec"] > 0
+    assert found.cost.low < found.cost.seconds < found.cost.high < float("inf")
+
+
 def test_an_array_in_one_piece(workload: Path, tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "a.h5", "w") as file:
@@ -161,7 +228,33 @@ def test_an_array_in_one_piece(workload: Path, tmp_path: Path) -> None:
     assert (found["hyperslab"]["n_memcpy"], found["hyperslab"]["n_rrequest"]) == (2000, 20)
     assert 0 < found["hdf5"]["n_rdisk"] + found["hdf5"]["n_cache"] <= 20 * 2  # of at most 64 KiB
     same = json.loads(runner.invoke(app, [*predict, "--layout", "contiguous"]).stdout)
-    assert same["predictions"][0] == document["predictions"][0], "HDF5's array is where the model has it"
+    first = {key: value for key, value in document["predictions"][0].items() if key != "max_shape"}
+    assert same["predictions"][0] == first, "HDF5's array is where the model has it"
+
+
+def test_the_version_of_hdf5_decides_its_cache(workload: Path, store_profile: Path, tmp_path: Path) -> None:
+    """Chunks of 4 MiB fit into the cache of HDF5 2.0, but not into that of 1.14."""
+    path = tmp_path / "rows.yaml"
+    array = "array: {shape: [65536, 64], dtype: float32}"
+    path.write_text(f"{array}\naccesses: [{{select: rows, count: 3}}]\n")
+    options = ["--profile", str(store_profile), "--layout", "16384x64", "--libraries", "hdf5", "--json"]
+
+    def read(*more: str, file: Path = path) -> float:
+        done = runner.invoke(app, ["predict", str(file), *options, *more])
+        return float(json.loads(done.stdout)["predictions"][0]["variables"]["read"]["s_rdisk"])
+
+    chunk = 16384 * 64 * 4
+    assert read("--hdf5", "2.0") >= chunk
+    assert read("--hdf5", "1.14") < chunk
+    assert read("--hdf5", "1.14", "--rdcc-nbytes", "8388608", "--rdcc-nslots", "8191") == read("--hdf5", "2.0")
+    said = tmp_path / "said.yaml"
+    said.write_text(path.read_text() + 'hdf5: {version: "1.14", libver: latest}\n')
+    assert read(file=said) < chunk
+    assert read("--hdf5", "2.0", file=said) >= chunk
+    for wrong in (["--hdf5", "new"], ["--rdcc-w0", "2"], ["--libver", "v999"]):
+        refused = runner.invoke(app, ["predict", str(path), *options, *wrong])
+        assert isinstance(refused.exception, UsageError)
+        assert wrong[0] in str(refused.exception)
 
 
 @pytest.mark.parametrize("option", [["--cache", "hot"], ["--figure", "costs.pdf"], ["--layout", "eight"]])
@@ -178,6 +271,7 @@ def test_a_tiny_calibration_predicts(workload: Path, tmp_path: Path, monkeypatch
         wide_shape=(64, 2048),
         wide_chunks=((16, 256),),
         encoded_chunks=(),
+        large_chunks=(),
     )
     monkeypatch.setitem(SIZES, "quick", tiny)
     measured = tmp_path / "measured"

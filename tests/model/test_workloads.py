@@ -55,20 +55,22 @@ def test_a_file_says_a_workload(tmp_path: Path) -> None:
     )
     steps = load_workload(path).steps()
     assert steps == load_workload(path).steps()
-    assert sorted(step.operation for step in steps) == ["read"] * 5 + ["write"]
-    assert sum(step.weight for step in steps) == 7
+    assert sorted(step.operation for step in steps) == ["read"] * 5 + ["write"] * 2
 
 
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("accesses: []", "array"),
+        ("accesses: []", "accesses"),
+        ("accesses: [{select: all}]", "give either array or arrays"),
         ("array: {shape: [4], dtype: nonsense}\naccesses: [{select: all}]", "dtype"),
         ("array: {shape: [4]}\naccesses: [{select: diagonal}]", "unknown selection"),
         ("array: {shape: [4]}\naccesses: [{select: list}]", "needs boxes"),
         ("array: {shape: [4]}\naccesses: [{select: list, boxes: [{start: [2], shape: [3]}]}]", "outside"),
         ("array: {shape: [4]}\naccesses: [{select: random-boxes, shape: [1, 2]}]", "2 axes"),
         ("array: {shape: [4]}\naccesses: [{select: all, colour: red}]", "colour"),
+        ("array: {shape: [4]}\naccesses: [{select: all, weight: 0.5}]", "weight"),
+        ("array: {shape: [4]}\naccesses: [{select: all, weight: 1000000000}]", "lower count or weight"),
         ("array: {shape: [4]}\naccesses: [{select: all}]\nprocesses: 4", "processes: 4 processes cannot be priced"),
         ("array: {shape: [4]}\naccesses: [{select: all}]\ntrace: mine.log", "trace: "),
         ("array: [", "boxes.yaml"),
@@ -81,6 +83,37 @@ def test_what_is_no_workload_says_where(text: str, what: str, tmp_path: Path) ->
         load_workload(path)
 
 
+WITH_LINES = """# a comment
+array: {shape: [40, 8]}
+
+accesses:
+  - {select: all}
+  - select: list
+    boxes:
+      - {start: [0, 0], shape: [1, 1]}
+      - {start: [39, 0],
+         shape: [2, 1]}
+  - select: all
+    colour: red
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("", "", "boxes.yaml: line 12: accesses.2.colour: unknown key"),
+        ("    colour: red\n", "", "boxes.yaml: line 9: accesses.1.boxes.1: the box at [39, 0] reaches outside"),
+        ("[40, 8]", "[40, -8]", "boxes.yaml: line 2: array.shape.1: "),
+        ("select: all}", "select: nothing}", "boxes.yaml: line 5: accesses.0: unknown selection"),
+    ],
+)
+def test_errors_name_the_line_and_the_key(old: str, new: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "boxes.yaml").write_text(WITH_LINES.replace(old, new, 1))
+    with pytest.raises(StudyError) as caught:
+        load_workload(tmp_path / "boxes.yaml")
+    assert said in str(caught.value)
+
+
 @pytest.mark.parametrize("select", SELECTS)
 @pytest.mark.parametrize("library", [Hdf5(), Zarr(), Flat(), HyperslabEngine(), PaperHdf5(), PaperZarr()])
 def test_every_library_counts_every_selection(select: str, library: Any) -> None:
@@ -89,6 +122,19 @@ def test_every_library_counts_every_selection(select: str, library: Any) -> None
     elements = sum(step.selection.size for step in asked.steps())
     assert found.s_memcpy == elements * 4 or isinstance(library, PaperZarr)
     assert found.n_cache + found.n_rdisk > 0
+
+
+def test_a_weight_makes_the_access_again() -> None:
+    """What the first time brings into the caches is there for the other times."""
+    once, twice = workload({"select": "all"}), workload({"select": "all"}, {"select": "all"})
+    weighted = workload({"select": "all", "weight": 2})
+    for library in (Hdf5(), Hdf5(chunk_cache_nbytes=2000, chunk_cache_slots=521), Zarr()):
+        assert (count_each(weighted, LAYOUT, library) == count_each(twice, LAYOUT, library)).all()
+        assert count(weighted, LAYOUT, library) == count(twice, LAYOUT, library)
+        assert count(weighted, LAYOUT, library).s_rdisk == count(once, LAYOUT, library).s_rdisk
+    boxes = workload({"select": "random-boxes", "count": 3, "shape": [10, 8], "weight": 2})
+    steps = [step.selection for step in boxes.steps()]
+    assert steps[:3] == steps[3:], "the same boxes again"
 
 
 def test_a_second_pass_comes_from_the_caches() -> None:

@@ -14,7 +14,17 @@ const SHAPE: [u64; 2] = [35_660_170, 64];
 
 fn hdf5() -> Library {
     let cache = ChunkCacheSize::FROM_2;
-    Library::Hdf5(Hdf5 { cache, index: IndexKind::BtreeV1, wide_lengths: false, mpi_writing: false })
+    let index = IndexKind::BtreeV1;
+    Library::Hdf5(Hdf5 {
+        cache,
+        index,
+        max_shape: None,
+        fills: true,
+        lengths_vary: true,
+        allocates_late: false,
+        wide_lengths: false,
+        mpi_writing: false,
+    })
 }
 
 fn opened(chunk_shape: [u64; 2], library: &Library) -> Result<CacheState, ModelError> {

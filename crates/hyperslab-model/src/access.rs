@@ -47,7 +47,7 @@ impl CacheState {
     /// Nothing is cached yet.
     pub fn new(stored: Stored, library: &Library, pages: PageCacheSize) -> Result<Self, ModelError> {
         Ok(Self(match library {
-            Library::Hdf5(hdf5) if hdf5.index == IndexKind::Contiguous => {
+            Library::Hdf5(hdf5) if matches!(hdf5.index, IndexKind::Contiguous | IndexKind::Compact) => {
                 Open::Flat(Box::new(OpenFlat::in_hdf5(&stored, hdf5, pages)?))
             }
             Library::Hdf5(hdf5) => Open::Hdf5(Box::new(OpenHdf5::new(stored, hdf5, pages)?)),
@@ -76,6 +76,15 @@ impl CacheState {
         }
     }
 
+    /// Lets the array grow along its first axis to this length. Returns the variables of what this writes.
+    pub fn resize(&mut self, length: u64, watch: &mut impl Watch) -> Result<Variables, ModelError> {
+        match &mut self.0 {
+            Open::Hdf5(open) => open.resize(length, watch),
+            Open::Zarr(open) => open.resize(length),
+            _ => Err(ModelError::parameter("length", length, "only arrays in chunks grow, in HDF5 or Zarr")),
+        }
+    }
+
     /// The variables of closing the array: whatever was not written yet.
     pub fn close(&mut self, watch: &mut impl Watch) -> Result<Variables, ModelError> {
         match &mut self.0 {
@@ -83,5 +92,18 @@ impl CacheState {
             Open::Flat(open) => Ok(open.flush(watch)),
             _ => Ok(Variables::default()),
         }
+    }
+
+    /// Closes the file and opens it again. The library's caches are empty then; the page cache stays as it is. The
+    /// variables are those of closing.
+    pub fn reopen(&mut self, watch: &mut impl Watch) -> Result<Variables, ModelError> {
+        match &mut self.0 {
+            Open::Hdf5(open) => return open.reopen(watch),
+            Open::Flat(open) => return Ok(open.reopen(watch)),
+            Open::Zarr(_) => {} // zarr-python opens a file for each chunk, and keeps nothing
+            Open::HyperslabEngine(open) => open.reopen(),
+            Open::Paper(open) => open.reopen(),
+        }
+        Ok(Variables::default())
     }
 }

@@ -143,6 +143,48 @@ impl ChunkCache {
         self.link_after(self.last, position);
     }
 
+    /// The array has another shape now, so chunks may have other slots. HDF5 counts only whole chunks along an axis
+    /// here (`H5D__set_extent`). Calls `leaves` for chunks whose slot another one has taken, once all have theirs.
+    pub fn regrid(
+        &mut self,
+        grid: &ChunkGrid,
+        index_of: impl Fn(u64) -> Vec<u64>,
+        mut leaves: impl FnMut(Left),
+    ) {
+        let whole =
+            |(&length, &chunk): (&u64, &u64)| (length / chunk).max(1).next_power_of_two().trailing_zeros();
+        let nbits: Vec<u32> = grid.shape().iter().zip(grid.chunk_shape()).map(whole).collect();
+        if std::mem::replace(&mut self.nbits, nbits) == self.nbits {
+            return;
+        }
+        let mut displaced: Vec<u32> = Vec::new();
+        let mut position = self.first;
+        while position != NONE {
+            let Entry { chunk, slot: old, later, .. } = self.entries[position as usize];
+            let new = self.slot(&index_of(chunk));
+            if new != old as usize {
+                let there = self.slots[new];
+                if there != NONE {
+                    displaced.push(there);
+                }
+                self.slots[new] = position;
+                self.entries[position as usize].slot = u32::try_from(new).unwrap_or(NONE);
+                if let Some(found) = displaced.iter().position(|&each| each == position) {
+                    displaced.remove(found);
+                } else {
+                    self.slots[old as usize] = NONE;
+                }
+            }
+            position = later;
+        }
+        for position in displaced {
+            let slot = self.entries[position as usize].slot as usize;
+            let holder = self.slots[slot];
+            leaves(self.remove(position));
+            self.slots[slot] = holder;
+        }
+    }
+
     /// Counts bytes that were read of the chunk in a slot.
     pub fn was_read(&mut self, slot: usize, nbytes: u64) {
         let entry = &mut self.entries[self.slots[slot] as usize];
@@ -168,6 +210,15 @@ impl ChunkCache {
             position = entry.later;
         }
         dirty
+    }
+
+    /// Forgets all chunks. Changed ones must have been written.
+    pub fn clear(&mut self) {
+        self.slots.fill(NONE);
+        self.entries.clear();
+        self.free.clear();
+        (self.first, self.last) = (NONE, NONE);
+        self.count = 0;
     }
 
     fn is_full(&self) -> bool {

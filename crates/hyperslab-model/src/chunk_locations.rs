@@ -16,7 +16,9 @@ const ARRAY_NBYTES: u64 = 1400;
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkLocations {
     base: Base,
-    /// Chunks that were added later.
+    /// How many chunks were there in row-major order.
+    count: u64,
+    /// Chunks that were added later, or moved.
     new: HashMap<u64, ByteRange>,
     stored_nbytes: u64,
     node_nbytes: u64,
@@ -35,18 +37,22 @@ enum Base {
 impl ChunkLocations {
     /// For an array. If it has a B-tree, its nodes lie between the chunks.
     pub fn new(stored: &Stored, kind: IndexKind) -> Self {
+        let node_nbytes =
+            if kind == IndexKind::BtreeV1 { Btree::node_nbytes(stored.grid.shape().len()) } else { 0 };
+        let count = stored.grid.chunk_count();
         let (base, end) = match &stored.chunks {
             Chunks::Missing => (Base::Missing, 0),
-            Chunks::RowMajor => (Base::RowMajor, 0),
+            Chunks::RowMajor => {
+                (Base::RowMajor, row_major_nbytes(count, stored.stored_nbytes(), node_nbytes))
+            }
             Chunks::Listed(manifest) => {
                 let ends = manifest.stored().map(|chunk| chunk.range.end());
                 (Base::Listed(Arc::clone(manifest)), ends.max().unwrap_or(0))
             }
         };
-        let node_nbytes =
-            if kind == IndexKind::BtreeV1 { Btree::node_nbytes(stored.grid.shape().len()) } else { 0 };
         Self {
             base,
+            count,
             new: HashMap::new(),
             stored_nbytes: stored.stored_nbytes(),
             node_nbytes,
@@ -58,6 +64,11 @@ impl ChunkLocations {
     /// The location of a chunk, if it was written.
     pub fn of(&mut self, chunk: u64) -> Option<ByteRange> {
         match &self.base {
+            Base::RowMajor
+                if chunk >= self.count || !self.new.is_empty() && self.new.contains_key(&chunk) =>
+            {
+                self.new.get(&chunk).copied()
+            }
             Base::RowMajor => {
                 // Nodes are created between chunks. The first node exists before any chunk.
                 if self.node_nbytes > 0 && !self.nodes_before.0.contains(&chunk) {
@@ -84,10 +95,7 @@ impl ChunkLocations {
     /// Where the file ends, counting from there.
     pub fn nbytes(&self, chunk_count: u64) -> u64 {
         match &self.base {
-            Base::RowMajor => {
-                let nodes = if self.node_nbytes > 0 { row_major_node_count(chunk_count) } else { 0 };
-                chunk_count * self.stored_nbytes + nodes.saturating_sub(1) * self.node_nbytes
-            }
+            Base::RowMajor => row_major_nbytes(chunk_count, self.stored_nbytes, self.node_nbytes),
             Base::Missing | Base::Listed(_) => self.end,
         }
     }
@@ -114,4 +122,10 @@ impl ChunkLocations {
     pub fn skip(&mut self, nbytes: u64) {
         self.end += nbytes;
     }
+}
+
+/// Bytes of chunks that were written in row-major order, with the nodes between them, if they have nodes.
+fn row_major_nbytes(chunk_count: u64, stored_nbytes: u64, node_nbytes: u64) -> u64 {
+    let nodes = if node_nbytes > 0 { row_major_node_count(chunk_count) } else { 0 };
+    chunk_count * stored_nbytes + nodes.saturating_sub(1) * node_nbytes
 }

@@ -65,6 +65,11 @@ impl Device {
         self
     }
 
+    /// There are more chunks now.
+    pub fn grow(&mut self, chunk_count: u64) {
+        self.cache.grow(chunk_count);
+    }
+
     /// Bytes of a chunk, at their offset in the single file.
     pub fn read(&mut self, chunk: u64, range: ByteRange, variables: &mut Variables) {
         let missed = self.missed(chunk, range);
@@ -129,6 +134,14 @@ impl Device {
         variables.n_wdisk += 1;
         variables.s_wdisk += nbytes;
         variables.n_create += 1;
+    }
+
+    /// The file is opened again. What the system has cached stays.
+    pub fn reopen(&mut self) {
+        (self.read_end, self.write_end) = (None, None);
+        if let Some(file) = &mut self.file {
+            file.open.reopen();
+        }
     }
 
     /// The bytes that are not cached. They are from now on.

@@ -5,6 +5,7 @@ use hyperslab_core::{ByteRange, ChunkGrid, Selection};
 use crate::device::{Device, PageCacheSize, Unit};
 use crate::error::ModelError;
 use crate::hdf5::Hdf5;
+use crate::index::kind::IndexKind;
 use crate::operation::Operation;
 use crate::request::{Purpose, Request, Watch};
 use crate::sieve::Sieve;
@@ -32,6 +33,10 @@ struct InHdf5 {
     sieve: Option<Sieve>,
     /// Whether the array has its space in the file. It gets it with the first write.
     is_made: bool,
+    /// Whether the array is in its object header: it is in memory while it is open.
+    is_compact: bool,
+    /// Whether the header was changed.
+    is_changed: bool,
 }
 
 impl OpenFlat {
@@ -61,7 +66,12 @@ impl OpenFlat {
             device: open.device.with_read_ahead(FIRST_ARRAY_OFFSET, nbytes.min(end)),
             is_open: true,
             end,
-            hdf5: Some(InHdf5 { sieve: (!hdf5.mpi_writing).then(|| Sieve::new(nbytes)), is_made }),
+            hdf5: Some(InHdf5 {
+                sieve: (!hdf5.mpi_writing).then(|| Sieve::new(nbytes)),
+                is_made,
+                is_compact: hdf5.index == IndexKind::Compact,
+                is_changed: false,
+            }),
             ..open
         })
     }
@@ -98,10 +108,23 @@ impl OpenFlat {
     /// Writes what was changed, as closing the file does.
     pub fn flush(&mut self, watch: &mut impl Watch) -> Variables {
         let mut variables = Variables::default();
-        if let Some(InHdf5 { sieve: Some(sieve), .. }) = &mut self.hdf5 {
+        if let Some(InHdf5 { is_compact: true, is_changed, .. }) = &mut self.hdf5 {
+            variables.n_windex += u64::from(std::mem::take(is_changed));
+        } else if let Some(InHdf5 { sieve: Some(sieve), .. }) = &mut self.hdf5 {
             sieve.flush(|operation, range| {
                 request(&mut self.device, &mut self.end, operation, range, &mut variables, watch);
             });
+        }
+        variables
+    }
+
+    /// Closes the file and opens it again: the library forgets what it has cached, the system does not.
+    pub fn reopen(&mut self, watch: &mut impl Watch) -> Variables {
+        let variables = self.flush(watch);
+        self.device.reopen();
+        match &mut self.hdf5 {
+            Some(InHdf5 { sieve, .. }) => *sieve = sieve.take().map(Sieve::emptied),
+            None => self.is_open = false,
         }
         variables
     }
@@ -124,6 +147,10 @@ impl OpenFlat {
                 variables.n_wrequest += 1;
                 variables.s_wrequest += run.length;
             }
+        }
+        if let Some(InHdf5 { is_compact: true, is_changed, .. }) = &mut self.hdf5 {
+            *is_changed |= operation == Operation::Write;
+            return;
         }
         let mut ask =
             |operation, range| request(&mut self.device, &mut self.end, operation, range, variables, watch);

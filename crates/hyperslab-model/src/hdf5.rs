@@ -6,7 +6,7 @@ use crate::chunk_cache::{ChunkCache, ChunkCacheSize, Left};
 use crate::chunk_locations::ChunkLocations;
 use crate::device::{Device, PageCacheSize, Unit};
 use crate::error::ModelError;
-use crate::index::kind::IndexKind;
+use crate::index::kind::{IndexFacts, IndexKind};
 use crate::index::{BlockRead, Index};
 use crate::operation::Operation;
 use crate::request::{Purpose, Request, Watch};
@@ -19,16 +19,32 @@ const MOST_SLOTS: u64 = 1 << 26;
 const MOST_BTREE_V2_CHUNKS: u64 = 1 << 24;
 
 /// How HDF5 is used.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::struct_excessive_bools)] // properties of a file, each on its own
 pub struct Hdf5 {
     /// Its cache of decoded chunks.
     pub cache: ChunkCacheSize,
     /// The index in the file.
     pub index: IndexKind,
+    /// The largest shape that the array may have, with `u64::MAX` for an axis without a limit; `None` if the array
+    /// cannot grow.
+    pub max_shape: Option<Vec<u64>>,
+    /// Whether new chunks that are not written whole are filled first, as they are unless the fill time is `never`.
+    pub fills: bool,
+    /// Whether the first write allocates all chunks: the allocation time is `late`.
+    pub allocates_late: bool,
+    /// Whether the lengths of encoded chunks depend on their elements, so that a chunk moves when it is rewritten.
+    pub lengths_vary: bool,
     /// Whether the file stores lengths of filtered chunks in eight bytes: `libver` 2.0 or later.
     pub wide_lengths: bool,
     /// Whether the file is open for writing through MPI: unfiltered chunks are then never cached.
     pub mpi_writing: bool,
+}
+
+impl Hdf5 {
+    fn facts(&self) -> IndexFacts<'_> {
+        IndexFacts { kind: self.index, wide_lengths: self.wide_lengths, max_shape: self.max_shape.as_deref() }
+    }
 }
 
 /// HDF5 with an open file, during a sequence of accesses.
@@ -39,7 +55,7 @@ pub(crate) struct OpenHdf5 {
     index: Index,
     locations: ChunkLocations,
     device: Device,
-    mpi_writing: bool,
+    hdf5: Hdf5,
     /// The chunk whose location was looked up or written last.
     last: Option<u64>,
 }
@@ -81,11 +97,11 @@ impl OpenHdf5 {
         let device = Device::new(pages, unit, stored.grid.chunk_count(), stored.most_nbytes(unit));
         Ok(Self {
             cache,
-            index: Index::of(&stored, hdf5.index, hdf5.wide_lengths)?,
+            index: Index::of(&stored, hdf5.facts())?,
             device: device
                 .with_read_ahead(locations.base_nbytes(), locations.nbytes(stored.grid.chunk_count())),
             locations,
-            mpi_writing: hdf5.mpi_writing,
+            hdf5: hdf5.clone(),
             last: None,
             stored,
         })
@@ -103,8 +119,12 @@ impl OpenHdf5 {
             return Ok(variables);
         }
         if operation == Operation::Write {
+            let is_first = self.hdf5.allocates_late && !self.exists();
             let nbytes = self.index.create();
             self.locations.skip(nbytes);
+            if is_first {
+                self.allocate_all(selection, &mut variables, watch)?;
+            }
         }
         let grid = self.stored.grid.clone();
         grid.each_touch(selection, |touch| {
@@ -116,6 +136,48 @@ impl OpenHdf5 {
         Ok(variables)
     }
 
+    /// Lets the array grow along its first axis to this length. Chunks that lose their slots in the cache are written.
+    pub fn resize(&mut self, length: u64, watch: &mut impl Watch) -> Result<Variables, ModelError> {
+        let count = self.stored.grid.chunk_count();
+        self.stored.grow(length)?;
+        self.device.grow(self.stored.grid.chunk_count());
+        self.index.grown(&self.stored, self.hdf5.facts(), count)?;
+        let mut written = Vec::new();
+        let grid = &self.stored.grid;
+        let index_of = |chunk| grid.chunk_index(chunk).unwrap_or_default();
+        self.cache.regrid(grid, index_of, |left| {
+            if left.is_dirty {
+                written.push(left.chunk);
+            }
+        });
+        let mut variables = Variables::default();
+        for chunk in written {
+            self.write_chunk(chunk, &mut variables, watch)?;
+        }
+        Ok(variables)
+    }
+
+    /// With a late allocation, the first write makes all chunks. They are filled, unless all elements are overwritten;
+    /// codecs need them to be written in any case.
+    fn allocate_all(
+        &mut self,
+        selection: &Selection,
+        variables: &mut Variables,
+        watch: &mut impl Watch,
+    ) -> Result<(), ModelError> {
+        let is_overwritten = selection.len() == self.stored.grid.shape().iter().product();
+        let is_written = self.stored.is_encoded() || (self.hdf5.fills && !is_overwritten);
+        for chunk in 0..self.stored.grid.chunk_count() {
+            if is_written {
+                self.write_chunk(chunk, variables, watch)?;
+            } else {
+                self.locations.allocate(chunk);
+                self.add_to_index(chunk, variables, watch)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes what was changed, as closing the file does.
     pub fn flush(&mut self, watch: &mut impl Watch) -> Result<Variables, ModelError> {
         let mut variables = Variables::default();
@@ -123,6 +185,16 @@ impl OpenHdf5 {
             self.write_chunk(chunk, &mut variables, watch)?;
         }
         variables.n_windex += self.index.write();
+        Ok(variables)
+    }
+
+    /// Closes the file and opens it again: the library forgets what it has cached, the system does not.
+    pub fn reopen(&mut self, watch: &mut impl Watch) -> Result<Variables, ModelError> {
+        let variables = self.flush(watch)?;
+        self.cache.clear();
+        self.index.forget();
+        self.device.reopen();
+        self.last = None;
         Ok(variables)
     }
 
@@ -144,6 +216,9 @@ impl OpenHdf5 {
             return Ok(());
         }
         let location = self.look_up(visit.touch, variables, watch);
+        if location.is_none() && visit.operation == Operation::Read && !self.hdf5.fills {
+            return Ok(()); // without a fill value there is nothing to cache or copy
+        }
         if self.goes_through_memory(visit.operation, location) {
             self.through_memory(visit, location, variables, watch)
         } else {
@@ -157,8 +232,8 @@ impl OpenHdf5 {
         if self.stored.is_encoded() {
             return true;
         }
-        !self.mpi_writing
-            && (!self.cache.is_too_small() || (operation == Operation::Write && location.is_none()))
+        let is_filled = self.hdf5.fills && operation == Operation::Write && location.is_none();
+        !self.hdf5.mpi_writing && (!self.cache.is_too_small() || is_filled)
     }
 
     fn look_up(
@@ -235,7 +310,8 @@ impl OpenHdf5 {
             variables.s_encode += self.stored.chunk_nbytes();
         }
         // A chunk whose length changes moves to another location.
-        let location = old.filter(|old| !is_encoded || old.length == self.stored.stored_nbytes());
+        let may_stay = |old: &ByteRange| !self.hdf5.lengths_vary && old.length == self.stored.stored_nbytes();
+        let location = old.filter(|old| !is_encoded || may_stay(old));
         let range = location.unwrap_or_else(|| self.locations.allocate(chunk));
         self.device.write(chunk, range, variables);
         watch.saw(Request { purpose: Purpose::WriteChunk, chunk, range });

@@ -140,4 +140,10 @@ impl OpenHyperslabEngine {
         variables.s_memcpy = plan.element_count() * plan.element_nbytes();
         Ok(variables)
     }
+
+    /// Closes the file and opens it again: we forget what we have cached, the system does not.
+    pub fn reopen(&mut self) {
+        self.kept.clear();
+        self.device.reopen();
+    }
 }

@@ -75,6 +75,25 @@ impl Lru {
         false
     }
 
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        match &mut self.positions {
+            Positions::Dense(positions) => positions.fill(NONE),
+            Positions::Sparse(positions) => positions.clear(),
+        }
+        self.used = 0;
+        self.nodes.clear();
+        self.free.clear();
+        (self.oldest, self.newest) = (NONE, NONE);
+    }
+
+    /// Keys may now be this large.
+    pub fn grow(&mut self, key_stop: u64) {
+        if let (Positions::Dense(positions), Ok(stop)) = (&mut self.positions, usize::try_from(key_stop)) {
+            positions.resize(stop.max(positions.len()), NONE);
+        }
+    }
+
     /// Whether a key is there.
     pub fn has(&self, key: u64) -> bool {
         self.position(key) != NONE

@@ -100,6 +100,12 @@ impl OpenPaper {
         Ok(variables)
     }
 
+    /// Opens the file again. The software cache keeps its chunks.
+    pub fn reopen(&mut self) {
+        self.in_library.clear();
+        self.read_blocks.clear();
+    }
+
     fn visit(&mut self, operation: Operation, touch: &Touch<'_>, last: &mut Last, variables: &mut Variables) {
         let id = touch.linear;
         variables.n_chunk += 1;

@@ -76,6 +76,12 @@ impl OpenFile {
         variables.s_rdisk > before
     }
 
+    /// Opens the file again: the system keeps its pages, but not where this descriptor has read.
+    pub fn reopen(&mut self) {
+        (self.start, self.length, self.behind_mark, self.order) = (0, 0, 0, 0);
+        self.last = None;
+    }
+
     /// Writes a range. Pages that are only written in part are read before, if the file has them.
     pub fn write(&mut self, range: ByteRange, variables: &mut Variables) {
         let (first, stop) = (range.offset / PAGE_NBYTES, range.end().div_ceil(PAGE_NBYTES));

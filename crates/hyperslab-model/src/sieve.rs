@@ -51,6 +51,11 @@ impl Sieve {
         }
     }
 
+    /// The same buffer without anything in it. What was changed must have been written.
+    pub fn emptied(self) -> Self {
+        Self { window: None, is_dirty: false, ..self }
+    }
+
     /// Writes what was changed.
     pub fn flush(&mut self, mut ask: impl FnMut(Operation, ByteRange)) {
         if let Some(window) = self.window.filter(|_| std::mem::take(&mut self.is_dirty)) {

@@ -54,6 +54,17 @@ impl Stored {
         Ok(Self { grid, element_nbytes, ratio, chunks })
     }
 
+    /// The same array, grown along its first axis to this length.
+    pub fn grow(&mut self, length: u64) -> Result<(), ModelError> {
+        let mut shape = self.grid.shape().to_vec();
+        let Some(first) = shape.first_mut().filter(|first| **first <= length) else {
+            return Err(ModelError::parameter("length", length, "arrays grow along their first axis"));
+        };
+        *first = length;
+        self.grid = ChunkGrid::new(shape, self.grid.chunk_shape().to_vec())?;
+        Ok(())
+    }
+
     /// Decoded bytes of a chunk. Edge chunks are stored whole.
     pub fn chunk_nbytes(&self) -> u64 {
         self.grid.chunk_element_count() * self.element_nbytes

@@ -9,6 +9,13 @@ use crate::request::{Purpose, Request, Watch};
 use crate::stored::{Chunks, Stored};
 use crate::variables::Variables;
 
+/// Python reads a part of a file in whole blocks of this size. What is left it reads as one more block.
+const BLOCK_NBYTES: u64 = 4096;
+/// Parts of shards are cached by the numbers of their chunks. Whole shards and indexes have these bits.
+const WHOLE_SHARD: u64 = 1 << 62;
+const SHARD_INDEX: u64 = 1 << 61;
+/// A shard's index has an entry for each of its chunks.
+const MOST_CHUNKS_OF_SHARD: u64 = 1 << 24;
 /// Bytes in a shard's index for each chunk, and bytes of the checksum.
 const ENTRY_NBYTES: u64 = 16;
 const CHECKSUM_NBYTES: u64 = 4;
@@ -34,25 +41,33 @@ struct Shards {
     grid: ChunkGrid,
     /// The chunks of a shard, as a grid over one shard.
     chunks: ChunkGrid,
+    /// The positions of these chunks in the order in which they are stored: zarr-python's Morton order.
+    order: Vec<u64>,
 }
 
 #[derive(Clone, Debug)]
 enum Exists {
-    All,
+    /// All chunks before this one.
+    Before(u64),
     These(std::collections::HashSet<u64>),
 }
 
 impl Exists {
     fn has(&self, chunk: u64) -> bool {
         match self {
-            Self::All => true,
+            Self::Before(stop) => chunk < *stop,
             Self::These(chunks) => chunks.contains(&chunk),
         }
     }
 
     fn add(&mut self, chunk: u64) {
-        if let Self::These(chunks) = self {
-            chunks.insert(chunk);
+        match self {
+            Self::Before(stop) if chunk < *stop => {}
+            Self::Before(stop) if chunk == *stop => *stop += 1,
+            Self::Before(stop) => *self = Self::These((0..*stop).chain([chunk]).collect()),
+            Self::These(chunks) => {
+                chunks.insert(chunk);
+            }
         }
     }
 }
@@ -62,15 +77,26 @@ impl OpenZarr {
         let shards = zarr.shard_shape.as_ref().map(|shape| Shards::new(&stored, shape)).transpose()?;
         let exists = match &stored.chunks {
             Chunks::Missing => Exists::These(std::collections::HashSet::new()),
-            Chunks::RowMajor => Exists::All,
+            Chunks::RowMajor => Exists::Before(stored.grid.chunk_count()),
             Chunks::Listed(manifest) => Exists::These(manifest.indices().collect()),
         };
-        // Parts of shards are cached by the numbers of their chunks, whole shards by the numbers after those.
-        let shard_count = shards.as_ref().map_or(0, |shards| shards.grid.chunk_count());
-        let most_nbytes = if shards.is_some() { u64::MAX } else { stored.most_nbytes(Unit::Chunk) };
-        let device =
-            Device::new(pages, Unit::Chunk, stored.grid.chunk_count() + 2 * shard_count, most_nbytes);
+        let (key_stop, most_nbytes) = match &shards {
+            Some(_) => (u64::MAX, u64::MAX),
+            None => (stored.grid.chunk_count(), stored.most_nbytes(Unit::Chunk)),
+        };
+        let device = Device::new(pages, Unit::Chunk, key_stop, most_nbytes);
         Ok(Self { stored, shards, exists, device })
+    }
+
+    /// Lets the array grow along its first axis to this length.
+    pub fn resize(&mut self, length: u64) -> Result<Variables, ModelError> {
+        self.stored.grow(length)?;
+        if let Some(shards) = &mut self.shards {
+            *shards = Shards::new(&self.stored, shards.grid.chunk_shape())?;
+        } else {
+            self.device.grow(self.stored.grid.chunk_count());
+        }
+        Ok(Variables::default())
     }
 
     pub fn access(
@@ -137,7 +163,7 @@ impl OpenZarr {
         watch: &mut impl Watch,
     ) -> Result<(), ModelError> {
         let shard = touch.linear;
-        let key = self.stored.grid.chunk_count() + shard;
+        let key = WHOLE_SHARD | shard;
         if operation == Operation::Write {
             // Every write to a part of a shard reads the shard and rewrites it, even if the part is the whole shard.
             let nbytes = self.shard_nbytes(shards, shard)?;
@@ -157,7 +183,7 @@ impl OpenZarr {
             return Ok(());
         }
         let index_nbytes = shards.index_nbytes();
-        let index_key = self.stored.grid.chunk_count() + shards.grid.chunk_count() + shard;
+        let index_key = SHARD_INDEX | shard;
         if self.shard_nbytes(shards, shard)?.is_none() {
             variables.n_absent += 1;
             return Ok(());
@@ -166,18 +192,35 @@ impl OpenZarr {
         variables.n_rindex += 1;
         variables.s_rindex += index_nbytes;
         self.device.read_file(index_key, index_nbytes, variables);
-        let range = ByteRange { offset: 0, length: index_nbytes };
+        let (places, end) = self.places(shards, shard)?;
+        let range = ByteRange { offset: end, length: index_nbytes };
         watch.saw(Request { purpose: Purpose::ReadIndex, chunk: shard, range });
         for chunk in touched {
-            if let Some(nbytes) = self.nbytes_of(chunk) {
+            let place = places.binary_search_by_key(&chunk, |&(chunk, _)| chunk);
+            if let Ok(position) = place {
                 variables.n_open += 1;
                 variables.s_decode += self.encoded(1);
-                self.device.read_file(chunk, nbytes, variables);
-                let range = ByteRange { offset: 0, length: nbytes };
+                let range = in_blocks(places[position].1, end + index_nbytes);
+                self.device.read_file(chunk, range.length, variables);
                 watch.saw(Request { purpose: Purpose::ReadPart, chunk, range });
             }
         }
         Ok(())
+    }
+
+    /// The chunks of a shard that exist, sorted, with their ranges in its file, and where the shard's index begins.
+    fn places(&self, shards: &Shards, shard: u64) -> Result<(Vec<(u64, ByteRange)>, u64), ModelError> {
+        let mut places = Vec::new();
+        let mut end = 0;
+        for &position in &shards.order {
+            let Some(chunk) = shards.chunk_at(&self.stored.grid, shard, position)? else { continue };
+            if let Some(length) = self.nbytes_of(chunk) {
+                places.push((chunk, ByteRange { offset: end, length }));
+                end += length;
+            }
+        }
+        places.sort_unstable_by_key(|&(chunk, _)| chunk);
+        Ok((places, end))
     }
 
     /// Stored bytes of a chunk; `None` if it was never written.
@@ -247,6 +290,38 @@ impl OpenZarr {
     }
 }
 
+/// What Python's buffered file reads if it is asked for a range of a file that ends at `end`.
+fn in_blocks(range: ByteRange, end: u64) -> ByteRange {
+    let whole = range.length / BLOCK_NBYTES * BLOCK_NBYTES;
+    if whole == range.length {
+        return range;
+    }
+    let last = BLOCK_NBYTES.min(end.saturating_sub(range.offset + whole));
+    ByteRange { length: whole + last, ..range }
+}
+
+/// The positions of a grid in Morton order, as zarr-python computes it: bits of the indices alternate, the lowest bit
+/// of the first axis first, and an axis has as many bits as its largest index needs.
+fn morton_order(grid: &ChunkGrid) -> Result<Vec<u64>, ModelError> {
+    let nbits: Vec<u32> =
+        grid.grid_shape().iter().map(|&n| u64::BITS - (n.max(1) - 1).leading_zeros()).collect();
+    let most = nbits.iter().copied().max().unwrap_or(0);
+    let mut coded = Vec::new();
+    for position in 0..grid.chunk_count() {
+        let index = grid.chunk_index(position)?;
+        let (mut code, mut shift) = (0_u64, 0);
+        for bit in 0..most {
+            for (&each, _) in index.iter().zip(&nbits).filter(|&(_, &count)| bit < count) {
+                code |= ((each >> bit) & 1) << shift;
+                shift += 1;
+            }
+        }
+        coded.push((code, position));
+    }
+    coded.sort_unstable();
+    Ok(coded.into_iter().map(|(_, position)| position).collect())
+}
+
 /// Whether zarr-python notices that a write replaces the chunk's whole valid part, so that it need not be read.
 fn is_complete(selection: &Selection, touch: &Touch<'_>) -> bool {
     let Selection::Hyperslab(hyperslab) = selection else { return false };
@@ -263,27 +338,32 @@ impl Shards {
             let given = format!("{shape:?}");
             return Err(ModelError::parameter("shard_shape", given, "give a multiple of the chunk shape"));
         }
-        Ok(Self { grid, chunks: ChunkGrid::new(shape.to_vec(), chunk_shape.to_vec())? })
+        let chunks = ChunkGrid::new(shape.to_vec(), chunk_shape.to_vec())?;
+        if chunks.chunk_count() > MOST_CHUNKS_OF_SHARD {
+            let remedy = "shards of at most 16777216 chunks are modelled; give smaller shards";
+            return Err(ModelError::parameter("shard_shape", format!("{shape:?}"), remedy));
+        }
+        Ok(Self { grid, order: morton_order(&chunks)?, chunks })
     }
 
     fn index_nbytes(&self) -> u64 {
         self.chunks.chunk_count() * ENTRY_NBYTES + CHECKSUM_NBYTES
     }
 
+    /// The chunk at a position of a shard; `None` if it lies outside the array.
+    fn chunk_at(&self, grid: &ChunkGrid, shard: u64, position: u64) -> Result<Option<u64>, ModelError> {
+        let (index, inner) = (self.grid.chunk_index(shard)?, self.chunks.chunk_index(position)?);
+        let lengths = self.chunks.grid_shape();
+        let outer: Vec<u64> =
+            (0..index.len()).map(|axis| index[axis] * lengths[axis] + inner[axis]).collect();
+        let is_inside = outer.iter().zip(&grid.grid_shape()).all(|(index, length)| index < length);
+        Ok(if is_inside { Some(grid.linear_index(&outer)?) } else { None })
+    }
+
     /// The chunks of a shard that lie in the array.
     fn chunks_of(&self, grid: &ChunkGrid, shard: u64) -> Result<Vec<u64>, ModelError> {
-        let index = self.grid.chunk_index(shard)?;
-        let (lengths, within) = (self.chunks.grid_shape(), grid.grid_shape());
-        let mut chunks = Vec::new();
-        for position in 0..self.chunks.chunk_count() {
-            let inner = self.chunks.chunk_index(position)?;
-            let outer: Vec<u64> =
-                (0..index.len()).map(|axis| index[axis] * lengths[axis] + inner[axis]).collect();
-            if outer.iter().zip(&within).all(|(index, length)| index < length) {
-                chunks.push(grid.linear_index(&outer)?);
-            }
-        }
-        Ok(chunks)
+        let positions = 0..self.chunks.chunk_count();
+        positions.filter_map(|position| self.chunk_at(grid, shard, position).transpose()).collect()
     }
 
     /// The chunks of a shard that a selection touches.
@@ -301,5 +381,28 @@ impl Shards {
             }
         }
         Ok(chunks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn python_reads_whole_blocks_and_one_more() {
+        let read = |offset, length, end| in_blocks(ByteRange { offset, length }, end).length;
+        assert_eq!(read(0, 8192, 10_000), 8192);
+        assert_eq!(read(0, 100, 10_000), 4096);
+        assert_eq!(read(5000, 5000, 10_004), 4096 + 908, "the file ends there");
+        assert_eq!(read(5000, 4097, 20_000), 8192);
+    }
+
+    #[test]
+    fn shards_are_in_morton_order() -> Result<(), ModelError> {
+        // As zarr-python's morton_order_iter((3, 2)) has them.
+        let order = morton_order(&ChunkGrid::new(vec![3, 2], vec![1, 1])?)?;
+        assert_eq!(order, [0, 2, 1, 3, 4, 5]);
+        assert_eq!(morton_order(&ChunkGrid::new(vec![1, 5], vec![1, 1])?)?, [0, 1, 2, 3, 4]);
+        Ok(())
     }
 }

@@ -89,10 +89,24 @@ impl CacheState {
         Ok((PyArray1::from_vec(py, variables.values()), requests.into_iter().map(row).collect()))
     }
 
+    /// Lets the array grow along its first axis to this length: the variables, and the requests.
+    fn resize<'py>(&mut self, py: Python<'py>, length: u64) -> PyResult<Shown<'py>> {
+        let mut requests = Vec::new();
+        let variables = py.detach(|| self.0.resize(length, &mut requests)).map_err(to_python)?;
+        Ok((PyArray1::from_vec(py, variables.values()), requests.into_iter().map(row).collect()))
+    }
+
     /// The variables of closing the array, and the requests.
     fn close<'py>(&mut self, py: Python<'py>) -> PyResult<Shown<'py>> {
         let mut requests = Vec::new();
         let variables = py.detach(|| self.0.close(&mut requests)).map_err(to_python)?;
+        Ok((PyArray1::from_vec(py, variables.values()), requests.into_iter().map(row).collect()))
+    }
+
+    /// The same for closing the file and opening it again: the library forgets what it has cached.
+    fn reopen<'py>(&mut self, py: Python<'py>) -> PyResult<Shown<'py>> {
+        let mut requests = Vec::new();
+        let variables = py.detach(|| self.0.reopen(&mut requests)).map_err(to_python)?;
         Ok((PyArray1::from_vec(py, variables.values()), requests.into_iter().map(row).collect()))
     }
 
@@ -155,6 +169,10 @@ impl<'py> Options<'_, 'py> {
         self.get(name)?.map_or(Ok(default), |value| integers::whole_number(name, &value))
     }
 
+    fn flag(&self, name: &str, default: bool) -> PyResult<bool> {
+        self.get(name)?.map_or(Ok(default), |value| value.extract())
+    }
+
     fn check(&self, library: &str, known: &[&str]) -> PyResult<()> {
         for name in self.0.into_iter().flat_map(PyDictMethods::keys) {
             let name: String = name.extract()?;
@@ -175,6 +193,10 @@ fn parse_library(name: &str, options: &Options<'_, '_>) -> PyResult<Library> {
             "w0",
             "index",
             "growing_axis",
+            "max_shape",
+            "fills",
+            "lengths_vary",
+            "allocates_late",
             "wide_lengths",
             "mpi_writing",
         ],
@@ -197,7 +219,7 @@ fn parse_library(name: &str, options: &Options<'_, '_>) -> PyResult<Library> {
         "flat" => Library::Flat,
         "hyperslab" => Library::Hyperslab(HyperslabEngine {
             chunk_cache_nbytes: options.number("chunk_cache_nbytes", HyperslabEngine::CHUNK_CACHE_NBYTES)?,
-            is_far: options.get("far")?.map_or(Ok(false), |value| value.extract())?,
+            is_far: options.flag("far", false)?,
         }),
         "paper_hdf5" => Library::Paper(PaperLibrary::Hdf5 {
             library_cache_nbytes: options.number("library_cache_nbytes", ChunkCacheSize::BEFORE_2.nbytes)?,
@@ -224,8 +246,9 @@ fn parse_hdf5(options: &Options<'_, '_>) -> PyResult<Hdf5> {
             }
             "none" => IndexKind::None,
             "contiguous" => IndexKind::Contiguous,
+            "compact" => IndexKind::Compact,
             other => {
-                let choices = "btree_v1, btree_v2, fixed_array, extensible_array, none, or contiguous: no chunks at all";
+                let choices = "btree_v1, btree_v2, fixed_array, extensible_array, none; contiguous or compact: no chunks at all";
                 return Err(choose("index", other, choices));
             }
         },
@@ -237,8 +260,15 @@ fn parse_hdf5(options: &Options<'_, '_>) -> PyResult<Hdf5> {
             w0: options.get("w0")?.map_or(Ok(default.w0), |value| value.extract())?,
         },
         index,
-        wide_lengths: options.get("wide_lengths")?.map_or(Ok(false), |value| value.extract())?,
-        mpi_writing: options.get("mpi_writing")?.map_or(Ok(false), |value| value.extract())?,
+        max_shape: options
+            .get("max_shape")?
+            .map(|shape| integers::per_axis("max_shape", &shape))
+            .transpose()?,
+        fills: options.flag("fills", true)?,
+        lengths_vary: options.flag("lengths_vary", true)?,
+        allocates_late: options.flag("allocates_late", false)?,
+        wide_lengths: options.flag("wide_lengths", false)?,
+        mpi_writing: options.flag("mpi_writing", false)?,
     })
 }
 

@@ -93,6 +93,7 @@ fn fill_array<'py>(py: Python<'py>, facts: &Bound<'py, PyDict>, array: &ArrayFac
         LayoutFacts::Virtual => any(py, ("virtual", py.None()))?,
     };
     facts.set_item("storage", layout)?;
+    facts.set_item("index", storage.index)?;
     facts.set_item("external", storage.external.clone())?;
     let fill = match &storage.fill {
         Fill::Undefined => any(py, ("undefined", py.None()))?,

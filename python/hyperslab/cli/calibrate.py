@@ -127,7 +127,7 @@ def _of_store(store: str, round_trip_ms: float | None, options: list[str], where
 def _print(made: StoreProfile, out: Console) -> None:
     for note in made.notes:
         out.print(f"note: {note}", soft_wrap=True)
-    table = Table("library", "operation", "cells", "RMSE log10", "condition", "overlap", "coefficients", box=None)
+    table = Table("library", "operation", "cells", "RMSE log10", "condition", "coefficients", box=None)
     for each in made.fits:
         table.add_row(
             each.library,
@@ -135,7 +135,6 @@ def _print(made: StoreProfile, out: Console) -> None:
             str(each.cell_count),
             f"{each.rmse_log10:.3f}",
             f"{each.condition:.0f}" + (" (ridge)" if each.ridge else ""),
-            f"{each.overlap:g}",
             ", ".join(f"{one.term.name} {one.value:.2g} {one.term.unit}" for one in each.each if one.value > 0),
         )
     out.print(table)

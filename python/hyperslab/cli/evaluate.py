@@ -1,4 +1,4 @@
-"""`hyperslab evaluate` tests the predictions of a store profile on the paper's own experiments."""
+"""`hyperslab evaluate` tests a store profile's predictions on the paper's own experiments or on drawn workloads."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import typer
 
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
-from hyperslab.errors import UsageError
+from hyperslab.errors import RunError, UsageError
 from hyperslab.needed import need
 
 if TYPE_CHECKING:
+    from hyperslab.model.generated.session import Generated, Request
     from hyperslab.model.paper_experiments import ScaleName
 
 
@@ -32,6 +33,18 @@ def evaluate(
         bool, typer.Option("--full", help="All experiments, with isolated phases; takes a quarter of an hour.")
     ] = False,
     tiny: Annotated[bool, typer.Option("--tiny", hidden=True)] = False,
+    generated: Annotated[
+        int | None,
+        typer.Option("--generated", min=1, help="Draw this many workloads instead; each takes up to a minute."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of the drawn workloads.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", min=0, help="End a drawn evaluation early, after a whole workload.")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", help="Add the scores of a drawn evaluation to this CSV file.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted drawn evaluation.")] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Evaluate the measurements that the output already holds.")
     ] = False,
@@ -39,15 +52,40 @@ def evaluate(
 ) -> None:
     """Replay the paper's experiments on this machine, predict each one, and report how good the predictions are.
 
+    With --generated and --seed, do so with workloads that are drawn from a seed: nobody can have chosen them.
+
     Example: hyperslab evaluate --quick
+    Example: hyperslab evaluate --generated 40 --seed 7
     """
+    if quick + full + tiny > 1:
+        raise UsageError("--quick and --full exclude each other: use one of them")
+    if generated is None:
+        if seed is not None or log is not None or minutes is not None or resume:
+            raise UsageError("--seed, --minutes, --log and --resume need --generated")
+        _replay(profile, output, directory, "full" if full else "tiny" if tiny else "quick", again, as_json)
+        return
+    if seed is None:
+        raise UsageError("--generated needs --seed: the same seed draws the same workloads everywhere")
+    if quick or full:
+        raise UsageError("--quick and --full are for the paper's experiments: leave them out with --generated")
+    if resume and again:
+        raise UsageError("--resume and --again exclude each other: use one of them")
+    from hyperslab.model.generated.drawing import LARGE, TINY
+    from hyperslab.model.generated.session import Request
+
+    size = TINY if tiny else LARGE
+    _draw_and_judge(
+        profile, Request(generated, seed, output, directory or output, size, minutes, resume, again), log, as_json
+    )
+
+
+def _replay(
+    profile: Path | None, output: Path, directory: Path | None, scale: ScaleName, again: bool, as_json: bool
+) -> None:
     need("hyperslab evaluate, which draws figures at the end,", "report", "matplotlib")
     from hyperslab.model.evaluation_session import run_evaluation
     from hyperslab.report.evaluation import print_evaluation
 
-    if quick + full + tiny > 1:
-        raise UsageError("--quick and --full exclude each other: use one of them")
-    scale: ScaleName = "full" if full else "tiny" if tiny else "quick"
     log = console(stderr=True)
     with live(log, "passes") as progress:
         say: Any = log.print
@@ -65,3 +103,35 @@ def _draw(done: Any) -> list[Path]:
 
     found: list[Path] = draw_evaluation(done, done.output / "figures")
     return found
+
+
+def _draw_and_judge(profile: Path | None, request: Request, log: Path | None, as_json: bool) -> None:
+    from hyperslab.model.generated.log import append_row, check_log
+    from hyperslab.report.generated import print_generated
+
+    if log is not None:
+        check_log(log)
+    made = _measured(profile, request)
+    document = made.to_dict()
+    if log is not None:
+        append_row(log, document["generated"], made.environment)
+    if as_json:
+        typer.echo(json.dumps(document, indent=1))
+        return
+    print_generated(made, console())
+
+
+def _measured(profile: Path | None, request: Request) -> Generated:
+    from hyperslab.model.generated.session import JOURNAL_FILE, run_generated
+
+    errors = console(stderr=True)
+    journal = request.output / JOURNAL_FILE
+    try:
+        with live(errors, "passes") as progress:
+            return run_generated(
+                profile, request, progress=progress, say=lambda said: errors.print(said, soft_wrap=True, markup=False)
+            )
+    except (KeyboardInterrupt, SystemExit, RunError):
+        if journal.exists():
+            errors.print(f"measured cells are in {journal}; continue with --resume", soft_wrap=True)
+        raise

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from hyperslab._core import Hyperslab
+from hyperslab._core import Hyperslab, Points
 from hyperslab.errors import MissingLibrary, Refused
 
 NUMERIC_DTYPES = frozenset(
@@ -118,6 +118,10 @@ class ArrayHandle(ABC):
     @abstractmethod
     def read(self, selection: Hyperslab | None = None) -> np.ndarray:
         """Read everything, or `selection`, into memory, in the library's own byte order; never lazily."""
+
+    def read_points(self, points: Points) -> np.ndarray:  # noqa: ARG002 - the interface's signature
+        """Read listed elements in one call, in the order of the list."""
+        raise Refused(f"{type(self).__module__} cannot read listed elements in one call")
 
     def read_many(self, selections: Sequence[Hyperslab]) -> list[np.ndarray]:
         """Read several selections. A format without random access parses once and slices in memory."""

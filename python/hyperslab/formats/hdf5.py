@@ -4,8 +4,9 @@ Specification: https://support.hdfgroup.org/documentation/hdf5/latest/_f_m_t3.ht
 HDF5), and hdf5plugin for the codecs zstd, blosc-lz4 and blosc-zstd. Options: `libver` ("earliest", "v110", "latest",
 …) and the chunk cache's `rdcc_nbytes`, `rdcc_nslots`, `rdcc_w0`; None keeps the library's default.
 
-If you give a layout, the file is not prefilled. If you give none, h5py's defaults apply: a contiguous layout, or
-chunks that h5py guesses for growable arrays. Codecs are applied in the order in which you name them.
+If you give a layout, the file is not prefilled, unless `fills` is set. If you give none, h5py's defaults apply: a
+contiguous layout, or chunks that h5py guesses for growable arrays. Codecs are applied in the order in which you name
+them.
 
 Cannot express: codecs or growth without chunks, shards. Encodes and decodes with one thread.
 """
@@ -22,7 +23,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from hyperslab._core import Hyperslab
+from hyperslab._core import Hyperslab, Points
 from hyperslab.errors import UsageError
 from hyperslab.formats.contract import (
     ArrayFile,
@@ -47,6 +48,7 @@ class Hdf5(Format):
     rdcc_nbytes: int | None = None
     rdcc_nslots: int | None = None
     rdcc_w0: float | None = None
+    fills: bool = False
 
     name: ClassVar[str] = "hdf5"
     extension: ClassVar[str] = ".h5"
@@ -74,7 +76,7 @@ class Hdf5(Format):
 
     def create(self, path: Path) -> ArrayFile:
         """Create an empty file."""
-        return Hdf5File(self._open(path, "x"))
+        return Hdf5File(self._open(path, "x"), fills=self.fills)
 
     def open(self, path: Path, mode: Literal["r", "r+"] = "r") -> ArrayFile:
         """Open a file."""
@@ -118,8 +120,9 @@ class Hdf5(Format):
 class Hdf5File(ArrayFile):
     """An open HDF5 file."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: Any, *, fills: bool = False) -> None:
         self._file = file
+        self._fills = fills
 
     def create_array(self, name: str, spec: ArraySpec) -> ArrayHandle:
         """Create the dataset; HDF5 allocates its space when it is written."""
@@ -157,7 +160,8 @@ class Hdf5File(ArrayFile):
             return self._file.create_dataset(name, spec.shape, spec.dtype, maxshape=maxshape)
         h5py = import_h5py()
         properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-        properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+        if not self._fills:
+            properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
         for codec in spec.layout.codecs:
             add_filter(properties, codec)
         return self._file.create_dataset(
@@ -193,6 +197,15 @@ class Hdf5Array(ArrayHandle):
         memory, file = self._spaces(selection)
         out = np.empty(memory.shape, self._dataset.dtype)
         self._dataset.id.read(memory, file, out)
+        return out
+
+    def read_points(self, points: Points) -> np.ndarray:
+        """Make one H5Dread call with a selection of elements."""
+        h5s = import_h5py().h5s
+        file = self._dataset.id.get_space()
+        file.select_elements(np.ascontiguousarray(points.coordinates, np.uint64))
+        out = np.empty(points.shape, self._dataset.dtype)
+        self._dataset.id.read(h5s.create_simple(points.shape), file, out)
         return out
 
     def append(self, data: np.ndarray) -> None:

@@ -12,7 +12,7 @@ from hyperslab.formats.contract import Codec
 
 WRITABLE = frozenset(["shuffle", "deflate", "lzf", "zstd", "blosc-lz4", "blosc-zstd"])
 
-_DEFLATE, _SHUFFLE, _LZF, _BLOSC, _ZSTD = 1, 2, 32000, 32001, 32015
+_DEFLATE, _SHUFFLE, _LZF, BLOSC, _ZSTD = 1, 2, 32000, 32001, 32015
 _NAMES = {
     _DEFLATE: "deflate",
     _SHUFFLE: "shuffle",
@@ -22,7 +22,7 @@ _NAMES = {
     6: "scaleoffset",
     307: "bzip2",
     _LZF: "lzf",
-    _BLOSC: "blosc",
+    BLOSC: "blosc",
     32004: "lz4",
     32008: "bitshuffle",
     32013: "zfp",
@@ -30,8 +30,8 @@ _NAMES = {
     32026: "blosc2",
 }
 _NUMBERS = {name: number for number, name in _NAMES.items()}
-_BLOSC_COMPRESSORS = {0: "blosclz", 1: "lz4", 2: "lz4hc", 3: "snappy", 4: "zlib", 5: "zstd"}
-_BLOSC_NUMBERS = {name: number for number, name in _BLOSC_COMPRESSORS.items()}
+BLOSC_COMPRESSORS = {0: "blosclz", 1: "lz4", 2: "lz4hc", 3: "snappy", 4: "zlib", 5: "zstd"}
+_BLOSC_NUMBERS = {name: number for number, name in BLOSC_COMPRESSORS.items()}
 _BLOSC_SHUFFLES = {0: "-noshuffle", 1: "", 2: "-bitshuffle"}
 # The libraries' levels if you give none: h5py's for deflate, hdf5plugin's for the others.
 _DEFAULT_LEVELS = {"deflate": 4, "zstd": 3, "blosc-lz4": 5, "blosc-zstd": 5}
@@ -63,7 +63,7 @@ def missing_filter(h5py: Any, codec: Codec) -> str | None:
 
 
 def _number(codec: Codec) -> int:
-    return _BLOSC if codec.name.startswith("blosc-") else _NUMBERS[codec.name]
+    return BLOSC if codec.name.startswith("blosc-") else _NUMBERS[codec.name]
 
 
 def _values(codec: Codec, level: int | None) -> tuple[int, ...]:
@@ -74,8 +74,8 @@ def _values(codec: Codec, level: int | None) -> tuple[int, ...]:
 
 
 def _codec(number: int, flags: int, values: tuple[int, ...], label: bytes) -> Codec:  # noqa: ARG001 - HDF5's tuple
-    if number == _BLOSC and len(values) >= 7:
-        compressor = _BLOSC_COMPRESSORS.get(values[6], str(values[6]))
+    if number == BLOSC and len(values) >= 7:
+        compressor = BLOSC_COMPRESSORS.get(values[6], str(values[6]))
         return Codec(f"blosc-{compressor}{_BLOSC_SHUFFLES.get(values[5], '')}", values[4])
     has_level = number in (_DEFLATE, _ZSTD) and bool(values)
     return Codec(_NAMES.get(number, f"hdf5-filter-{number}"), values[0] if has_level else None)

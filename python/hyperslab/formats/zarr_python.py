@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from hyperslab._core import Hyperslab
+from hyperslab._core import Hyperslab, Points
 from hyperslab.errors import MissingLibrary, Refused, UsageError
 from hyperslab.formats.contract import (
     ArrayFile,
@@ -198,6 +198,11 @@ class ZarrArray(ArrayHandle):
         """Read and decode every chunk that the selection touches."""
         with self._kind.during_io():
             return np.asarray(self._array[self._slices(selection)])
+
+    def read_points(self, points: Points) -> np.ndarray:
+        """Read listed elements with one coordinate selection (`vindex`)."""
+        with self._kind.during_io():
+            return np.asarray(self._array.vindex[tuple(points.coordinates.T)])
 
     def append(self, data: np.ndarray) -> None:
         """Rewrite the metadata, then store the chunks."""

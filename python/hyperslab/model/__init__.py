@@ -17,11 +17,13 @@ from hyperslab.model.cells import ModelCell
 from hyperslab.model.costs import Coefficients, Cost, parallel_values, price
 from hyperslab.model.counting import Variables, count, count_each, count_operations
 from hyperslab.model.fit import Observation, fit
+from hyperslab.model.hdf5_settings import Hdf5Settings
 from hyperslab.model.libraries import Caches, Flat, Hdf5, HyperslabEngine, Layout, Library, PaperHdf5, PaperZarr, Zarr
 from hyperslab.model.predict import Prediction, predict, predict_cell
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.terms import BASELINES, EXTENDED, PAPER, Model
-from hyperslab.model.workload import Access, Workload, load_workload
+from hyperslab.model.workload import Access, Workload
+from hyperslab.model.workload_file import load_workload, load_workloads
 
 __all__ = [
     "BASELINES",
@@ -33,6 +35,7 @@ __all__ = [
     "Cost",
     "Flat",
     "Hdf5",
+    "Hdf5Settings",
     "HyperslabEngine",
     "Layout",
     "Library",
@@ -54,6 +57,7 @@ __all__ = [
     "fit",
     "load_store_profile",
     "load_workload",
+    "load_workloads",
     "parallel_values",
     "predict",
     "predict_cell",

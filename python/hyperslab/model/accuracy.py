@@ -31,6 +31,7 @@ class Outcome:
     low: float | None  # 95 % interval of the measured median; None if it is unknown
     high: float | None
     predicted: dict[str, float] = field(default_factory=dict)
+    stated: tuple[float, float] | None = None  # the 95 % interval that our model states
 
     def beats(self, other: Outcome) -> bool:
         """Whether this cell is faster and the two intervals do not overlap."""

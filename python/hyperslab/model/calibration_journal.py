@@ -1,4 +1,4 @@
-"""A journal next to the store profile records what a calibration has measured, so that you can resume it."""
+"""A journal records what a calibration or an evaluation has measured, so that you can resume it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def journal_beside(store_profile: Path) -> Path:
 
 @contextmanager
 def calibration_journal(
-    path: Path, asked: Mapping[str, Any], environment: Environment, *, resume: bool
+    path: Path, asked: Mapping[str, Any], environment: Environment, *, resume: bool, what: str = "a calibration"
 ) -> Iterator[Journal[CellTimings]]:
-    """Open the journal of measured cells.
+    """Open the journal of measured cells. `what` is measured: messages say it.
 
     Its first line records the request and the machine. It is removed if it stays empty.
 
@@ -36,7 +36,7 @@ def calibration_journal(
     """
     header = {"version": __version__, "asked": dict(asked), "environment": environment.to_dict()}
     try:
-        _check(path, load_lines(path), json.loads(json.dumps(header)), environment, resume)
+        _check(path, load_lines(path), json.loads(json.dumps(header)), environment, resume, what)
         if not resume:
             path.unlink(missing_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,13 +44,11 @@ def calibration_journal(
     except UsageError:
         raise
     except IsADirectoryError as error:
-        raise UsageError(f"{path} is not the journal of a calibration ({error}): remove it") from error
+        raise UsageError(f"{path} is not the journal of {what} ({error}): remove it") from error
     except OSError as error:
-        raise UsageError(
-            f"{path} cannot be written ({error.strerror}): choose another store profile with -o"
-        ) from error
+        raise UsageError(f"{path} cannot be written ({error.strerror}): choose another path with -o") from error
     except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"{path} is not the journal of a calibration ({error!r}): remove it") from error
+        raise UsageError(f"{path} is not the journal of {what} ({error!r}): remove it") from error
     try:
         with opened as journal:
             yield journal
@@ -59,10 +57,12 @@ def calibration_journal(
             path.unlink(missing_ok=True)
 
 
-def _check(path: Path, lines: list[dict[str, Any]], header: dict[str, Any], here: Environment, resume: bool) -> None:
+def _check(
+    path: Path, lines: list[dict[str, Any]], header: dict[str, Any], here: Environment, resume: bool, what: str
+) -> None:
     if not resume and len(lines) > 1:
         raise UsageError(
-            f"{path} holds {len(lines) - 1} cells of an interrupted calibration: continue it with --resume, or "
+            f"{path} holds {len(lines) - 1} cells of {what} that was interrupted: continue it with --resume, or "
             "remove the file"
         )
     if not resume:
@@ -75,5 +75,5 @@ def _check(path: Path, lines: list[dict[str, Any]], header: dict[str, Any], here
     reasons += ["versions of libraries"] if there.libraries != here.libraries else []
     if reasons:
         raise UsageError(
-            f"{path} belongs to a calibration that differs ({'; '.join(reasons)}): remove it, and leave --resume out"
+            f"{path} belongs to {what} that differs ({'; '.join(reasons)}): remove it, and leave --resume out"
         )

@@ -18,6 +18,7 @@ from hyperslab.model.workload import Workload
 # library-warm  the same handle has just made the same accesses, and its chunk cache holds every chunk (HDF5), or the
 #               store is in memory (Zarr): the operating system is not called
 # new           the array does not exist yet: it is created, written and synced to the device
+Elements = Literal["waves", "uniform", "integers"]  # as in `hyperslab.lab.fields`
 CellCache = Literal["cold", "page-warm", "library-warm", "new"]
 
 
@@ -29,12 +30,19 @@ class ModelCell:
     layout: Layout
     library: Library
     cache: CellCache
+    elements: Elements | None = None
+
+    @property
+    def field(self) -> Elements:
+        """What the array holds. A codec needs compressible data, such as measurements. Without one, noise will do."""
+        return self.elements or ("waves" if self.layout.codec else "uniform")
 
     @property
     def file_key(self) -> str:
         """A key that is equal for cells that can share their files."""
         array, layout = self.workload.array, self.layout
-        return repr((array.shape, array.dtype, layout.chunk_shape, layout.shard_shape, layout.codec, layout.contiguous))
+        stored = (layout.chunk_shape, layout.shard_shape, layout.codec, layout.contiguous)
+        return repr((array.shape, array.dtype, *stored, self.field))
 
     @property
     def writes(self) -> bool:
@@ -58,6 +66,8 @@ class ModelCell:
             return "our engine only reads"
         if self.cache == "new" and any(access.operation == "read" for access in self.workload.accesses):
             return "a new array has nothing to read"
+        if self.cache == "library-warm" and any(access.reopen for access in self.workload.accesses):
+            return "a library that is warm keeps its file open: leave `reopen` out, or ask for another cache state"
         if self.cache == "library-warm" and (self.writes or not isinstance(self.library, Hdf5 | Zarr)):
             return "library-warm is only for reads by HDF5 and Zarr"
         return None

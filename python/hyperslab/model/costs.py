@@ -11,21 +11,21 @@ Where the formulas of the paper (Kang et al.) are:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp
+from math import exp, inf
 
 import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import contention
 from hyperslab.model.counting import Direction, Variables
-from hyperslab.model.terms import PHASES, WAITING, Phase, Term, codec_name, values
+from hyperslab.model.terms import PHASES, Phase, Term, codec_name, values
 
 # A 95 % interval of a normal distribution, for the logarithm of a prediction.
 DEVIATIONS = 1.96
 # A variable may lie this far beyond its trained range before a prediction says so.
 TOLERANCE = 1.5
 # Each of these variables stands for a kind of work. If it was never trained, its seconds are missing.
-NEEDED = ("n_cache", "n_rdisk", "n_wdisk", "n_memcpy", "n_absent")
+NEEDED = ("n_cache", "n_rdisk", "n_wdisk", "n_memcpy", "n_absent", "n_element")
 # Pairs of variables whose quotient is the mean size of a copy or request.
 MEANS = {
     "bytes per memory copy": ("s_memcpy", "n_memcpy"),
@@ -52,10 +52,9 @@ class Coefficients:
     """What was fitted for one library and operation, by one model.
 
     `covariance` is that of the values. `spread` is the remaining standard deviation of log(measured / predicted).
-    `overlap` is the share of the shorter of waiting and computing that costs nothing. `condition` is the condition
-    number of the fit; `ridge` says whether it was singular, so that small coefficients were preferred. `rmse_log10` is
-    the error over the cells of the fit. `ranges` are the trained ranges of the variables and of the quotients of
-    `MEANS`.
+    `condition` is the condition number of the fit; `ridge` says whether it was singular, so that small coefficients
+    were preferred. `rmse_log10` is the error over the cells of the fit. `ranges` are the trained ranges of the
+    variables and of the quotients of `MEANS`.
     """
 
     model: str
@@ -64,7 +63,6 @@ class Coefficients:
     each: tuple[Coefficient, ...]
     covariance: npt.NDArray[np.float64]
     spread: float
-    overlap: float
     cell_count: int
     condition: float
     ridge: bool
@@ -73,32 +71,57 @@ class Coefficients:
 
 
 @dataclass(frozen=True)
+class CodecRate:
+    """What a codec costs: seconds for each decoded byte, beyond what the same access takes without the codec."""
+
+    decode: float
+    encode: float
+
+
+@dataclass(frozen=True)
 class Cost:
     """Predicted seconds by phase, with a 95 % interval.
 
-    `extrapolating` names the variables that lie outside the trained range.
+    `extrapolating` names the variables that lie outside the trained range. `unknown` says what has no price, such as a
+    codec that was not trained. The seconds are then only those of the rest, and `high` is infinite.
     """
 
     phases: dict[Phase, float]
     low: float
     high: float
     extrapolating: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
         """Formula 1: the sum of the phases, in seconds."""
         return sum(self.phases.values())
 
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """A sort key: the fastest first, and after all others what cannot be priced."""
+        return bool(self.unknown), self.seconds
+
+    def is_too_close_to(self, other: Cost) -> bool:
+        """Whether it cannot be said which of two costs is lower: the intervals overlap, or one is unknown."""
+        return self.low <= other.high and other.low <= self.high
+
     def __add__(self, other: Cost) -> Cost:
         phases = {phase: seconds + other.phases[phase] for phase, seconds in self.phases.items()}
         said = dict.fromkeys((*self.extrapolating, *other.extrapolating))
-        return Cost(phases, self.low + other.low, self.high + other.high, tuple(said))
+        unknown = dict.fromkeys((*self.unknown, *other.unknown))
+        return Cost(phases, self.low + other.low, self.high + other.high, tuple(said), tuple(unknown))
 
 
-def price(variables: Variables, coefficients: Coefficients, codec: str | None = None) -> Cost:
+def computing(seconds: float) -> Cost:
+    """The cost of what a program computes between its calls, which nothing can change."""
+    return Cost({**dict.fromkeys(PHASES, 0.0), "computing": seconds}, seconds, seconds)
+
+
+def price(
+    variables: Variables, coefficients: Coefficients, codec: str | None = None, rate: CodecRate | None = None
+) -> Cost:
     """The cost of accesses: formula 1, with the terms of formulas 2 to 7 and our extensions.
-
-    If a library overlaps waiting for the device with computing, part of the shorter of the two is free.
 
     Parameters
     ----------
@@ -108,6 +131,8 @@ def price(variables: Variables, coefficients: Coefficients, codec: str | None = 
         Seconds for one unit of each variable, fitted for the same library and operation.
     codec : str | None
         The codec of the array, by its name in `hyperslab formats`.
+    rate : CodecRate | None
+        What the codec costs on a sample of the data. It takes the place of the trained coefficients.
 
     Returns
     -------
@@ -115,31 +140,19 @@ def price(variables: Variables, coefficients: Coefficients, codec: str | None = 
         Seconds by phase, with an interval.
     """
     terms = tuple(each.term for each in coefficients.each)
-    factors = values(terms, variables, codec) * reductions(terms, coefficients, variables, codec)
+    factors = values(terms, variables, None if rate else codec)
     parts = factors * np.array([each.value for each in coefficients.each])
     phases: dict[Phase, float] = dict.fromkeys(PHASES, 0.0)
     for term, part in zip(terms, parts.tolist(), strict=True):
         phases[term.phase] += part
-    seconds = float(parts.sum())
+    if rate:
+        phases["codec"] += rate.decode * variables.s_decode + rate.encode * variables.s_encode
+    seconds = sum(phases.values())
     relative = float(factors @ coefficients.covariance @ factors) / seconds**2 if seconds > 0 else 0.0
     reach = exp(DEVIATIONS * min(float(np.sqrt(max(relative, 0.0) + coefficients.spread**2)), 100.0))
-    return Cost(phases, seconds / reach, seconds * reach, tuple(_outside(variables, coefficients, codec)))
-
-
-def reductions(
-    terms: tuple[Term, ...], coefficients: Coefficients, variables: Variables, codec: str | None
-) -> npt.NDArray[np.float64]:
-    """The factor of each term. It is less than 1 for terms that run at the same time as something longer."""
-    parts = values(terms, variables, codec) * np.array([each.value for each in coefficients.each])
-    return overlapped(terms, parts, coefficients.overlap)
-
-
-def overlapped(terms: tuple[Term, ...], parts: npt.NDArray[np.float64], overlap: float) -> npt.NDArray[np.float64]:
-    """The factor of each term if the share `overlap` of the shorter side is free. `parts` are the terms' seconds."""
-    is_waiting = np.array([term.phase in WAITING for term in terms], bool)
-    waiting, computing = float(parts[is_waiting].sum()), float(parts[~is_waiting].sum())
-    shorter = is_waiting if waiting <= computing else ~is_waiting
-    return np.where(shorter, 1.0 - overlap, 1.0)
+    unknown = () if rate else _unknown(variables, coefficients, codec)
+    high = inf if unknown else seconds * reach
+    return Cost(phases, seconds / reach, high, tuple(_outside(variables, coefficients)), unknown)
 
 
 def means(variables: Variables) -> dict[str, float]:
@@ -148,13 +161,20 @@ def means(variables: Variables) -> dict[str, float]:
     return {name: a / b for name, (a, b) in pairs.items() if a > 0 and b > 0}
 
 
-def _outside(variables: Variables, coefficients: Coefficients, codec: str | None) -> list[str]:
+def _unknown(variables: Variables, coefficients: Coefficients, codec: str | None) -> tuple[str, ...]:
+    """What takes time, but has no coefficient: encoding, or decoding, with a codec that was not trained."""
+    if variables.s_encode + variables.s_decode == 0:
+        return ()
+    if codec is None:
+        return ("the codec is not named",)
+    known = {each.term.codec for each in coefficients.each}
+    return () if codec_name(codec) in known else (f"codec {codec} was not trained",)
+
+
+def _outside(variables: Variables, coefficients: Coefficients) -> list[str]:
     trained = coefficients.ranges
     needed = [name for name, value in variables._asdict().items() if value > 0 and name in NEEDED]
     found = [f"{name} was not trained" for name in needed if name not in trained]
-    if codec is not None and variables.s_decode + variables.s_encode > 0:
-        known = {each.term.codec for each in coefficients.each}
-        found += [] if codec_name(codec) in known else [f"codec {codec} was not trained"]
     for name, value in means(variables).items():
         low, high = trained.get(name, (value, value))
         if not low / TOLERANCE <= value <= high * TOLERANCE:

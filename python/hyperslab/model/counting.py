@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import CacheState, ChunkGrid
+from hyperslab.model.call_counts import device_bytes, far, line_count, one_by_one
 from hyperslab.model.cells import ModelCell
 from hyperslab.model.libraries import Caches, Hdf5, HyperslabEngine, Layout, Library, Zarr, options_of
 from hyperslab.model.workload import Step, Workload
@@ -19,7 +19,7 @@ from hyperslab.model.workload import Step, Workload
 class Variables(NamedTuple):
     """What a workload makes a library and its device do, by the paper's symbols. Sizes are in bytes.
 
-    Each value is a sum over the accesses, multiplied by their weights. `n_cache` and `s_cache` are reads that the page
+    Each value is a sum over the accesses. `n_cache` and `s_cache` are reads that the page
     cache serves. `n_rdisk` and `s_rdisk` are reads from the device; `n_rseek` and `s_rseek` are those of them that the
     reader waits for. `n_open`, `n_absent` and `n_create` are files opened, not found, and created. `s_decode` and
     `s_encode` are decoded bytes that pass through codecs. All other symbols are the paper's, except these, which follow
@@ -30,6 +30,12 @@ class Variables(NamedTuple):
     neighbouring memory by the time it is touched again; each copy is multiplied by the doublings beyond these caches.
     Zarr reads several files at the same time: its `s_rseek` is the bytes of a call divided by the number of files read
     at a time.
+
+    `s_rshort` is the part of `s_rseek` in the first bytes of each request. `s_covered` is the part of the other device
+    reads that arrives while the same call copies and decodes, and `s_exposed` is what remains of `s_rdisk`.
+    `n_element` is the number of elements that a library handles one by one: HDF5 if a selection has steps along any of
+    several axes, or lists points; Zarr if it has steps along the last axis, or lists points. `s_decode_in` and
+    `s_encode_out` are the stored bytes on the other side of the codecs.
     """
 
     n_memcpy: float
@@ -60,6 +66,12 @@ class Variables(NamedTuple):
     n_made: float = 0.0
     n_call: float = 0.0
     n_far: float = 0.0
+    n_element: float = 0.0
+    s_rshort: float = 0.0
+    s_covered: float = 0.0
+    s_exposed: float = 0.0
+    s_decode_in: float = 0.0
+    s_encode_out: float = 0.0
 
 
 # These are simulated; the others follow from the selections.
@@ -71,7 +83,7 @@ Direction = Literal["read", "write"]
 def count_each(
     workload: Workload, layout: Layout, library: Library, caches: Caches | None = None, chunks: State = "row_major"
 ) -> npt.NDArray[np.uint64]:
-    """The variables of each call, and of closing the array in the last row.
+    """The variables of each call, and of closing the array, whenever it is closed, in the last row.
 
     Parameters
     ----------
@@ -121,18 +133,33 @@ def _rows(
         read_ahead_nbytes=caches.read_ahead_nbytes,
         options=options_of(library, layout),
     )
-    rows = [
-        state.access(operation, [step.selection for step in run])
-        for operation, run in groupby(steps, key=lambda step: step.operation)
-    ]
+    rows, written = [], np.zeros(len(COUNTED), np.uint64)
+    for run in _runs(steps):
+        if run[0].reopens:
+            written = written + state.reopen()[0]
+        grown = state.resize(run[0].length)[0] if run[0].length is not None else 0
+        rows.append(state.access(run[0].operation, [step.selection for step in run]))
+        rows[-1][0] += grown
     closing, _ = state.close()
-    return np.concatenate([*rows, closing[np.newaxis]])
+    return np.concatenate([*rows, (closing + written)[np.newaxis]])
+
+
+def _runs(steps: Iterable[Step]) -> Iterator[list[Step]]:
+    """Steps that can be counted together: the file stays open, and all of them read, or all write."""
+    run: list[Step] = []
+    for step in steps:
+        if run and (step.reopens or step.length is not None or step.operation != run[0].operation):
+            yield run
+            run = []
+        run.append(step)
+    if run:
+        yield run
 
 
 def count(
     workload: Workload, layout: Layout, library: Library, caches: Caches | None = None, chunks: State = "row_major"
 ) -> Variables:
-    """The variables of a workload: the sum over its calls, multiplied by their weights, and closing the array.
+    """The variables of a workload: the sum over its calls, and closing the array.
 
     The parameters are those of `count_each`.
 
@@ -142,7 +169,7 @@ def count(
         The layout or an option is invalid, or the library cannot make one of the accesses.
     """
     steps = workload.steps()
-    return _summed(workload, library, steps, _rows(steps, workload, layout, library, caches, chunks), chunks)
+    return _summed(workload, layout, library, steps, _rows(steps, workload, layout, library, caches, chunks), chunks)
 
 
 def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Direction, Variables]:
@@ -170,8 +197,9 @@ def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Dire
             closes = name == "write" or not positions["write"]
             mine = [*positions[name], len(steps)] if closes else positions[name]
             chosen = [steps[k] for k in positions[name]]
-            variables = _summed(cell.workload, cell.library, chosen, rows[mine], chunks)
-            found[name] = _with_cache(variables._replace(n_array=float(closes)), cell, is_kept)
+            variables = _summed(cell.workload, cell.layout, cell.library, chosen, rows[mine], chunks)
+            opened = 1 + sum(step.reopens for step in steps)
+            found[name] = _with_cache(variables._replace(n_array=float(opened * closes)), cell, is_kept)
     return found
 
 
@@ -181,50 +209,44 @@ def _with_cache(found: Variables, cell: ModelCell, is_kept: bool) -> Variables:
     if cell.cache in ("cold", "new"):
         return found
     # Nothing comes from the device. If the store is memory, nothing comes from the page cache either.
-    reads = {"n_rdisk": 0.0, "s_rdisk": 0.0, "n_rseek": 0.0, "s_rseek": 0.0, "n_rindex": 0.0, "s_rindex": 0.0}
+    gone = ("n_rdisk", "s_rdisk", "n_rseek", "s_rseek", "n_rindex", "s_rindex", "s_rshort", "s_covered", "s_exposed")
+    reads = dict.fromkeys(gone, 0.0)
     if cell.cache == "library-warm":
         return found._replace(**reads, n_cache=0.0, s_cache=0.0, n_open=0.0, n_absent=0.0, n_array=0.0)
     n_cache = found.n_cache + found.n_rdisk + found.n_rindex
     return found._replace(**reads, n_cache=n_cache, s_cache=found.s_cache + found.s_rdisk + found.s_rindex)
 
 
-# The size of a typical L2 cache of a core.
-NEAR_NBYTES = 1 << 20
-LINE_NBYTES = 64
-# Zarr-python reads this many chunks of a call at a time (`async.concurrency`).
-MOST_SIDE_BY_SIDE = 10
-
-
 def _summed(
-    workload: Workload, library: Library, steps: Sequence[Step], rows: npt.NDArray[np.uint64], chunks: State
+    workload: Workload,
+    layout: Layout,
+    library: Library,
+    steps: Sequence[Step],
+    rows: npt.NDArray[np.uint64],
+    chunks: State,
 ) -> Variables:
     """Sum the rows of the steps (and a last row for closing, if there is one), and add what follows from the
     selections.
     """
-    weights = np.ones(len(rows))
-    weights[: len(steps)] = [step.weight for step in steps]
     sums = rows.astype(np.float64)
-    found = Variables(*(weights @ sums).tolist())
+    elements = np.zeros(len(sums))
+    if isinstance(library, Hdf5 | Zarr):
+        elements[: len(steps)] = [one_by_one(library, step) for step in steps]
+    if isinstance(library, Zarr):  # NumPy copies a stepped line at once
+        copies = COUNTED.index("n_memcpy")
+        lines = [line_count(step, layout.chunk_shape) for step in steps]
+        sums[: len(steps), copies] = np.minimum(sums[: len(steps), copies], lines)
+    found = Variables(*sums.sum(axis=0).tolist())
     column = {name: sums[:, position] for position, name in enumerate(COUNTED)}
-    width = workload.array.element_nbytes
     rows_nbytes = np.zeros(len(sums))  # of the selections' last axis
-    rows_nbytes[: len(steps)] = [step.selection.shape[-1] * width for step in steps]
-    copies, length = column["n_memcpy"], column["s_memcpy"] / np.maximum(column["n_memcpy"], 1)
-    far = _far(copies, length, column["n_chunk"]) * (rows_nbytes > length)
-    side_by_side = np.clip(column["n_rdisk"], 1, MOST_SIDE_BY_SIDE)
-    waited = column["s_rdisk"] / side_by_side if isinstance(library, Zarr) else column["s_rseek"]
+    rows_nbytes[: len(steps)] = [step.selection.shape[-1] * workload.array.element_nbytes for step in steps]
+    ratio = layout.ratio or 1.0
     return found._replace(
         n_made=float(chunks == "missing"),
-        n_call=float(weights[: len(steps)].sum()),
-        s_rseek=float(weights @ waited),
-        n_far=float(weights @ far),
+        n_call=float(len(steps)),
+        n_far=far(column, rows_nbytes),
+        n_element=float(elements.sum()),
+        s_decode_in=found.s_decode / ratio,
+        s_encode_out=found.s_encode / ratio,
+        **device_bytes(column, elements, reads_side_by_side=isinstance(library, Zarr)),
     )
-
-
-def _far(
-    copies: npt.NDArray[np.float64], length: npt.NDArray[np.float64], touched: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    passed = copies / np.maximum(touched, 1) * np.maximum(length, LINE_NBYTES)
-    doublings = np.log2(np.maximum(passed / NEAR_NBYTES, 1))
-    far: npt.NDArray[np.float64] = np.where(length < LINE_NBYTES, copies * doublings, 0.0)
-    return far

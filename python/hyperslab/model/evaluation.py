@@ -1,8 +1,7 @@
 """Evaluate a store profile: replay the paper's experiments, predict each of them, and judge every model the same way.
 
-Our model is compared with the paper's baselines and with two predictors that use no formulas: the median of the
-training for a library, operation and cache state, and the most similar training cell. Our model is also fitted again
-without each of its extensions: an extension is worth what the fit loses without it.
+Our model is compared with the baselines of `baselines.py`. It is also fitted again without each of its extensions: an
+extension is worth what the fit loses without it.
 """
 
 from __future__ import annotations
@@ -15,19 +14,22 @@ import numpy as np
 
 from hyperslab.errors import TooFewCells
 from hyperslab.model.accuracy import Accuracy, Outcome, accuracy, experiments
-from hyperslab.model.costs import Coefficients, price
-from hyperslab.model.counting import Direction, Variables
+from hyperslab.model.baselines import (
+    LEAST_SECONDS,
+    MEDIAN_OF_TRAINING,
+    NEAREST,
+    PAPERS_ALGORITHM,
+    predicted_by_each,
+)
+from hyperslab.model.costs import Cost, price
 from hyperslab.model.fit import Observation, fit
 from hyperslab.model.measuring import CellTimings
 from hyperslab.model.paper_experiments import Candidate
-from hyperslab.model.predict import Prediction, predict_cell
+from hyperslab.model.predict import predict_cell
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.terms import BASELINES, EXTENDED, EXTENSIONS, PAPER, Model
 
-MEDIAN_OF_TRAINING, NEAREST = "median of training", "nearest neighbour"
 MEASURED_AGAIN = "measured again"
-# A model that predicts 0 seconds is very wrong, but not infinitely wrong.
-LEAST_SECONDS = 1e-7
 # The difference between two of these cache states isolates one phase of a read.
 ISOLATED: dict[str, tuple[str, str | None]] = {
     "memory": ("library-warm", None),
@@ -139,25 +141,14 @@ def evaluate(candidates: Sequence[Candidate], measured: Sequence[CellTimings], p
         The profile has too few cells to fit our model.
     """
     ours = [predict_cell(found.cell, profile) for found in measured]
-    predicted: list[dict[str, float]] = [
-        {EXTENDED.name: max(mine.cost.seconds, LEAST_SECONDS), **_without_formulas(found, mine, profile)}
-        for found, mine in zip(measured, ours, strict=True)
-    ]
-    skipped: dict[str, str] = {}
-    for model in (PAPER, *BASELINES, *(EXTENDED.without(name) for name in EXTENSIONS)):
-        try:
-            seconds = _predicted_by(model, ours, measured, profile)
-        except TooFewCells as reason:
-            skipped[model.name] = str(reason)
-            continue
-        for known, each in zip(predicted, seconds, strict=True):
-            known[model.name] = each
-    outcomes = tuple(map(_outcome, candidates, measured, predicted))
+    models = (PAPER, *BASELINES, *(EXTENDED.without(name) for name in EXTENSIONS))
+    predicted, skipped = predicted_by_each(models, ours, measured, profile)
+    outcomes = tuple(map(outcome_of, candidates, measured, predicted, (each.cost for each in ours)))
 
     def judged(named: dict[str, str]) -> dict[str, Accuracy]:
         return {title: accuracy(outcomes, name) for title, name in named.items() if name not in skipped}
 
-    baselines = [*(model.name for model in BASELINES), MEDIAN_OF_TRAINING, NEAREST]
+    baselines = [PAPERS_ALGORITHM, *(model.name for model in BASELINES), MEDIAN_OF_TRAINING, NEAREST]
     return Evaluation(
         outcomes,
         judged({model.name: model.name for model in (EXTENDED, PAPER)}),
@@ -171,63 +162,34 @@ def evaluate(candidates: Sequence[Candidate], measured: Sequence[CellTimings], p
     )
 
 
-def _predicted_by(
-    model: Model, ours: Sequence[Prediction], measured: Sequence[CellTimings], profile: StoreProfile
-) -> list[float]:
-    """The seconds of each cell, predicted by another model.
-
-    It is fitted to the same training, with our model's variables.
-    """
-    fitted: dict[tuple[str, Direction], Coefficients] = {}
-    found = []
-    for each, prediction in zip(measured, ours, strict=True):
-        seconds = 0.0
-        for operation, variables in prediction.variables.items():
-            key = each.cell.library.name, operation
-            if key not in fitted:
-                fitted[key] = fit(profile.cells, *key, model, resamples=0)
-            seconds += price(variables, fitted[key], each.cell.layout.codec).seconds
-        found.append(max(seconds, LEAST_SECONDS))
-    return found
-
-
-def _without_formulas(found: CellTimings, prediction: Prediction, profile: StoreProfile) -> dict[str, float]:
-    """Predictions from the training's times alone, for reads plus writes."""
-    seconds = {MEDIAN_OF_TRAINING: 0.0, NEAREST: 0.0}
-    library = found.cell.library.name
-    for operation, variables in prediction.variables.items():
-        mine = [each for each in profile.cells if (each.library, each.operation) == (library, operation)]
-        alike = [each for each in mine if each.cache == found.cell.cache] or mine
-        seconds[MEDIAN_OF_TRAINING] += float(np.median([each.seconds for each in alike]))
-        distances = [_distance(each.variables, variables) for each in alike]
-        seconds[NEAREST] += alike[int(np.argmin(distances))].seconds
-    return seconds
-
-
-def _distance(a: Variables, b: Variables) -> float:
-    return float(np.linalg.norm(np.log1p(np.array(a)) - np.log1p(np.array(b))))
-
-
 def measured_again(candidates: Sequence[Candidate], measured: Sequence[CellTimings]) -> Accuracy | None:
     """How well every second pass of a cell predicts the other passes. This is the noise: no model can do better.
 
     None if a cell has only one pass.
     """
-    halves = [[replace(found, passes=found.passes[first::2]) for first in (0, 1)] for found in measured]
-    if not halves or not all(other.passes for _, other in halves):
+    pairs = [halves(found) for found in measured]
+    if not pairs or not all(other.passes for _, other in pairs):
         return None
     outcomes = [
-        _outcome(candidate, one, {MEASURED_AGAIN: other.median_seconds})
-        for candidate, (one, other) in zip(candidates, halves, strict=True)
+        outcome_of(candidate, one, {MEASURED_AGAIN: other.median_seconds})
+        for candidate, (one, other) in zip(candidates, pairs, strict=True)
     ]
     return accuracy(outcomes, MEASURED_AGAIN)
 
 
-def _outcome(candidate: Candidate, found: CellTimings, predicted: dict[str, float]) -> Outcome:
+def halves(found: CellTimings) -> tuple[CellTimings, CellTimings]:
+    """Every second pass of a cell, and the other passes."""
+    return replace(found, passes=found.passes[::2]), replace(found, passes=found.passes[1::2])
+
+
+def outcome_of(
+    candidate: Candidate, found: CellTimings, predicted: dict[str, float], stated: Cost | None = None
+) -> Outcome:
+    """What was measured of a candidate, what each model predicted, and the interval that our model states."""
     low, high = found.interval or (None, None)
-    return Outcome(
-        candidate.question, candidate.layout, candidate.cell.library.name, found.median_seconds, low, high, predicted
-    )
+    interval = None if stated is None else (stated.low, stated.high)
+    library = candidate.cell.library.name
+    return Outcome(candidate.question, candidate.layout, library, found.median_seconds, low, high, predicted, interval)
 
 
 def _phases(candidates: Sequence[Candidate], outcomes: Sequence[Outcome]) -> Iterable[PhaseFound]:

@@ -2,33 +2,111 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hyperslab import h5
 from hyperslab.archive.array import Array
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.remote import is_url, shown
 from hyperslab.errors import Refused, UsageError
+from hyperslab.formats.hdf5_filters import BLOSC, BLOSC_COMPRESSORS
 from hyperslab.model.libraries import Layout, Manifest
 from hyperslab.model.workload import Workload
 from hyperslab.references.chunks import stored
 
+# What is in a codec chain besides the codec that takes the time.
+CHEAP = frozenset(["shuffle", "fletcher32", "crc32c", "bytes", "transpose"])
+# Zarr's metadata are read at most this far.
+MOST_METADATA_NBYTES = 16 << 20
 
-def layout_of(array: Array) -> Layout | None:
+
+def layout_of(array: Array, facts: Mapping[str, Any] | None = None) -> Layout | None:
     """The chunk shape and codec of an array, with its chunks' locations if all are in its file.
 
-    None if chunks are uneven.
+    None if chunks are uneven. `facts` are those of an HDF5 file's object header: they add the chunk index.
     """
     chunk_shape = array.chunks
     if chunk_shape is None and (array.codecs or len(array.segments()) > 1):
         return None
     ratio = array.nbytes / array.stored_nbytes if array.codecs and array.stored_nbytes else None
-    codecs = [codec for codec in array.codecs if codec != "shuffle"]
-    codec = codecs[-1] if codecs and ratio else None
-    return Layout(chunk_shape or array.shape, None, ratio, codec, chunk_shape is None, _manifest_of(array))
+    zarr = _zarr_metadata(array) if array.format == "zarr" else {}
+    layout = Layout(
+        chunk_shape or array.shape,
+        _shard_shape(zarr),
+        ratio,
+        _codec_of(array, zarr) if ratio else None,
+        chunk_shape is None,
+        _manifest_of(array),
+    )
+    return layout if facts is None else _with_facts(layout, facts)
+
+
+def _with_facts(layout: Layout, facts: Mapping[str, Any]) -> Layout:
+    """The layout with the chunk index that an HDF5 file has."""
+    kind, wide_lengths = facts["index"] or (None, False)
+    storage = facts["storage"]
+    return replace(
+        layout,
+        max_shape=facts["max_shape"],
+        index=None if kind == "unknown" else kind,
+        wide_lengths=wide_lengths,
+        compact=isinstance(storage, tuple) and storage[0] == "compact",
+    )
+
+
+def _codec_of(array: Array, zarr: Mapping[str, Any]) -> str | None:
+    """The codec that takes the time, as `hyperslab formats` names it."""
+    blosc = _blosc_of(array, zarr)
+    dear = [blosc if name == "blosc" and blosc else name for name in array.codecs if name not in CHEAP]
+    return dear[-1] if dear else (array.codecs[-1] if array.codecs else None)
+
+
+def _blosc_of(array: Array, zarr: Mapping[str, Any]) -> str | None:
+    """Blosc with its compressor, by which its speed differs."""
+    for number, parameters in array.filters:
+        if number == BLOSC and len(parameters) >= 7:
+            return f"blosc-{BLOSC_COMPRESSORS.get(parameters[6], 'unknown')}"
+    steps = [zarr.get("compressor") or {}, *_zarr_codecs(zarr)]
+    found = (step.get("configuration", step).get("cname") for step in steps)
+    return next((f"blosc-{name}" for name in found if isinstance(name, str)), None)
+
+
+def _zarr_codecs(zarr: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The codecs of Zarr's metadata, including those within shards."""
+    found: list[dict[str, Any]] = []
+    given = [each for each in zarr.get("codecs", []) if isinstance(each, dict)]
+    while given:
+        found += given
+        inner = [(each.get("configuration") or {}).get("codecs", []) for each in given]
+        given = [each for codecs in inner for each in codecs if isinstance(each, dict)]
+    return [each for each in found if isinstance(each.get("configuration", {}), dict)]
+
+
+def _shard_shape(zarr: Mapping[str, Any]) -> tuple[int, ...] | None:
+    """What one file of a Zarr array holds, if it holds several chunks."""
+    if not any(codec.get("name") == "sharding_indexed" for codec in _zarr_codecs(zarr)):
+        return None
+    return tuple(zarr["chunk_grid"]["configuration"]["chunk_shape"])
+
+
+def _zarr_metadata(array: Array) -> dict[str, Any]:
+    """The metadata of a Zarr array on this machine; empty if it is somewhere else.
+
+    The archive has checked them already. It says neither how chunks are put into shards nor which compressor Blosc has.
+    """
+    folder = Path(array.filename, array.name.strip("/"))
+    for name in ("zarr.json", ".zarray"):
+        path = folder / name
+        if path.is_file() and path.stat().st_size <= MOST_METADATA_NBYTES:
+            found = json.loads(path.read_bytes())
+            return found if isinstance(found, dict) else {}
+    return {}
 
 
 def _manifest_of(array: Array) -> Manifest | None:
@@ -56,7 +134,7 @@ def layout_of_file(where: str, workload: Workload, storage_options: Mapping[str,
     Returns
     -------
     Layout
-        The chunk shape, the codec, and the locations of the chunks.
+        The chunk shape and shards, the codec with its ratio, the locations of the chunks, and HDF5's chunk index.
 
     Raises
     ------
@@ -81,12 +159,21 @@ def layout_of_file(where: str, workload: Workload, storage_options: Mapping[str,
             raise UsageError(
                 f"{where} has elements of {array.dtype.itemsize} bytes, but the workload's elements have another size"
             )
-        layout = layout_of(array)
+        layout = layout_of(array, facts_of(path, array, storage_options))
         if layout is None:
             raise UsageError(
                 f"{where}: the chunks of {array.name} have different shapes; use --layout to say what to compare"
             )
         return layout
+
+
+def facts_of(path: str, array: Array, storage_options: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """What an HDF5 file's object header says about an array that is in the file itself; None for other formats."""
+    if array.format != "hdf5" or not array.is_own:
+        return None
+    with h5.File(path, storage_options=storage_options) as file:
+        facts: Mapping[str, Any] = file[array.name].id.facts
+        return facts
 
 
 def file_and_array(where: str) -> tuple[str, str]:

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from hyperslab.errors import TooFewCells
 from hyperslab.model.cells import CellCache
-from hyperslab.model.costs import Coefficient, Coefficients, means, overlapped
+from hyperslab.model.costs import Coefficient, Coefficients, means
 from hyperslab.model.counting import Direction, Variables
-from hyperslab.model.terms import EXTENDED, Model, Term, codec_name, values
+from hyperslab.model.terms import EXTENDED, Model, codec_name, values
 
 Matrix = npt.NDArray[np.float64]
 ROUNDS = 12
@@ -30,9 +30,6 @@ MOST_CONDITION, RIDGE = 1e5, 1e-3
 LEAST_OWN = 1e-7
 # Residuals larger than this many times the median residual count less.
 HUBER = 3.0
-OVERLAPS = (0.0, 0.25, 0.5, 0.75, 1.0)
-# An overlap is used only if it reduces the error by at least this share.
-LEAST_GAIN = 0.03
 
 
 @dataclass(frozen=True)
@@ -146,7 +143,7 @@ def fit(
             f"{max(len(terms), 1) + 2} (hyperslab calibrate --full)"
         )
     target = np.array([cell.seconds for cell in mine])
-    overlap, solved = _with_best_overlap(terms, matrix, target, model)
+    solved = _solve(matrix, target)
     draws = _resampled(solved, target, resamples) if resamples else np.array([solved.solution] * 2)
     low, high = np.percentile(draws, [2.5, 97.5], axis=0)
     errors = np.log(target / solved.predicted)
@@ -159,7 +156,6 @@ def fit(
         each,
         np.atleast_2d(np.cov(draws, rowvar=False)),
         spread,
-        overlap,
         len(mine),
         solved.condition,
         solved.ridge,
@@ -192,38 +188,21 @@ class _Solved:
     predicted: npt.NDArray[np.float64]
     condition: float
     ridge: bool
-    loss: float
 
 
-def _with_best_overlap(
-    terms: tuple[Term, ...], matrix: Matrix, target: npt.NDArray[np.float64], model: Model
-) -> tuple[float, _Solved]:
-    best = 0.0, _solve(terms, matrix, target, 0.0)
-    if not model.overlaps:
-        return best
-    most = best[1].loss * (1 - LEAST_GAIN)
-    for overlap in OVERLAPS[1:]:
-        solved = _solve(terms, matrix, target, overlap)
-        if solved.loss < min(most, best[1].loss):
-            best = overlap, solved
-    return best
-
-
-def _solve(terms: tuple[Term, ...], matrix: Matrix, target: npt.NDArray[np.float64], overlap: float) -> _Solved:
-    factors, predicted, trust = np.ones_like(matrix), target, np.ones(len(target))
+def _solve(matrix: Matrix, target: npt.NDArray[np.float64]) -> _Solved:
+    predicted, trust = target, np.ones(len(target))
     for _ in range(ROUNDS):
         weights = trust / np.sqrt(target * predicted)
-        rows = matrix * factors * weights[:, np.newaxis]
+        rows = matrix * weights[:, np.newaxis]
         condition = _condition(rows)
         ridge = condition > MOST_CONDITION
         solution = nnls(*_with_ridge(rows, target * weights, ridge))
-        factors = np.array([overlapped(terms, row * solution, overlap) for row in matrix])
         # A cell with a prediction of 0 is very wrong, but not infinitely wrong.
-        predicted = np.maximum((matrix * factors) @ solution, target * 1e-3)
+        predicted = np.maximum(matrix @ solution, target * 1e-3)
         errors = np.abs(np.log(target / predicted))
         trust = np.sqrt(np.minimum(1.0, HUBER * max(float(np.median(errors)), 0.02) / np.maximum(errors, 1e-12)))
-    loss = float(np.sqrt(np.mean(errors**2)))
-    return _Solved(rows, weights, solution, predicted, condition, ridge, loss)
+    return _Solved(rows, weights, solution, predicted, condition, ridge)
 
 
 def _condition(rows: Matrix) -> float:

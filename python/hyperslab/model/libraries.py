@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -11,6 +12,10 @@ import numpy.typing as npt
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 
 MIB = 1 << 20
+Index: TypeAlias = Literal["btree_v1", "btree_v2", "fixed_array", "extensible_array", "none"]
+UNLIMITED = 2**64 - 1
+# Codecs after which a chunk has the same length, whatever its elements are.
+FIXED_LENGTHS = frozenset(["fletcher32", "shuffle"])
 Column: TypeAlias = npt.NDArray[np.uint64]
 Manifest: TypeAlias = tuple[Column, Column, Column]  # linear indices, offsets, stored lengths
 
@@ -21,8 +26,12 @@ class Layout:
 
     `ratio` is decoded bytes per stored byte, or None without codecs. `codec` is a codec's name as in `hyperslab
     formats`; it does not change the counts. If `contiguous`, the array is in one piece (HDF5's word) and `chunk_shape`
-    is the array's shape. `manifest` has the locations of an existing file's chunks; without it, all chunks exist and
-    follow each other in row-major order.
+    is the array's shape; if `compact` as well, it is in its object header. `max_shape` says how far the array may grow,
+    with None for an axis without a limit.
+
+    The rest is known of existing files. `manifest` has the locations of their chunks; without it, all chunks exist and
+    follow each other in row-major order. `index` is the chunk index of an HDF5 file, and `wide_lengths` says whether
+    it stores lengths in eight bytes. With None, the index is the one that HDF5 would make.
     """
 
     chunk_shape: tuple[int, ...]
@@ -31,11 +40,15 @@ class Layout:
     codec: str | None = None
     contiguous: bool = False
     manifest: Manifest | None = field(default=None, repr=False, compare=False)
+    compact: bool = False
+    max_shape: tuple[int | None, ...] | None = None
+    index: Index | None = None
+    wide_lengths: bool = False
 
     def __str__(self) -> str:
-        """The layout in the form that `--layout` takes."""
+        """The layout in the form that `--layout` takes, or `compact`."""
         if self.contiguous:
-            return "contiguous"
+            return "compact" if self.compact else "contiguous"
         parts = [self.chunk_shape] if self.shard_shape is None else [self.chunk_shape, self.shard_shape]
         shapes = "/".join("x".join(map(str, part)) for part in parts)
         return shapes if self.ratio is None else f"{shapes}:{self.codec or ''}={self.ratio:g}"
@@ -55,21 +68,30 @@ class Hdf5:
 
     `index` is the file's chunk index. HDF5 uses the version 1 B-tree, unless the file is written with `libver` 1.10 or
     later. Then it uses a fixed array; an extensible array if the array can grow along `growing_axis`; the version 2
-    B-tree if it can grow along several axes; and no index for a single chunk.
+    B-tree if it can grow along several axes; and no index for a single chunk. `max_shape` is the largest shape that the
+    array may have, with None for an axis without a limit: a fixed array has room for all of it.
+
+    `fills` says whether new chunks get the fill value before parts of them are written, as by default; without it, the
+    fill time is never. With `allocates_late`, the first write allocates all chunks. `lengths_vary` says whether an
+    encoded chunk changes its length when it is rewritten, and so moves; it does not if the only codec is a checksum.
     """
 
     name: ClassVar[str] = "hdf5"
     chunk_cache_nbytes: int = 8 * MIB
     chunk_cache_slots: int = 8191
     w0: float = 0.75
-    index: Literal["btree_v1", "btree_v2", "fixed_array", "extensible_array", "none"] = "btree_v1"
+    index: Index = "btree_v1"
     growing_axis: int = 0
+    max_shape: tuple[int | None, ...] | None = None
+    fills: bool = True
+    allocates_late: bool = False
+    lengths_vary: bool = True
     wide_lengths: bool = False
     mpi_writing: bool = False
 
     @classmethod
     def of_version(cls, version: str) -> Hdf5:
-        """The defaults of a version of HDF5, such as `2.0.0` or `1.14.6`.
+        """The defaults of a version of HDF5, such as `2.0.0` or `1.14`.
 
         Raises
         ------
@@ -77,6 +99,22 @@ class Hdf5:
             The version does not begin with a number.
         """
         return cls() if int(version.split(".")[0]) >= 2 else cls(chunk_cache_nbytes=MIB, chunk_cache_slots=521)
+
+    def with_file(self, libver: str | None, shape: Sequence[int], layout: Layout, *, is_before_2: bool = False) -> Hdf5:
+        """The same library with the chunk index that a file has which it writes with `libver` as the oldest version.
+
+        HDF5's rules are in `H5D__layout_set_latest_indexing`.
+        """
+        most = layout.max_shape or tuple(shape)
+        if libver in (None, "earliest", "v108"):
+            return replace(self, max_shape=most)
+        growing = [axis for axis, limit in enumerate(most) if limit is None]
+        index: Index = "btree_v2" if len(growing) > 1 else "extensible_array" if growing else "fixed_array"
+        if tuple(most) == tuple(shape) == tuple(layout.chunk_shape):
+            index = "none"
+        wide = libver in ("v200", "latest") and not is_before_2
+        axis = growing[0] if growing else 0
+        return replace(self, index=index, growing_axis=axis, max_shape=most, wide_lengths=wide)
 
 
 @dataclass(frozen=True)
@@ -126,6 +164,13 @@ def options_of(library: Library, layout: Layout) -> dict[str, Any]:
     options: dict[str, Any] = asdict(library)
     if isinstance(library, Zarr):
         options["shard_shape"] = layout.shard_shape
-    if isinstance(library, Hdf5) and layout.contiguous:
-        options["index"] = "contiguous"
+    if isinstance(library, Hdf5):
+        most = layout.max_shape or library.max_shape
+        if layout.index is not None:
+            growing = [axis for axis, limit in enumerate(most or ()) if limit is None]
+            options |= {"index": layout.index, "wide_lengths": layout.wide_lengths, "growing_axis": (growing or [0])[0]}
+        if layout.contiguous:
+            options["index"] = "compact" if layout.compact else "contiguous"
+        options["max_shape"] = None if most is None else [UNLIMITED if limit is None else limit for limit in most]
+        options["lengths_vary"] = library.lengths_vary and layout.codec not in FIXED_LENGTHS
     return options

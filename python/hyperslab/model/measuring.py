@@ -17,17 +17,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
+from hyperslab._core import Hyperslab, Points
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.trial import Job, Prepare, array_name, finish
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.errors import Refused, UsageError
+from hyperslab.errors import Refused
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArrayFile, ArraySpec, Codec, Format, Need, StoredLayout
+from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Codec, Format, Need, StoredLayout
 from hyperslab.formats.zarr_python import ZarrPython
 from hyperslab.lab import cache
 from hyperslab.lab.environment import observe
@@ -89,6 +91,7 @@ class CellTimings:
             "layout": asdict(cell.layout),
             "library": {"name": cell.library.name, **asdict(cell.library)},
             "cache": cell.cache,
+            "elements": cell.elements,
             "passes": list(self.passes),
             "rejected": self.rejected,
             "reason": self.reason,
@@ -99,21 +102,22 @@ class CellTimings:
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> CellTimings:
         """The inverse of `to_dict`. Raises KeyError, TypeError or ValueError if `given` has another form."""
-        library = dict(given["library"])
+        library: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given["library"].items()}
         layout: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given["layout"].items()}
         cell = ModelCell(
             Workload.model_validate(given["workload"]),
             Layout(**layout),
             MEASURABLE[library.pop("name")](**library),
             given["cache"],
+            given["elements"],
         )
         rest = {key: given[key] for key in ("rejected", "reason", "device_read_nbytes", "stored_nbytes")}
         return cls(cell, tuple(given["passes"]), **rest)
 
 
-def disk_nbytes(cells: Iterable[ModelCell]) -> int:
+def disk_nbytes(cells: Iterable[ModelCell], *, together: bool = False) -> int:
     """The most bytes of disk that measuring needs: one group of files at a time, plus the file being written."""
-    return max((_group_nbytes(group) for group in _groups(cells)), default=0)
+    return max((_group_nbytes(group) for group in _groups(cells, together=together)), default=0)
 
 
 def measure(
@@ -122,6 +126,7 @@ def measure(
     rule: StopRule = RULE,
     *,
     seed: int = 0,
+    together: bool = False,
     progress: Progress = lambda *_: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Generator[CellTimings, None, None]:
@@ -143,6 +148,8 @@ def measure(
         When a cell has enough passes.
     seed : int
         Seed of the order of passes.
+    together : bool
+        Make the passes of all layouts of an array in turn. This needs disk for all of them.
     progress : Progress
         Called after each pass.
     say : Callable[[str], None]
@@ -166,13 +173,13 @@ def measure(
         _refuse(cell)
     array = max((cell.array_nbytes for cell in cells), default=0)
     hint = "--quick needs less, or give another --dir"
-    check_room("measuring", disk_nbytes(cells), array, directory, observe(directory, []).memory_nbytes, hint)
+    needed = disk_nbytes(cells, together=together)
+    check_room("measuring", needed, array, directory, observe(directory, []).memory_nbytes, hint)
     workers = LocalWorkers(TIMEOUT_SECONDS)
     with scratch_below(directory) as scratch, ExitStack() as ended:
         ended.callback(workers.close)
-        yield from measure_by(
-            lambda: _LocalPasses(workers, scratch), cells, rule, seed=seed, progress=progress, say=say
-        )
+        make = partial(_LocalPasses, workers, scratch)
+        yield from measure_by(make, cells, rule, seed=seed, together=together, progress=progress, say=say)
 
 
 Key = tuple[str, str, str, str]
@@ -231,12 +238,13 @@ def measure_by(
     rule: StopRule = RULE,
     *,
     seed: int = 0,
+    together: bool = False,
     progress: Progress = lambda *_: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Generator[CellTimings, None, None]:
     """Measure cells with passes of any kind. The other parameters are those of `measure`."""
     rounds = Rounds(rule, seed, progress, trial_count(len(cells), rule))
-    for group in _groups(cells):
+    for group in _groups(cells, together=together):
         with closing(make_passes()) as passes:
             rounds.run(
                 group,
@@ -264,6 +272,7 @@ class _LocalPasses(Passes):
         self._workers = workers
         self._directory = Path(tempfile.mkdtemp(dir=scratch))
         self._written: dict[str, int] = {}
+        self._layouts: dict[str, int] = {}
 
     def known(self, cell: ModelCell) -> ModelCell:
         """The cell, with the measured ratio of its codec."""
@@ -302,7 +311,8 @@ class _LocalPasses(Passes):
     def _path(self, cell: ModelCell) -> Path:
         made = make_format(_format_of(cell))
         index = getattr(cell.library, "index", "")
-        return self._directory / f"{made.name}-{index}{made.extension}"
+        number = self._layouts.setdefault(cell.file_key, len(self._layouts))
+        return self._directory / f"{made.name}-{index}-{number}{made.extension}"
 
     def _write(self, job: Job) -> None:
         if job.path.name not in self._written:
@@ -335,23 +345,23 @@ class Pass:
         made.library()  # imports the library, so that no pass pays for the import
         source = bench.arrays(self.job.field, self.job.spec.dtype)(0)
         steps = self.cell.workload.steps()
-        new = [np.ascontiguousarray(source[step.selection.slices]) if _is_write(step) else None for step in steps]
+        new = [np.ascontiguousarray(source[_index(step)]) if _is_write(step) else None for step in steps]
         timers = Timers()
         opened, handle = self._open(made, timers)
         if self.cell.cache == "library-warm":
             for step in steps:
-                handle.read(step.selection)
+                _read(handle, step)
         verify = Check(exact=True) if self.check else None
         with bench.undisturbed(self._allocated_nbytes(steps)):
             counters = Counters()
             with timers("access"):
                 for step, data in zip(steps, new, strict=True):
                     if data is not None:
-                        handle.write(data, step.selection)
+                        handle.write(data, _hyperslab(step))
                     elif verify is None:
-                        handle.read(step.selection)
+                        _read(handle, step)
                     else:
-                        verify(handle.read(step.selection), source[step.selection.slices], self.cell.name)
+                        verify(_read(handle, step), source[_index(step)], self.cell.name)
             if self.cell.writes:
                 finish(opened, self.job.path, timers)
             else:
@@ -384,12 +394,28 @@ class Pass:
         opened = made.open(self.job.path)
         handle = opened.open_array(array_name(0), self.job.spec)
         for step in filter(_is_write, steps):
-            verify(handle.read(step.selection), source[step.selection.slices], self.cell.name)
+            verify(handle.read(_hyperslab(step)), source[_index(step)], self.cell.name)
         opened.close()
 
 
 def _is_write(step: Step) -> bool:
     return step.operation == "write"
+
+
+def _read(handle: ArrayHandle, step: Step) -> np.ndarray:
+    """Read what a step selects, in one call."""
+    return handle.read_points(step.selection) if isinstance(step.selection, Points) else handle.read(step.selection)
+
+
+def _hyperslab(step: Step) -> Hyperslab:
+    assert isinstance(step.selection, Hyperslab)  # `_refuse` lets no others be written
+    return step.selection
+
+
+def _index(step: Step) -> Any:
+    """The index of a step's elements in an array of NumPy."""
+    found = step.selection
+    return tuple(found.coordinates.T) if isinstance(found, Points) else found.slices
 
 
 # --- cells as the bench's formats see them ------------------------------------------------------------------
@@ -413,6 +439,7 @@ def _options_of(cell: ModelCell) -> tuple[tuple[str, Any], ...]:
         "rdcc_nbytes": library.chunk_cache_nbytes,
         "rdcc_nslots": library.chunk_cache_slots,
         "rdcc_w0": library.w0,
+        "fills": library.fills,
         "libver": None if library.index == "btree_v1" else "latest",
     }
     return tuple(named.items())
@@ -430,15 +457,20 @@ def _spec_of(cell: ModelCell) -> ArraySpec:
 
 def _job(cell: ModelCell, path: Path) -> Job:
     spec = _spec_of(cell)
-    # A codec needs compressible data, such as measurements. Without a codec, noise will do.
-    field = Field("waves" if cell.layout.codec else "uniform", spec.shape, spec.dtype)
+    field = Field(cell.field, spec.shape, spec.dtype)
     return Job(_format_of(cell), _options_of(cell), Operation(name="write"), spec, field, 1, path)
 
 
 def _refuse(cell: ModelCell) -> None:
     """Raise an error if the cell cannot be measured."""
-    if any(access.weight != 1 for access in cell.workload.accesses):
-        raise UsageError(f"{cell.name}: measuring makes every access once, so weights must be 1")
+    if any(access.reopen or access.compute_seconds for access in cell.workload.accesses):
+        raise Refused(f"{cell.name}: opening again, and computing between calls, can be priced but not measured")
+    selects = {access.select for access in cell.workload.accesses}
+    listed = selects & {"points", "lists"}
+    if "append" in selects or "lists" in selects:
+        raise Refused(f"{cell.name}: appending, and lists of indices, can be counted but not measured")
+    if listed and (cell.writes or not isinstance(cell.library, Hdf5 | Zarr)):
+        raise Refused(f"{cell.name}: points can be measured only for reads by HDF5 and Zarr")
     if cell.contradiction:
         raise Refused(f"{cell.name}: {cell.contradiction}")
     if isinstance(cell.library, Hdf5) and (cell.library.growing_axis or cell.library.mpi_writing):
@@ -451,16 +483,18 @@ def _refuse(cell: ModelCell) -> None:
         raise Refused(f"{cell.name}: {reason}")
 
 
-def _groups(cells: Iterable[ModelCell]) -> list[list[ModelCell]]:
-    """Group cells with the same array and layout, in the order of each group's first cell."""
+def _groups(cells: Iterable[ModelCell], *, together: bool = False) -> list[list[ModelCell]]:
+    """Group cells with the same array and layout, or with the same array, in the order of each group's first cell."""
     groups: dict[str, list[ModelCell]] = {}
     for cell in cells:
-        groups.setdefault(cell.file_key, []).append(cell)
+        groups.setdefault(repr(cell.workload.array) if together else cell.file_key, []).append(cell)
     return list(groups.values())
 
 
 def _group_nbytes(group: list[ModelCell]) -> int:
-    lengths = zip(group[0].workload.array.shape, group[0].layout.chunk_shape, strict=True)
-    stored = group[0].chunk_nbytes * int(np.prod([ceil_div(length, chunk) for length, chunk in lengths]))
-    files = {(_format_of(cell), getattr(cell.library, "index", "")) for cell in group}
-    return stored * (len(files) + any(cell.cache == "new" for cell in group))
+    files: dict[tuple[str, str, str], int] = {}
+    for cell in group:
+        lengths = zip(cell.workload.array.shape, cell.layout.chunk_shape, strict=True)
+        stored = cell.chunk_nbytes * int(np.prod([ceil_div(length, chunk) for length, chunk in lengths]))
+        files[cell.file_key, _format_of(cell), getattr(cell.library, "index", "")] = stored
+    return sum(files.values()) + (max(files.values()) if any(cell.cache == "new" for cell in group) else 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,16 @@ from typing import Any
 from hyperslab.errors import Refused, UsageError
 from hyperslab.model.calibrate import caches_of
 from hyperslab.model.cells import CellCache, ModelCell
-from hyperslab.model.costs import Cost, price
+from hyperslab.model.codec_names import check_codec, zarr_has
+from hyperslab.model.costs import CodecRate, Cost, computing, price
 from hyperslab.model.counting import Direction, Variables, count_operations
-from hyperslab.model.libraries import Hdf5, HyperslabEngine, Layout, Library, Zarr
+from hyperslab.model.hdf5_settings import Hdf5Settings
+from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Library, Zarr
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.terms import EXTENDED, Model
 from hyperslab.model.training import LIBRARIES
-from hyperslab.model.workload import Workload, load_workload
+from hyperslab.model.workload import Workload
+from hyperslab.model.workload_file import load_workload
 
 # HDF5 stores chunk lengths in 32 bits; zarr-python's codecs use no more than 31 bits.
 MOST_HDF5_CHUNK_NBYTES, MOST_ENCODED_NBYTES = 2**32 - 1, 2**31 - 1
@@ -36,11 +39,12 @@ class Prediction:
         return {
             "library": self.library,
             "layout": str(self.layout),
-            "seconds": self.cost.seconds,
+            "seconds": None if self.cost.unknown else self.cost.seconds,
             "low": self.cost.low,
-            "high": self.cost.high,
+            "high": None if self.cost.unknown else self.cost.high,
             "phases": dict(self.cost.phases),
             "extrapolating": list(self.cost.extrapolating),
+            "unknown": list(self.cost.unknown),
             "variables": {name: each._asdict() for name, each in self.variables.items()},
             **{key: value for key, value in asdict(self.layout).items() if key != "manifest" and value is not None},
         }
@@ -53,8 +57,10 @@ def predict(
     libraries: Iterable[str] | None = None,
     store_profile: StoreProfile | str | Path | None = None,
     cache: CellCache | None = None,
+    hdf5: Hdf5Settings | None = None,
+    codec_rates: Mapping[tuple[str, str], CodecRate] | None = None,
 ) -> list[Prediction]:
-    """Predict what a workload costs in each layout, by each library. The fastest comes first.
+    """Predict what a workload costs in each layout, by each library. The fastest comes first, the unknown last.
 
     Parameters
     ----------
@@ -70,6 +76,12 @@ def predict(
     cache : CellCache | None
         What is cached beforehand: `cold` (the default), `page-warm`, `library-warm`, or `new` for an array that does
         not exist yet.
+    hdf5 : Hdf5Settings | None
+        HDF5's version and settings. They take precedence over those of the workload. The default version is the one
+        that is installed.
+    codec_rates : Mapping[tuple[str, str], CodecRate] | None
+        What codecs cost on your data, by library and codec, as `codec_sample.codec_rates` measures it. Others have the
+        trained cost.
 
     Returns
     -------
@@ -93,31 +105,57 @@ def predict(
         raise UsageError("no layouts: give at least one chunk shape, such as 100x8")
     chosen = list(libraries) if libraries is not None else None
     found, reasons = [], []
+    flat_is_done = False
     for given in layouts:
         layout = given if isinstance(given, Layout) else Layout(tuple(given))
         for name in chosen or trained.libraries:
             if name not in LIBRARIES:
                 raise UsageError(f"unknown library {name!r}; choose from {', '.join(LIBRARIES)}")
-            cell = ModelCell(asked, layout, _library(name, trained), cache or "cold")
+            library = _library(name, trained, asked, layout, hdf5 or Hdf5Settings())
+            cell = ModelCell(asked, layout, library, cache or "cold")
+            if isinstance(cell.library, Flat):  # it has one layout, whatever the others do
+                if flat_is_done:
+                    continue
+                cell = replace(cell, layout=Layout(tuple(asked.array.shape), contiguous=True))
+                flat_is_done = True
             reason = why_not(cell)
             if reason is None:
-                found.append(predict_cell(cell, trained))
+                found.append(predict_cell(cell, trained, rate=(codec_rates or {}).get((name, layout.codec or ""))))
             elif chosen is not None:
                 raise Refused(f"{name}, layout {layout}: {reason}")
             else:
                 reasons.append(f"{name}, layout {layout}: {reason}")
     if not found:
         raise Refused("; ".join(reasons))
-    return sorted(found, key=lambda prediction: prediction.cost.seconds)
+    return sorted(found, key=lambda prediction: prediction.cost.rank)
 
 
-def _library(name: str, trained: StoreProfile) -> Library:
+def too_close(found: Sequence[Prediction]) -> list[Prediction]:
+    """The predictions that may be the fastest: the first of a sorted list, and those that are too close to call.
+
+    One prediction alone is not a tie, so the list is then empty.
+    """
+    near = [each for each in found if not each.cost.unknown and each.cost.is_too_close_to(found[0].cost)]
+    return near if len(near) > 1 else []
+
+
+def _library(name: str, trained: StoreProfile, asked: Workload, layout: Layout, hdf5: Hdf5Settings) -> Library:
     library = LIBRARIES[name]
+    if isinstance(library, Hdf5):
+        settings, most = asked.hdf5.updated(hdf5), asked.array.max_shape
+        if most is None and asked.grows:
+            most = [None, *asked.array.shape[1:]]
+        stored = replace(layout, max_shape=tuple(most)) if most is not None and layout.max_shape is None else layout
+        return settings.library().with_file(
+            settings.libver, asked.array.shape, stored, is_before_2=settings.is_before_2
+        )
     return replace(library, far=True) if isinstance(library, HyperslabEngine) and trained.is_far else library
 
 
-def predict_cell(cell: ModelCell, trained: StoreProfile, model: Model = EXTENDED) -> Prediction:
-    """Predict what one cell costs, by any model.
+def predict_cell(
+    cell: ModelCell, trained: StoreProfile, model: Model = EXTENDED, *, rate: CodecRate | None = None
+) -> Prediction:
+    """Predict what one cell costs, by any model. `rate` is what its codec costs, if that was measured by itself.
 
     Raises
     ------
@@ -131,9 +169,11 @@ def predict_cell(cell: ModelCell, trained: StoreProfile, model: Model = EXTENDED
     name = cell.library.name
     variables = count_operations(cell, caches_of(trained.environment))
     costs = [
-        price(each, trained.coefficients(name, operation, model), cell.layout.codec)
+        price(each, trained.coefficients(name, operation, model), cell.layout.codec, rate)
         for operation, each in variables.items()
     ]
+    between = sum(step.compute_seconds for step in cell.workload.steps())
+    costs += [computing(between)] if between else []
     return Prediction(name, cell.layout, sum(costs[1:], costs[0]), variables)
 
 
@@ -159,12 +199,19 @@ def _why_not_held(library: Library, cell: ModelCell) -> str | None:
             return f"a chunk has {cell.chunk_nbytes} bytes, but HDF5 allows at most {MOST_HDF5_CHUNK_NBYTES}"
         if any(chunk > length for chunk, length in zip(layout.chunk_shape, shape, strict=True)):
             return f"a chunk is larger than the array of shape {shape}"
+    if isinstance(library, Zarr) and layout.codec is not None and not zarr_has(layout.codec):
+        return f"zarr-python has no codec {layout.codec}"
     if isinstance(library, Zarr) and layout.ratio is not None and cell.chunk_nbytes > MOST_ENCODED_NBYTES:
         return f"a chunk has {cell.chunk_nbytes} bytes, but codecs allow at most {MOST_ENCODED_NBYTES}"
     return None
 
 
 def _why_not_done(library: Library, cell: ModelCell) -> str | None:
+    listed = any(access.select in ("points", "lists") for access in cell.workload.accesses)
+    if listed and isinstance(library, HyperslabEngine):
+        return "our engine is modelled for boxes and steps, not for lists of indices"
+    if cell.workload.grows and (cell.layout.contiguous or not isinstance(library, Hdf5 | Zarr)):
+        return "only arrays in chunks grow, in HDF5 or Zarr"
     if isinstance(library, HyperslabEngine) and library.far and cell.cache != "cold":
         return "a far store starts with nothing cached"
     if cell.cache == "library-warm" and cell.layout.contiguous:
@@ -208,6 +255,8 @@ def parse_layout(text: str, shape: Sequence[int] = ()) -> Layout:
         ) from error
     if codec and reached is None:
         raise UsageError(f"{text!r}: give the ratio of {codec} (decoded / stored bytes), such as {shapes}:{codec}=2.5")
+    if codec:
+        check_codec(codec)
     return Layout(chunk_shape, shard_shape, reached, codec or None)
 
 

@@ -20,7 +20,7 @@ from hyperslab.model.terms import EXTENDED, Model, Term
 from hyperslab.replacing import replace_with
 
 SCHEMA = "hyperslab-store-profile"
-VERSION = 3
+VERSION = 4
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ def _fit_document(given: Coefficients) -> dict[str, Any]:
     }
 
 
-FIT_FIELDS = ("model", "library", "operation", "spread", "overlap", "cell_count", "condition", "ridge", "rmse_log10")
+FIT_FIELDS = ("model", "library", "operation", "spread", "cell_count", "condition", "ridge", "rmse_log10")
 
 
 def _fit_of(given: dict[str, Any]) -> Coefficients:

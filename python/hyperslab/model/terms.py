@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from hyperslab.model.counting import Direction, Variables
 
-Phase = Literal["memory_copy", "cache_read", "device_read", "device_write", "codec", "per_chunk", "per_call"]
+Phase = Literal[
+    "memory_copy", "cache_read", "device_read", "device_write", "codec", "per_chunk", "per_call", "computing"
+]
 PHASES: tuple[Phase, ...] = (
     "memory_copy",
     "cache_read",
@@ -23,14 +25,18 @@ PHASES: tuple[Phase, ...] = (
     "codec",
     "per_chunk",
     "per_call",
+    "computing",  # by the program itself, between the calls: the workload says how long
 )
-# The phases that wait for the system rather than compute. A library may overlap them with the others.
-WAITING: frozenset[Phase] = frozenset({"device_read", "device_write"})
+# The same algorithm by another name.
+SAME_CODECS = {"gzip": "deflate"}
 
 
 def codec_name(codec: str | None) -> str | None:
     """The codec without its level, which shares coefficients with other levels: `zstd:3` is zstd."""
-    return None if codec is None else codec.partition(":")[0]
+    if codec is None:
+        return None
+    name = codec.partition(":")[0]
+    return SAME_CODECS.get(name, name)
 
 
 @dataclass(frozen=True)
@@ -75,18 +81,27 @@ EXTENSIONS: dict[str, tuple[Term, ...]] = {
         Term("n_call", "per_call", extension="per_call"),
     ),
     "per_chunk": (Term("n_chunk", "per_chunk", extension="per_chunk"),),
-    "waiting": (Term("s_rseek", "device_read", extension="waiting"),),
+    "waiting": (
+        Term("s_rseek", "device_read", extension="waiting"),
+        Term("s_rshort", "device_read", extension="waiting"),
+    ),
     "knee": (Term("n_far", "memory_copy", extension="knee"),),
+    "steps": (Term("n_element", "memory_copy", extension="steps"),),
     "codec": (),  # encoding and decoding, for every codec that was trained
-    "overlap": (),  # not a term: how much waiting and computing happen at the same time
+    "overlap": (
+        Term("s_exposed", "device_read", extension="overlap"),
+        Term("s_covered", "device_read", extension="overlap"),
+    ),
 }
+# With an extension, its terms take the place of a term of the paper.
+REPLACED = {"overlap": "s_rdisk"}
 
 
 def _codec_terms(codecs: tuple[str, ...]) -> tuple[Term, ...]:
     return tuple(
         Term(variable, "codec", extension="codec", codec=codec)
         for codec in codecs
-        for variable in ("s_decode", "s_encode")
+        for variable in ("s_decode", "s_decode_in", "s_encode", "s_encode_out")
     )
 
 
@@ -105,11 +120,6 @@ class Model:
             raise ValueError(f"{self.name} has no extension {extension!r}; it has {', '.join(sorted(self.extensions))}")
         return replace(self, name=f"{self.name} without {extension}", extensions=self.extensions - {extension})
 
-    @property
-    def overlaps(self) -> bool:
-        """Whether waiting and computing may happen at the same time."""
-        return "overlap" in self.extensions
-
     def terms(self, library: str, operation: Direction, codecs: tuple[str, ...] = ()) -> tuple[Term, ...]:
         """The terms for a library and an operation, including those of the trained codecs."""
         one_file = library != "zarr"
@@ -121,6 +131,8 @@ class Model:
                 found += [t for t in terms if operation == "write" or t.phase != "device_write"]
         if "codec" in self.extensions:
             found += _codec_terms(codecs)
+        replaced = {variable for name, variable in REPLACED.items() if name in self.extensions}
+        found = [t for t in found if t.variable not in replaced]
         return tuple(t for t in found if t.phase in self.phases and (self.only is None or t.variable in self.only))
 
 

@@ -3,7 +3,9 @@
 The paper's design is an array of 8,388,608 × 128 int32 in chunks of 65,536 × 1, which are doubled along one axis or the
 other seven times. The whole array, a column, and random rows are read and written. Here the machine and the time decide
 the number of rows. Reads are measured cold, page-warm and library-warm, which leaves out one phase after the other. We
-add what our extensions need: boxes, codecs, a wide array with longer runs in its chunks, and a short array.
+add what our extensions need: boxes, steps and points, every codec with data that compress and with noise, a wide array
+with longer runs in its chunks, a short array, and a large one. The large array has chunks of 1 and 4 MiB, which are
+read one here and one there, and chunks larger than HDF5's cache, which are read and written in parts.
 
 No cell is also in an evaluation: its arrays, chunk shapes and boxes are different.
 """
@@ -12,13 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
 
 from hyperslab._core import ChunkGrid, Hyperslab
+from hyperslab.formats import make_format
+from hyperslab.formats.contract import ArraySpec, Codec, Need, StoredLayout
 from hyperslab.lab.rounds import StopRule
-from hyperslab.model.cells import CellCache, ModelCell
+from hyperslab.model.cells import CellCache, Elements, ModelCell
+from hyperslab.model.hdf5_settings import Hdf5Settings
 from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Library, Zarr
 from hyperslab.model.workload import Workload
 
@@ -26,6 +32,8 @@ Scale = Literal["quick", "full"]
 COLUMN_COUNT = 128
 PAPER_ROW_COUNT, PAPER_CHUNK_ROW_COUNT = 8_388_608, 65_536
 LIBRARIES: dict[str, Library] = {library.name: library for library in (Hdf5(), Zarr(), HyperslabEngine(), Flat())}
+# What the small arrays with codecs hold: noise, data that compress about twofold, and small integers.
+ELEMENTS: tuple[Elements, ...] = ("uniform", "waves", "integers")
 WRITING = ("hdf5", "zarr")  # the paper compares their writes; the other libraries only read
 
 
@@ -39,6 +47,8 @@ class TrainingSize:
     wide_shape: tuple[int, int]  # of an array with longer runs in its chunks
     wide_chunks: tuple[tuple[int, int], ...]
     encoded_chunks: tuple[tuple[int, int], ...]  # rows in units of `chunk_row_count`, and columns
+    large_chunks: tuple[tuple[int, int], ...]  # of the large array, as shares of its rows and columns
+    most_elements: int  # that one cell may handle one by one
     most_touches: int  # chunks that the calls of one cell may touch
     most_nbytes: int  # bytes of the touched chunks
     repeats: StopRule
@@ -53,12 +63,24 @@ SIZES: dict[Scale, TrainingSize] = {
         (8192, 2048),
         ((64, 256), (1024, 64), (256, 1024), (32, 2048)),
         ((1, 4), (1, 32), (1, 128)),
+        ((32, 4), (16, 2), (16, 1), (4, 1)),
+        500_000,
         2000,
         2 << 30,
         StopRule(2, 5, 1.0),
     ),
     "quick": TrainingSize(
-        65_536, 8192, (0, 3, 7), (2048, 2048), ((64, 256), (256, 1024)), ((1, 16),), 250, 1 << 30, StopRule(2, 3, 0.1)
+        65_536,
+        8192,
+        (0, 3, 7),
+        (2048, 2048),
+        ((64, 256), (256, 1024)),
+        ((1, 16),),
+        ((16, 4), (8, 2), (4, 1)),
+        100_000,
+        250,
+        1 << 30,
+        StopRule(2, 3, 0.1),
     ),
 }
 
@@ -71,7 +93,12 @@ def smaller(size: TrainingSize, divisor: int) -> TrainingSize:
 
 def nbytes(size: TrainingSize) -> int:
     """Bytes of the largest array."""
-    return size.row_count * COLUMN_COUNT * 4
+    return prod(_large_shape(size) if size.large_chunks else (size.row_count, COLUMN_COUNT)) * 4
+
+
+def _large_shape(size: TrainingSize) -> tuple[int, int]:
+    """The shape of the large array: nearly twice the bytes of the long one, in an eighth of its rows."""
+    return size.row_count // 8, COLUMN_COUNT * 15
 
 
 def design(size: TrainingSize, libraries: Iterable[str] = tuple(LIBRARIES)) -> list[ModelCell]:
@@ -82,13 +109,21 @@ def design(size: TrainingSize, libraries: Iterable[str] = tuple(LIBRARIES)) -> l
 
 @dataclass(frozen=True)
 class _Stored:
-    """An array in a layout, the boxes to read from it, and the libraries that read it besides those that write it."""
+    """An array in a layout, the boxes to read from it, and the libraries that read it besides those that write it.
+
+    With `steps`, elements are also read with steps, and one by one. `kind` chooses what is done with a small or large
+    array; the usual ones are read and written in all ways. With `slabs`, a new array is written in so many calls.
+    """
 
     array: dict[str, Any]
     layout: Layout
     box: tuple[int, ...]
     readers: bool = False
     caches: tuple[CellCache, ...] = ("cold", "page-warm", "library-warm")
+    steps: bool = False
+    kind: Literal["usual", "codec", "large"] = "usual"
+    elements: Elements | None = None
+    slabs: int = 0
 
 
 def _layouts(size: TrainingSize) -> Iterator[_Stored]:
@@ -98,7 +133,7 @@ def _layouts(size: TrainingSize) -> Iterator[_Stored]:
     shapes += [(rows, 1 << k) for k in size.doublings[1:]]
     boxes = ((300, 4), (64, 48), (2000, 16))
     for position, shape in enumerate(shapes):
-        yield _Stored(long, Layout(shape), boxes[position % 3], readers=position % 2 == 0)
+        yield _Stored(long, Layout(shape), boxes[position % 3], position % 2 == 0, steps=position % 3 == 0)
     # Few and large chunks: HDF5 reads the runs of chunks that do not fit into its cache.
     yield _Stored(long, Layout((size.row_count, 64)), (300, 4), caches=("cold", "page-warm"))
     # An array with few elements shows what opening and creating cost.
@@ -107,21 +142,52 @@ def _layouts(size: TrainingSize) -> Iterator[_Stored]:
         yield _Stored(short, Layout((max(1, size.row_count // 64), columns)), (100, 6), readers=True)
     wide = {"shape": list(size.wide_shape), "dtype": "int32"}
     for chunk in size.wide_chunks:
-        yield _Stored(wide, Layout(chunk), (100, 300), readers=True)
+        yield _Stored(wide, Layout(chunk), (100, 300), readers=True, steps=True)
     for codec in ("deflate:4", "zstd:3"):
         for factor, columns in size.encoded_chunks:
             # the ratio is measured when the array is written
             layout = Layout((rows * factor, columns), ratio=1.0, codec=codec)
             yield _Stored(long, layout, (300, 4), True, ("cold", "page-warm"))
+    yield from _codecs(size, short)
+    yield from _large(size)
+
+
+def _codecs(size: TrainingSize, short: dict[str, Any]) -> Iterator[_Stored]:
+    """Every codec on a small array, with noise and with data that compress: a codec's time depends on both sides."""
+    rows, columns = short["shape"]
+    for codec in ("deflate:4", "zstd:3", "lzf", "blosc-lz4:5", "blosc-zstd:5") if size.encoded_chunks else ():
+        for elements in ELEMENTS[: 1 + len(size.encoded_chunks)]:
+            layout = Layout((max(1, rows // 8), columns), ratio=1.0, codec=codec)
+            yield _Stored(short, layout, (100, 6), True, ("page-warm",), kind="codec", elements=elements)
+
+
+def _large(size: TrainingSize) -> Iterator[_Stored]:
+    shape = _large_shape(size)
+    for shares in size.large_chunks:
+        chunk = tuple(max(1, length // share) for length, share in zip(shape, shares, strict=True))
+        array = {"shape": list(shape), "dtype": "int32"}
+        slabs = 4 * shares[0] if shares[1] == 1 else 0
+        yield _Stored(array, Layout(chunk), (16, 16), caches=("cold", "page-warm"), kind="large", slabs=slabs)
+    if size.large_chunks:  # each slab decodes and encodes its chunk again, if the chunk does not fit into the cache
+        array = {"shape": [shape[0] // 2, shape[1]], "dtype": "int32"}
+        layout = Layout((max(1, shape[0] // 8), shape[1]), ratio=1.0, codec="blosc-lz4:5")
+        yield _Stored(array, layout, (16, 16), caches=("page-warm",), kind="large", slabs=8)
 
 
 def _cells_of(size: TrainingSize, stored: _Stored, libraries: list[str]) -> Iterator[ModelCell]:
     reads = [_workload(stored, "read", access) for access in _accesses(size, stored, "read")]
     whole, *parts = [_workload(stored, "write", access) for access in _accesses(size, stored, "write")]
     for name in libraries:
-        library = LIBRARIES[name]
+        library = Hdf5Settings().library() if name == "hdf5" else LIBRARIES[name]
         if name not in WRITING and not (stored.readers and (library != Flat() or stored.layout.codec is None)):
             continue
+        if not _has_codec(name, stored.layout.codec):
+            continue
+        if stored.kind != "usual":
+            yield from _special_cells(stored, library, reads[0], reads[-1], whole)
+            continue
+        if stored.steps and name in WRITING:
+            yield from _stepped_cells(size, stored, library)
         for position, workload in enumerate(reads):
             # Library-warm reads of columns and rows add nothing to those of everything and of boxes.
             caches = stored.caches if name in WRITING and position in (0, len(reads) - 1) else ("cold", "page-warm")
@@ -132,6 +198,57 @@ def _cells_of(size: TrainingSize, stored: _Stored, libraries: list[str]) -> Iter
             for workload in parts:
                 yield ModelCell(workload, stored.layout, library, "page-warm")
             yield ModelCell(parts[-1], stored.layout, library, "cold")
+
+
+def _has_codec(library: str, codec: str | None) -> bool:
+    """Whether a library writes a codec. If its plug-in is missing, the codec is not trained."""
+    if codec is None or library == "flat":
+        return codec is None
+    made, parsed = make_format("zarr3" if library == "zarr" else "hdf5"), Codec.parse(codec)
+    spec = ArraySpec((2,), np.dtype("int32"), StoredLayout((2,), None, (parsed,)))
+    return made.refusal(spec, Need()) is None
+
+
+def _special_cells(
+    stored: _Stored, library: Library, whole: Workload, boxes: Workload, writes: Workload
+) -> Iterator[ModelCell]:
+    """Cells that a small array with a codec, or the large array, adds."""
+    made = stored.elements
+    for cache in stored.caches:
+        yield ModelCell(whole, stored.layout, library, cache, made)
+        if stored.kind == "large":
+            yield ModelCell(boxes, stored.layout, library, cache, made)
+    if library.name not in WRITING:
+        return
+    if stored.kind == "codec":
+        yield ModelCell(writes, stored.layout, library, "new", made)
+    if stored.slabs:
+        rows, columns = stored.array["shape"]
+        length = max(1, rows // stored.slabs)
+        starts = range(0, rows - length + 1, length)
+        listed = [{"start": [start, 0], "shape": [length, columns]} for start in starts]
+        asked = _workload(stored, "write", {"select": "list", "boxes": listed})
+        caches: tuple[CellCache, ...] = ("new", "page-warm")
+        for cache in caches:
+            yield ModelCell(asked, stored.layout, library, cache, made)
+
+
+def _stepped_cells(size: TrainingSize, stored: _Stored, library: Library) -> Iterator[ModelCell]:
+    """Reads with a step along one axis, along both, and of points that one call lists."""
+    shape = stored.array["shape"]
+    for step in ([3, 1], [2, 4]):
+        most = [max(1, length // each) for length, each in zip(shape, step, strict=True)]
+        columns = min(most[1], 1 << (size.most_elements.bit_length() // 2))
+        box = {"start": [0, 0], "shape": [min(most[0], max(1, size.most_elements // columns)), columns], "step": step}
+        for operation in ("read", "write") if step == [2, 4] else ("read",):
+            asked = _workload(stored, operation, {"select": "list", "boxes": [box]})
+            yield ModelCell(asked, stored.layout, library, "page-warm")
+    touched = min(size.most_touches, size.most_nbytes // _chunk_nbytes(stored))
+    counts = [length // chunk + 1 for length, chunk in zip(shape, stored.layout.chunk_shape, strict=True)]
+    count = size.most_elements // 50 if prod(counts) <= touched else touched
+    yield ModelCell(
+        _workload(stored, "read", {"select": "points", "count": count}), stored.layout, library, "page-warm"
+    )
 
 
 def _accesses(size: TrainingSize, stored: _Stored, operation: str) -> Iterator[dict[str, Any]]:

@@ -12,18 +12,32 @@ A workload file (YAML) has the array and a list of accesses:
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import (
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveInt,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from hyperslab._core import Hyperslab
-from hyperslab.bench.declared import Declared, checked, read
+from hyperslab._core import Hyperslab, Points
+from hyperslab.bench.declared import Declared, Misplaced
 from hyperslab.bench.operations import OPERATIONS, Operation
+from hyperslab.model.hdf5_settings import Hdf5Settings
 
+# Calls of their own kinds; the other names are the patterns of the bench.
+OWN_SELECTS = ("list", "points", "lists", "append")
+# Elements of one call that lists its indices: they are counted one by one.
+MOST_LISTED = 5_000_000
 SELECTS = sorted(name.removeprefix("read-") for name, kind in OPERATIONS.items() if kind.pattern is not None)
 MOST_SELECTIONS = 10_000_000
+MOST_COMPUTE_SECONDS = 1e6
 
 
 class WorkloadArray(Declared):
@@ -31,6 +45,20 @@ class WorkloadArray(Declared):
 
     shape: list[PositiveInt] = Field(min_length=1, max_length=32)
     dtype: str = "float32"
+    max_shape: list[PositiveInt | None] | None = Field(
+        default=None, description="how far the array may grow; null means without a limit"
+    )
+
+    @model_validator(mode="after")
+    def _can_grow(self) -> WorkloadArray:
+        most = self.max_shape
+        if most is None:
+            return self
+        if len(most) != len(self.shape):
+            raise ValueError(f"max_shape has {len(most)} axes, the array has {len(self.shape)}")
+        if any(limit is not None and limit < length for limit, length in zip(most, self.shape, strict=True)):
+            raise ValueError(f"max_shape {most} is smaller than the shape {self.shape}")
+        return self
 
     @field_validator("dtype")
     @classmethod
@@ -58,11 +86,16 @@ class Box(Declared):
 
 
 class Access(Declared):
-    """Selections of one kind. `list` takes `boxes`; the other kinds are the patterns of `hyperslab bench`."""
+    """Selections of one kind.
+
+    `list` takes `boxes`. `points` takes `points`, or draws `count` of them, and asks for all in one call. `lists` takes
+    a list of indices for each axis, or null for all of them, and asks for their combinations in one call. `append`
+    lets the array grow by `rows` and writes them, `count` times. The other kinds are the patterns of `hyperslab bench`.
+    """
 
     select: str
     operation: Literal["read", "write"] = "read"
-    weight: PositiveFloat = Field(default=1, description="how often the access happens, relative to the others")
+    weight: PositiveInt = Field(default=1, description="how many times the access is made, one time after another")
     count: PositiveInt | None = Field(default=None, le=MOST_SELECTIONS, description="how many selections")
     shape: list[PositiveInt | None] | None = Field(
         default=None, description=("shape of a box; null means the whole axis")
@@ -72,19 +105,46 @@ class Access(Declared):
     )
     step: PositiveInt | None = Field(default=None, description="take every step-th element")
     boxes: list[Box] | None = Field(default=None, description="the selections, for `select: list`")
+    reopen: bool = Field(default=False, description="whether the file is closed and opened again before the access")
+    compute_seconds: NonNegativeFloat = Field(
+        default=0, le=MOST_COMPUTE_SECONDS, description="seconds that the program computes after each call"
+    )
+    points: list[list[NonNegativeInt]] | None = Field(
+        default=None, max_length=MOST_LISTED, description="the elements of one call, for `select: points`"
+    )
+    lists: list[list[NonNegativeInt] | None] | None = Field(
+        default=None, description="indices along each axis, ascending, for `select: lists`; null means all"
+    )
+    rows: PositiveInt | None = Field(default=None, description="how many rows a call appends, for `select: append`")
 
     @model_validator(mode="after")
     def _consistent(self) -> Access:
-        if self.select != "list" and self.select not in SELECTS:
-            raise ValueError(f"unknown selection {self.select!r}; choose from list, {', '.join(SELECTS)}")
-        if (self.select == "list") != (self.boxes is not None):
-            raise ValueError("`select: list` needs boxes, and other selections do not take any")
+        if self.select not in (*OWN_SELECTS, *SELECTS):
+            raise ValueError(f"unknown selection {self.select!r}; choose from {', '.join((*OWN_SELECTS, *SELECTS))}")
+        for name, kind in (("boxes", "list"), ("lists", "lists"), ("rows", "append")):
+            if (self.select == kind) != (getattr(self, name) is not None):
+                raise ValueError(f"`select: {kind}` needs {name}, and other selections do not take any")
+        if self.points is not None and (self.select != "points" or self.count is not None):
+            raise ValueError("only `select: points` takes points, and then no count")
+        if self.select == "append" and self.operation == "read":
+            raise ValueError("`select: append` needs `operation: write`")
         return self
 
-    def selections(self, array: WorkloadArray, seed: int) -> list[Hyperslab]:
+    def selections(self, array: WorkloadArray, seed: int) -> Sequence[Hyperslab | Points]:
         """The selections, one for each call of the library."""
         if self.boxes is not None:
             return [Hyperslab(box.start, box.step, box.shape, [1] * len(box.shape)) for box in self.boxes]
+        if self.select == "points":
+            drawn = np.random.default_rng([seed, *array.shape]).integers(
+                0, np.array(array.shape), (self.count or 1000, len(array.shape))
+            )
+            return [Points(np.array(self.points, np.int64) if self.points is not None else drawn)]
+        if self.lists is not None:
+            along = [
+                np.arange(length) if given is None else np.array(given, np.int64)
+                for given, length in zip(self.lists, array.shape, strict=True)
+            ]
+            return [Points(np.stack(np.meshgrid(*along, indexing="ij"), axis=-1).reshape(-1, len(along)))]
         given = self.model_dump(include={"count", "shape", "within", "step"}, exclude_none=True)
         operation = Operation(name=f"read-{self.select}", **given)
         pattern = OPERATIONS[operation.name].pattern
@@ -93,11 +153,14 @@ class Access(Declared):
 
 
 class Step(NamedTuple):
-    """One call of the library, with its weight."""
+    """One call of the library."""
 
     operation: Literal["read", "write"]
-    selection: Hyperslab
-    weight: float
+    selection: Hyperslab | Points
+    lists: tuple[tuple[int, ...] | None, ...] | None = None  # if the call gives a list of indices for each axis
+    length: int | None = None  # the length of axis 0 that the array grows to before the call
+    reopens: bool = False  # whether the file is closed and opened again before the call
+    compute_seconds: float = 0.0  # after the call
 
 
 class Workload(Declared):
@@ -106,57 +169,125 @@ class Workload(Declared):
     array: WorkloadArray
     accesses: list[Access] = Field(min_length=1)
     order: Literal["listed", "shuffled"] = "listed"
+    hdf5: Hdf5Settings = Field(default=Hdf5Settings(), description="how HDF5 is set up; other libraries ignore it")
     seed: NonNegativeInt = 0
+    repeat: PositiveInt = Field(default=1, description="how many times all accesses are made, one time after another")
     processes: PositiveInt = Field(
         default=1, description=("processes that make the accesses at the same time; only 1 for now")
     )
+    threads: PositiveInt = Field(
+        default=1, description=("threads that make the accesses at the same time; only 1 for now")
+    )
 
-    @field_validator("processes")
+    @field_validator("processes", "threads")
     @classmethod
-    def _alone(cls, processes: int) -> int:
-        if processes > 1:
-            raise ValueError(f"{processes} processes cannot be priced yet; describe what one of them does alone")
-        return processes
+    def _alone(cls, count: int, info: ValidationInfo) -> int:
+        if count > 1:
+            raise ValueError(f"{count} {info.field_name} cannot be priced yet; describe what one of them does alone")
+        return count
 
     @model_validator(mode="after")
     def _inside(self) -> Workload:
+        self._check_loops()
         for position, access in enumerate(self.accesses):
-            ndim = len(self.array.shape)
-            for name, axes in (("shape", access.shape), ("within", access.within)):
-                if axes is not None and len(axes) != ndim:
-                    where = f"access {position} ({access.select})"
-                    raise ValueError(f"{where}: {name} has {len(axes)} axes, the array has {ndim}")
-            for box in access.boxes or []:
-                if {len(box.start), len(box.shape), len(box.step or box.start)} != {ndim}:
-                    raise ValueError(f"access {position}: a box does not have {ndim} axes, as the array does")
-                step = box.step or [1] * ndim
-                ends = [a + (n - 1) * s for a, n, s in zip(box.start, box.shape, step, strict=True)]
-                if any(end >= length for end, length in zip(ends, self.array.shape, strict=True)):
-                    raise ValueError(f"access {position}: the box at {box.start} reaches outside {self.array.shape}")
+            _check_boxes(position, access, self.array.shape)
+            _check_listed(position, access, self.array.shape)
+            if access.select == "append":
+                self._check_growth(position)
         return self
+
+    def _check_growth(self, position: int) -> None:
+        where = ("accesses", position)
+        if self.order == "shuffled":
+            raise Misplaced("what is appended has an order; leave out `order: shuffled`", *where)
+        if self.array.max_shape is not None and self.array.max_shape[0] is not None:
+            raise Misplaced("the array cannot grow: set the first of max_shape to null", *where)
+
+    def _check_loops(self) -> None:
+        calls = 0
+        for position, access in enumerate(self.accesses):
+            made = (access.count or len(access.boxes or [0])) * access.weight
+            if made > MOST_SELECTIONS:
+                message = f"it makes {made} calls, but at most {MOST_SELECTIONS} are counted; lower count or weight"
+                raise Misplaced(message, "accesses", position)
+            calls += made * self.repeat
+            if access.reopen and self.order == "shuffled":
+                raise Misplaced("shuffled accesses have no place to reopen the file", "accesses", position, "reopen")
+        if calls > MOST_SELECTIONS:
+            raise Misplaced(f"all accesses together make {calls} calls; at most {MOST_SELECTIONS}", "repeat")
 
     def steps(self) -> list[Step]:
         """The calls in the order of the workload. They are the same each time."""
-        steps = [
-            Step(access.operation, selection, access.weight)
-            for access in self.accesses
-            for selection in access.selections(self.array, self.seed)
-        ]
+        steps: list[Step] = []
+        length = self.array.shape[0]
+        for access in self.accesses * self.repeat:
+            if access.rows is not None:
+                calls = (access.count or 1) * access.weight
+                made = [self._append(length + k * access.rows, access.rows) for k in range(calls)]
+                length += calls * access.rows
+            else:
+                lists = None
+                if access.lists is not None:
+                    lists = tuple(None if each is None else tuple(each) for each in access.lists)
+                once = [Step(access.operation, each, lists) for each in access.selections(self.array, self.seed)]
+                made = once * access.weight
+            if access.compute_seconds:
+                made = [step._replace(compute_seconds=access.compute_seconds) for step in made]
+            if access.reopen:
+                made[0] = made[0]._replace(reopens=True)
+            steps += made
         if self.order == "shuffled":
             steps = [steps[position] for position in np.random.default_rng(self.seed).permutation(len(steps))]
+        steps[0] = steps[0]._replace(reopens=False)  # the file is open anyway
         return steps
+
+    def _append(self, start: int, rows: int) -> Step:
+        shape = [rows, *self.array.shape[1:]]
+        box = Hyperslab([start, *[0] * (len(shape) - 1)], None, [1] * len(shape), shape)
+        return Step("write", box, None, start + rows)
+
+    @property
+    def grows(self) -> bool:
+        """Whether anything is appended."""
+        return any(access.select == "append" for access in self.accesses)
 
     def largest_nbytes(self, steps: list[Step]) -> int:
         """The size of the largest selection of `steps`, in bytes."""
         return max(step.selection.size for step in steps) * self.array.element_nbytes
 
 
-def load_workload(path: str | Path) -> Workload:
-    """Load a workload from a YAML file.
+def _check_boxes(position: int, access: Access, shape: list[int]) -> None:
+    """Raise an error that names the key if boxes do not fit an array."""
+    ndim = len(shape)
+    for name, axes in (("shape", access.shape), ("within", access.within)):
+        if axes is not None and len(axes) != ndim:
+            raise Misplaced(f"{name} has {len(axes)} axes, the array has {ndim}", "accesses", position, name)
+    for number, box in enumerate(access.boxes or []):
+        where = ("accesses", position, "boxes", number)
+        if {len(box.start), len(box.shape), len(box.step or box.start)} != {ndim}:
+            raise Misplaced(f"the box does not have {ndim} axes, as the array does", *where)
+        step = box.step or [1] * ndim
+        ends = [a + (n - 1) * s for a, n, s in zip(box.start, box.shape, step, strict=True)]
+        if any(end >= length for end, length in zip(ends, shape, strict=True)):
+            raise Misplaced(f"the box at {box.start} reaches outside {shape}", *where)
 
-    Raises
-    ------
-    StudyError
-        The file is missing or does not describe a workload. The message names the file and the field.
-    """
-    return checked(Path(path), read(Path(path)), Workload)
+
+def _check_listed(position: int, access: Access, shape: list[int]) -> None:
+    """Raise an error that names the key if listed points or indices do not fit an array."""
+    ndim = len(shape)
+    for number, point in enumerate(access.points or []):
+        if len(point) != ndim or any(index >= length for index, length in zip(point, shape, strict=True)):
+            message = f"the point {point} is not in an array of shape {shape}"
+            raise Misplaced(message, "accesses", position, "points", number)
+    if access.lists is None:
+        return
+    where = ("accesses", position, "lists")
+    if len(access.lists) != ndim:
+        raise Misplaced(f"lists has {len(access.lists)} axes, the array has {ndim}", *where)
+    size = 1
+    for axis, (given, length) in enumerate(zip(access.lists, shape, strict=True)):
+        size *= length if given is None else len(given)
+        if given is not None and (not given or given != sorted(set(given)) or given[-1] >= length):
+            raise Misplaced(f"the list of axis {axis} must ascend, from 0 to {length - 1}", *where, axis)
+    if size > MOST_LISTED:
+        raise Misplaced(f"lists ask for {size} elements; at most {MOST_LISTED} are counted", *where)

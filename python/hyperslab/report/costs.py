@@ -18,6 +18,7 @@ COLOURS: dict[Phase, str] = {
     "codec": "#7a52a8",
     "per_chunk": "#35a873",
     "per_call": "#a3adba",
+    "computing": "#e4e7ec",
 }
 INK = "#15181d"
 

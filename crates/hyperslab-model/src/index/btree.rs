@@ -73,6 +73,20 @@ impl Btree {
         }
     }
 
+    /// The number that a node of this tree, in row-major order, has in a tree of the same chunks that lists its nodes.
+    pub fn same_node(&self, node: NodeId, other: &Self) -> Option<NodeId> {
+        let (level, position) = (node >> 48, node & ((1 << 48) - 1));
+        let first = (0..=level).fold(position, |child, _| child * KEPT_BY_LAST);
+        let mut path = other.positions(first);
+        path.reverse();
+        path.get(usize::try_from(level).ok()?).map(|&(node, _)| node)
+    }
+
+    /// Whether the tree follows from the number of chunks.
+    pub fn is_row_major(&self) -> bool {
+        matches!(self.nodes, Nodes::RowMajor { .. })
+    }
+
     /// Bytes of a node, for an array with this many axes.
     pub fn node_nbytes(ndim: usize) -> u64 {
         let key_nbytes = 8 + 8 * (ndim as u64 + 1);

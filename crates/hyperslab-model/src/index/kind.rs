@@ -1,5 +1,15 @@
 //! HDF5's chunk indexes by name.
 
+/// What the blocks of an index depend on, besides the array.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IndexFacts<'a> {
+    pub kind: IndexKind,
+    /// Whether the lengths of filtered chunks take eight bytes.
+    pub wide_lengths: bool,
+    /// The largest shape of the array, with `u64::MAX` for an axis without a limit.
+    pub max_shape: Option<&'a [u64]>,
+}
+
 /// How an HDF5 file finds the chunks of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IndexKind {
@@ -18,4 +28,6 @@ pub enum IndexKind {
     None,
     /// No chunks: the array is in one piece.
     Contiguous,
+    /// No chunks: the array is in its object header, which is read when it is opened.
+    Compact,
 }

@@ -9,13 +9,31 @@ mod tables;
 use std::collections::HashSet;
 use std::ops::Range;
 
+use hyperslab_core::ChunkGrid;
+
 use crate::error::ModelError;
 use crate::index::block::{Block, HEADER};
 use crate::index::btree::Btree;
 use crate::index::btree2::Btree2;
-use crate::index::kind::IndexKind;
+use crate::index::kind::{IndexFacts, IndexKind};
 use crate::index::tables::Table;
 use crate::stored::{Chunks, Stored};
+
+/// The grid of the largest shape that an array may have. An axis without a limit counts as it is now.
+fn most_grid(stored: &Stored, facts: IndexFacts<'_>) -> Result<Vec<u64>, ModelError> {
+    let now = stored.grid.shape();
+    let Some(most) = facts.max_shape else { return Ok(stored.grid.grid_shape()) };
+    if most.len() != now.len() || most.iter().zip(now).any(|(most, now)| most < now) {
+        let given = format!("{most:?}");
+        return Err(ModelError::parameter(
+            "max_shape",
+            given,
+            "give a length for each axis, and none below the shape",
+        ));
+    }
+    let shape = most.iter().zip(now).map(|(&most, &now)| if most == u64::MAX { now } else { most });
+    Ok(ChunkGrid::new(shape.collect(), stored.grid.chunk_shape().to_vec())?.grid_shape())
+}
 
 /// A block that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,33 +65,35 @@ pub(crate) struct Index {
 
 impl Index {
     /// For an array without chunks yet.
-    pub fn new(stored: &Stored, kind: IndexKind, wide_lengths: bool) -> Self {
+    pub fn new(stored: &Stored, facts: IndexFacts<'_>) -> Result<Self, ModelError> {
         let (grid_shape, ndim) = (stored.grid.grid_shape(), stored.grid.shape().len());
+        let (kind, wide_lengths) = (facts.kind, facts.wide_lengths);
         // The address; with filters also the length, in as many bytes as it may take, and the mask.
         let least = u64::from((1 + (stored.chunk_nbytes().max(1).ilog2() + 8) / 8).min(8));
         let length_nbytes = if wide_lengths { 8 } else { least };
         let element_nbytes = if stored.is_encoded() { 8 + length_nbytes + 4 } else { 8 };
-        let table = |growing_axis| Table::new(growing_axis, grid_shape.clone(), element_nbytes);
+        let most = most_grid(stored, facts)?;
+        let table = |growing_axis| Table::new(growing_axis, &grid_shape, most.clone(), element_nbytes);
         let structure = match kind {
-            IndexKind::None | IndexKind::Contiguous => Structure::None,
+            IndexKind::None | IndexKind::Contiguous | IndexKind::Compact => Structure::None,
             IndexKind::BtreeV1 => Structure::Btree(Btree::new(ndim)),
             IndexKind::BtreeV2 => Structure::Btree2(Btree2::new(element_nbytes + 8 * ndim as u64)),
             IndexKind::FixedArray => Structure::Table(table(None)),
             IndexKind::ExtensibleArray { axis } => Structure::Table(table(Some(axis))),
         };
-        Self {
+        Ok(Self {
             structure,
             grid_shape,
             has_header: false,
             in_memory: HashSet::new(),
             read: 0..0,
             changed: HashSet::new(),
-        }
+        })
     }
 
     /// The index of an array's chunks in its file.
-    pub fn of(stored: &Stored, kind: IndexKind, wide_lengths: bool) -> Result<Self, ModelError> {
-        let mut index = Self::new(stored, kind, wide_lengths);
+    pub fn of(stored: &Stored, facts: IndexFacts<'_>) -> Result<Self, ModelError> {
+        let mut index = Self::new(stored, facts)?;
         match &stored.chunks {
             Chunks::Missing => {}
             Chunks::RowMajor => index.fill(),
@@ -95,6 +115,36 @@ impl Index {
         }
         index.forget();
         Ok(index)
+    }
+
+    /// The same index for an array that has grown along its first axis. Chunks `0..count` are in it, as they were
+    /// before, unless it was built chunk by chunk, and so has its own list of them.
+    pub fn grown(&mut self, stored: &Stored, facts: IndexFacts<'_>, count: u64) -> Result<(), ModelError> {
+        let is_listed = match &self.structure {
+            Structure::None | Structure::Btree2(_) => true,
+            Structure::Btree(tree) => !tree.is_row_major(),
+            Structure::Table(table) => !table.has_all(),
+        };
+        self.grid_shape = stored.grid.grid_shape();
+        if is_listed {
+            return Ok(());
+        }
+        let mut built = Self::new(stored, facts)?;
+        built.create();
+        for chunk in 0..count {
+            built.insert(chunk, &stored.grid.chunk_index(chunk)?);
+        }
+        built.forget();
+        // Nodes of the first B-tree have other numbers there.
+        let moved = |blocks: &HashSet<u64>| match (&self.structure, &built.structure) {
+            (Structure::Btree(old), Structure::Btree(new)) => {
+                blocks.iter().filter_map(|&node| old.same_node(node, new)).collect()
+            }
+            _ => blocks.clone(),
+        };
+        (built.in_memory, built.changed) = (moved(&self.in_memory), moved(&self.changed));
+        *self = built;
+        Ok(())
     }
 
     /// Now with all chunks, written in row-major order before the first access.

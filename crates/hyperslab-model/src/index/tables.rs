@@ -28,9 +28,12 @@ const DATA_PAGE: u64 = 3 << 60;
 pub(crate) struct Table {
     /// The axis along which the array grows.
     growing_axis: Option<usize>,
+    /// The grid of the largest shape that the array may have. The growing axis is as long as it is now.
     grid_shape: Vec<u64>,
     chunk_count: u64,
     element_nbytes: u64,
+    /// Whether a chunk's position in that grid is its position in the array's grid.
+    is_linear: bool,
     /// Blocks after the header that the file has; `None` for all of them.
     made: Option<HashSet<u64>>,
     /// A lookup beyond the last chunk of a growing table ends at the header.
@@ -39,15 +42,22 @@ pub(crate) struct Table {
 
 impl Table {
     /// Without chunks.
-    pub fn new(growing_axis: Option<usize>, grid_shape: Vec<u64>, element_nbytes: u64) -> Self {
+    pub fn new(growing_axis: Option<usize>, now: &[u64], grid_shape: Vec<u64>, element_nbytes: u64) -> Self {
         let chunk_count = grid_shape.iter().product();
-        Self { growing_axis, grid_shape, chunk_count, element_nbytes, made: Some(HashSet::new()), stop: 0 }
+        let is_linear = now.iter().skip(1).eq(grid_shape.iter().skip(1));
+        let made = Some(HashSet::new());
+        Self { growing_axis, grid_shape, chunk_count, element_nbytes, is_linear, made, stop: 0 }
     }
 
     /// Now with all chunks.
     pub fn fill(&mut self) {
         self.made = None;
         self.stop = u64::MAX;
+    }
+
+    /// Whether all chunks count as made, without a list of them.
+    pub fn has_all(&self) -> bool {
+        self.made.is_none()
     }
 
     /// Bytes of the header.
@@ -73,6 +83,7 @@ impl Table {
         match self.growing_axis {
             _ if !is_there || self.is_behind(position) => 0..0,
             None if self.chunk_count <= PAGE => 0..self.chunk_count,
+            _ if !self.is_linear => 0..0,
             None => position / PAGE * PAGE..(position / PAGE + 1) * PAGE,
             Some(0) => DataBlock::of(position).map_or(0..IN_INDEX_BLOCK, |block| block.positions(position)),
             Some(_) => 0..0,
@@ -183,7 +194,14 @@ impl Table {
 
     /// The position of a chunk in the table, where the growing axis is the slowest.
     fn position(&self, chunk: u64, chunk_index: &[u64]) -> u64 {
-        let Some(axis) = self.growing_axis else { return chunk };
+        let Some(axis) = self.growing_axis else {
+            let along = chunk_index.iter().zip(&self.grid_shape);
+            return if self.is_linear {
+                chunk
+            } else {
+                along.fold(0, |sum, (index, length)| sum * length + index)
+            };
+        };
         let others = (0..chunk_index.len()).filter(|&other| other != axis);
         others.fold(chunk_index.get(axis).copied().unwrap_or(0), |position, other| {
             position * self.grid_shape[other] + chunk_index[other]

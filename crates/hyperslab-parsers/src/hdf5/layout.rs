@@ -52,6 +52,22 @@ pub(crate) struct ChunkedLayout {
     pub kind: IndexKind,
 }
 
+impl ChunkedLayout {
+    /// The name of its chunk index, and whether lengths of filtered chunks take eight bytes in it. An index that was
+    /// not made yet has a name only in old files, which know only one kind.
+    pub fn index_name(&self) -> (&'static str, bool) {
+        let name = match self.kind {
+            IndexKind::Unallocated if self.version > 3 => "unknown",
+            IndexKind::Unallocated | IndexKind::BTree1 { .. } => "btree_v1",
+            IndexKind::Single { .. } | IndexKind::Implicit { .. } => "none",
+            IndexKind::FixedArray { .. } => "fixed_array",
+            IndexKind::ExtensibleArray { .. } => "extensible_array",
+            IndexKind::BTree2 { .. } => "btree_v2",
+        };
+        (name, self.version > 4)
+    }
+}
+
 /// How to find a chunk's bytes from its position in the grid. Addresses are offsets in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum IndexKind {

@@ -74,6 +74,9 @@ pub struct StorageFacts {
     pub fill: Fill,
     /// Its layout in the file.
     pub layout: LayoutFacts,
+    /// The kind of its chunk index, and whether it stores lengths of filtered chunks in eight bytes; `None` without
+    /// chunks.
+    pub index: Option<(&'static str, bool)>,
     /// Parts in other files: file, offset, and length; `None` for the rest of the array.
     pub external: Vec<(String, u64, Option<u64>)>,
 }
@@ -145,6 +148,10 @@ fn array_facts(
     let storage = match array.storage {
         Err(reason) => Err(reason),
         Ok(storage) => {
+            let index = match &storage.layout {
+                Layout::Chunked(layout) => Some(layout.index_name()),
+                _ => None,
+            };
             let layout = match storage.layout {
                 Layout::Compact(_) => LayoutFacts::Compact,
                 Layout::Contiguous { address, .. } => LayoutFacts::Contiguous(address),
@@ -156,7 +163,7 @@ fn array_facts(
                 None => Vec::new(),
             };
             let external = external.iter().map(super::external::NamedPart::facts).collect();
-            Ok(StorageFacts { fill: storage.fill, layout, external })
+            Ok(StorageFacts { fill: storage.fill, layout, index, external })
         }
     };
     let (shape, max_shape) = (array.dataspace.shape, array.dataspace.max_shape);

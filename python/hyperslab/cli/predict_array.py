@@ -1,0 +1,164 @@
+"""`hyperslab predict FILE:ARRAY`: what usual accesses to an existing array cost, without any workload file."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from hyperslab import __version__
+from hyperslab.cli.archives import storage_options
+from hyperslab.cli.output import console, line
+from hyperslab.errors import NotAStoreProfile
+
+if TYPE_CHECKING:
+    from hyperslab.model.array_comparison import Comparison, Row
+    from hyperslab.model.store_profile import StoreProfile
+
+WORKLOAD_SUFFIXES = (".yaml", ".yml")
+# From the documentation of `hyperslab calibrate`.
+CALIBRATING = "hyperslab calibrate --quick measures this machine in under 3 minutes"
+
+
+def is_workload(target: str) -> bool:
+    """Whether the argument of `predict` names a workload file rather than an array."""
+    return target.lower().endswith(WORKLOAD_SUFFIXES)
+
+
+def predict_array(
+    target: str,
+    layouts: list[str],
+    store_profile: Path | None,
+    options: list[str],
+    libraries: list[str] | None,
+    cache: Any,
+    figure: Path | None,
+    as_json: bool,
+) -> None:
+    """Price the usual accesses to an array and print one table."""
+    from hyperslab.archive.remote import is_url
+    from hyperslab.model.array_comparison import compare_layouts, find_array
+    from hyperslab.model.codec_sample import codec_rates
+    from hyperslab.model.file_layout import file_and_array
+    from hyperslab.model.predict import parse_layout
+
+    log = console(stderr=True)
+    array = find_array(target, storage_options(options))
+    profile = profile_or_offer(store_profile, log)
+    others = [parse_layout(text, array.shape) for text in layouts]
+    path = file_and_array(target)[0]
+    named = {layout.codec for layout in (array.layout, *others) if layout.codec is not None}
+    # The user's own elements, but not over a network: that would take longer than it is worth.
+    rates = {} if is_url(path) else codec_rates(f"{path}:{array.name}", array.layout, sorted(named))
+    found = compare_layouts(array, profile, layouts=others, libraries=libraries, cache=cache, codec_rates=rates)
+    warnings = doubts(profile, None if is_url(path) else Path(path).resolve().parent)
+    if is_url(path) and not profile.is_far:
+        warnings.append(f"the store profile describes a {profile.store}, but {path} is far away")
+    for warning in warnings:
+        log.print(f"warning: {warning}", soft_wrap=True)
+    if as_json:
+        document = {**found.to_dict(), "store": profile.store, "profile": profile_text(profile), "warnings": warnings}
+        typer.echo(json.dumps(document, indent=1))
+    else:
+        _print(found, profile, console())
+    if figure is not None:
+        from hyperslab.report.array_comparison import draw_comparison
+
+        draw_comparison(found, figure)
+
+
+def profile_or_offer(path: Path | None, log: Console) -> StoreProfile:
+    """The store profile. If this machine has none, offer to measure it, or say how and how long it takes."""
+    from hyperslab.model.store_profile import default_path, load_store_profile
+
+    if path is not None or default_path().exists():
+        return load_store_profile(path)
+    if not (sys.stdin.isatty() and log.is_terminal):
+        raise NotAStoreProfile(f"this machine has no store profile yet: {CALIBRATING}; then ask again")
+    if not typer.confirm(f"This machine has no store profile yet. {CALIBRATING}. Measure it now?", err=True):
+        raise NotAStoreProfile(f"nothing can be priced without a store profile: {CALIBRATING}")
+    from hyperslab.cli.calibrate import calibrate_machine
+
+    calibrate_machine(quick=True)
+    return load_store_profile(None)
+
+
+def profile_text(profile: StoreProfile) -> str:
+    """Which store profile was used: what it describes, when it was made, and how much it measured."""
+    return f"{profile.store}, calibrated {profile.made_at} ({profile.scale})"
+
+
+def doubts(profile: StoreProfile, directory: Path | None) -> list[str]:
+    """Why a store profile may not describe this machine any more, or the disk below `directory`."""
+    found = []
+    if differences := profile.differs_from_this_machine(directory):
+        found.append(f"calibrated on another machine or store, at {profile.made_at}: {'; '.join(differences)}")
+    if profile.hyperslab_version != __version__:
+        found.append(f"calibrated by hyperslab {profile.hyperslab_version}, but this is {__version__}")
+    return found
+
+
+def _print(found: Comparison, profile: StoreProfile, out: Console) -> None:
+    from hyperslab.report.wording import nbytes_text
+
+    array = found.array
+    shape = " × ".join(map(str, array.shape))
+    known = f"{array.layout}, by {array.library}, {found.cache}"
+    out.print(line(f"{array.where}: {array.name}, {shape} {array.dtype}, {known}"), soft_wrap=True)
+    table = Table("access", "asked for", box=None)
+    for column in found.columns:
+        table.add_column(column.title, justify="right")
+    table.add_column("today against the best")
+    for row in found.rows:
+        cells = (_cell(row, position) for position in range(len(found.columns)))
+        table.add_row(line(row.access), nbytes_text(row.nbytes), *cells, _against(row))
+    out.print(table)
+    for sentence in found.verdict():
+        out.print(line(sentence), soft_wrap=True)
+    for note in found.notes:
+        out.print(line(f"note: {note}"), soft_wrap=True)
+    out.print(line(f"store: {profile_text(profile)}"), soft_wrap=True)
+    _print_reasons(found, out)
+
+
+def _cell(row: Row, position: int) -> str:
+    from hyperslab.report.wording import UNKNOWN, seconds_text
+
+    cost, seconds = row.costs[position], row.seconds[position]
+    if cost is None:
+        return UNKNOWN
+    if seconds is None:
+        return "unknown"
+    return seconds_text(seconds) + ("*" if cost.cost.extrapolating else "")
+
+
+def _against(row: Row) -> str:
+    from hyperslab.model.array_comparison import factor_text
+
+    if row.times_slower is None:
+        return "unknown"
+    if row.best == 0:
+        return "best"
+    return "too close to call" if row.is_too_close else f"{factor_text(row.times_slower)} as long"
+
+
+def _print_reasons(found: Comparison, out: Console) -> None:
+    costs = [cost.cost for row in found.rows for cost in row.costs if cost is not None]
+    # What lies outside matters here, not in which of many cells and how far.
+    outside = dict.fromkeys(_subject(reason) for cost in costs for reason in cost.extrapolating)
+    if outside:
+        out.print(line(f"* outside the trained range: {', '.join(outside)}"), soft_wrap=True)
+    unknown = dict.fromkeys(reason for cost in costs for reason in cost.unknown)
+    if unknown:
+        out.print(line(f"unknown: {', '.join(unknown)}"), soft_wrap=True)
+
+
+def _subject(reason: str) -> str:
+    """A reason without its numbers."""
+    return re.split(r" [0-9.e+-]+,", reason)[0]

@@ -1,0 +1,397 @@
+"""What usual accesses to an existing array cost, in its layout and in others: which access hurts, and what would help.
+
+You need no workload file for this. The accesses are all of the array, a row along each axis, a box of 1 %, and one
+element. The other layouts have chunks of about 1 MiB: of the array's own proportions, whole rows of the last axes, and
+whole columns of the first. They keep the array's codec and its ratio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from hyperslab._core import ChunkGrid
+from hyperslab.archive.array import Array
+from hyperslab.archive.opening import open as open_archive
+from hyperslab.archive.tree import Group
+from hyperslab.chunk_grid import ceil_div
+from hyperslab.errors import Refused, UsageError
+from hyperslab.model.cells import CellCache
+from hyperslab.model.costs import CodecRate
+from hyperslab.model.file_layout import facts_of, file_and_array, layout_of
+from hyperslab.model.libraries import Layout
+from hyperslab.model.predict import Prediction, predict
+from hyperslab.model.store_profile import StoreProfile
+from hyperslab.model.workload import Workload
+
+MIB = 1 << 20
+# The library that reads a format; our own engine reads all of them.
+LIBRARY_OF = {"hdf5": "hdf5", "zarr": "zarr", "netcdf3": "flat", "fits": "flat"}
+OURS = "hyperslab"
+# More chunks than this take too long to price one by one.
+MOST_CHUNKS = 20_000_000
+# An access hurts if another layout would take less than this share of its time.
+HURTS = 1.5
+BOX_SHARE = 0.01
+MOST_NAMED = 10
+
+
+@dataclass(frozen=True)
+class AskedArray:
+    """An array of a file, with its layout."""
+
+    where: str
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    dims: tuple[str, ...] | None
+    library: str
+    layout: Layout
+
+
+@dataclass(frozen=True)
+class Column:
+    """A layout and a library to compare."""
+
+    layout: Layout
+    library: str
+    is_today: bool
+    is_own: bool  # whether the library is the one that the array's file belongs to
+
+    @property
+    def title(self) -> str:
+        """The name for people: all layouts with chunks have the codec of today's, so it is not named."""
+        shape = str(self.layout).partition(":")[0]
+        name = f"today ({shape})" if self.is_today else shape
+        return name if self.is_own else f"{name}, {self.library}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One access, and what it costs in each column. A column is missing if the library cannot do it."""
+
+    access: str
+    nbytes: int  # that you ask for
+    costs: tuple[Prediction | None, ...]
+
+    @property
+    def seconds(self) -> tuple[float | None, ...]:
+        """The predicted seconds of each column. None if they are not known."""
+        return tuple(map(_known_seconds, self.costs))
+
+    @property
+    def best(self) -> int | None:
+        """The column that takes least. None if none is known."""
+        known = [(seconds, position) for position, seconds in enumerate(self.seconds) if seconds is not None]
+        return min(known)[1] if known else None
+
+    @property
+    def times_slower(self) -> float | None:
+        """How many times as long as in the best column the access takes today."""
+        today, best = self.seconds[0], self.best
+        if today is None or best is None:
+            return None
+        least = self.seconds[best]
+        return today / least if least else None
+
+    @property
+    def is_too_close(self) -> bool:
+        """Whether the intervals of today's and the best column overlap, so that nobody can say which is faster."""
+        today, best = self.costs[0], self.best
+        other = None if best is None else self.costs[best]
+        if today is None or other is None:
+            return True
+        return today.cost.is_too_close_to(other.cost)
+
+    @property
+    def hurts(self) -> bool:
+        """Whether another column would be much faster, beyond doubt."""
+        return not self.is_too_close and (self.times_slower or 1.0) >= HURTS
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Accesses by layouts. The first column is today's."""
+
+    array: AskedArray
+    cache: CellCache
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def all_round(self) -> int | None:
+        """The column whose worst access is nearest to the best time for it. None if no column can do everything."""
+        worst = [(self.worst_factor(position), position) for position in range(len(self.columns))]
+        known = [(factor, position) for factor, position in worst if factor is not None]
+        return min(known)[1] if known else None
+
+    def worst_factor(self, position: int) -> float | None:
+        """How many times the best time a column takes for the access that it serves worst."""
+        factors = []
+        for row in self.rows:
+            mine = row.seconds[position]
+            best = None if row.best is None else row.seconds[row.best]
+            if mine is None or not best:
+                return None
+            factors.append(mine / best)
+        return max(factors, default=None)
+
+    def verdict(self) -> list[str]:
+        """Sentences: which accesses hurt, by how much, and what would help."""
+        hurting = sorted((row for row in self.rows if row.hurts), key=lambda row: -(row.times_slower or 0))
+        said = []
+        for row in hurting:
+            assert row.best is not None  # it is faster than today's
+            column = self.columns[row.best]
+            said.append(f"{row.access} takes {factor_text(row.times_slower)} as long as with {column.title}")
+        if not said:
+            return ["no access would be much faster in another of these layouts"]
+        chosen, today = self.all_round, self.worst_factor(0)
+        if chosen:
+            column, factor = self.columns[chosen], self.worst_factor(chosen)
+            against = "" if today is None else f", today's up to {factor_text(today)}"
+            said.append(f"all-round: {column.title} takes at most {factor_text(factor)} the least time{against}")
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        """A dictionary for JSON."""
+        return {
+            "file": self.array.where,
+            "array": self.array.name,
+            "shape": list(self.array.shape),
+            "dtype": str(self.array.dtype),
+            "cache": self.cache,
+            "columns": [
+                {"layout": str(each.layout), "library": each.library, "today": each.is_today} for each in self.columns
+            ],
+            "accesses": [
+                {
+                    "access": row.access,
+                    "nbytes": row.nbytes,
+                    "predictions": [None if each is None else each.to_dict() for each in row.costs],
+                    "best": row.best,
+                    "times_slower": row.times_slower,
+                    "too_close_to_call": row.is_too_close,
+                    "hurts": row.hurts,
+                }
+                for row in self.rows
+            ],
+            "all_round": self.all_round,
+            "verdict": self.verdict(),
+            "notes": list(self.notes),
+        }
+
+
+def factor_text(factor: float | None) -> str:
+    """A factor for a sentence, such as `12 ×`."""
+    if factor is None:
+        return "an unknown number of times"
+    return f"{factor:.1f} ×" if factor < 9.95 else f"{factor:,.0f} ×"
+
+
+def _known_seconds(found: Prediction | None) -> float | None:
+    return None if found is None or found.cost.unknown else found.cost.seconds
+
+
+# --- the array -----------------------------------------------------------------------------------------------
+
+
+def find_array(where: str, storage_options: Mapping[str, Any] | None = None) -> AskedArray:
+    """Find an array by `FILE:ARRAY`, or by `FILE` if it has a single one.
+
+    Raises
+    ------
+    UsageError
+        There is no such array, or its layout has no single chunk shape, or its elements no fixed width.
+    ReadError
+        The file cannot be read.
+    """
+    path, name = file_and_array(where)
+    try:
+        with open_archive(path, storage_options=storage_options) as archive:
+            array = _chosen(where, name, archive)
+            return _described(where, array, facts_of(path, array, storage_options))
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"there is no file {path}: give a workload (.yaml), or an array as FILE:ARRAY of an existing file"
+        ) from error
+
+
+def _chosen(where: str, name: str, archive: Group) -> Array:
+    if name.strip("/"):
+        found = archive.get(name)
+        if isinstance(found, Array):
+            return found
+    arrays = [each for each in archive.walk() if each.is_variable]
+    if not name.strip("/") and len(arrays) == 1:
+        return arrays[0]
+    names = [each.name for each in arrays[:MOST_NAMED]]
+    there = ", ".join([*names, *(["…"] if len(arrays) > MOST_NAMED else [])]) or "no array"
+    asked = "does not name one of its arrays" if name.strip("/") else "has several arrays"
+    raise UsageError(f"{where} {asked}: give FILE:ARRAY; it has {there}")
+
+
+def _described(where: str, array: Array, facts: Mapping[str, Any] | None) -> AskedArray:
+    if not array.shape or 0 in array.shape:
+        raise UsageError(f"{where}: {array.name} has the shape {array.shape}, so there is nothing to read in parts")
+    if array.dtype.hasobject or array.dtype.itemsize == 0:
+        raise UsageError(f"{where}: the elements of {array.name} have no fixed width, so their reads cannot be priced")
+    layout = layout_of(array, facts)
+    if layout is None:
+        raise UsageError(f"{where}: the chunks of {array.name} have different shapes, so they cannot be priced")
+    library = LIBRARY_OF.get(array.format, OURS)
+    return AskedArray(where, array.name, array.shape, array.dtype, array.dims, library, layout)
+
+
+# --- accesses and layouts ------------------------------------------------------------------------------------
+
+
+def usual_accesses(shape: Sequence[int], dims: Sequence[str] | None = None) -> dict[str, dict[str, list[int]]]:
+    """The usual accesses by name, each as one box."""
+    middle = [length // 2 for length in shape]
+    found = {"all of it": {"start": [0] * len(shape), "shape": list(shape)}}
+    for axis, length in enumerate(shape):
+        if len(shape) > 1:
+            start = [0 if one == axis else middle[one] for one in range(len(shape))]
+            name = f" ({dims[axis]})" if dims is not None else ""
+            lengths = [length if one == axis else 1 for one in range(len(shape))]
+            found[f"a row along axis {axis}{name}"] = {"start": start, "shape": lengths}
+    share = BOX_SHARE ** (1 / len(shape))
+    box = [max(1, round(length * share)) for length in shape]
+    placed = [(length - part) // 2 for length, part in zip(shape, box, strict=True)]
+    found["a box of 1 %"] = {"start": placed, "shape": box}
+    found["one element"] = {"start": middle, "shape": [1] * len(shape)}
+    return found
+
+
+def sensible_layouts(shape: Sequence[int], width: int, today: Layout) -> list[Layout]:
+    """Three other layouts: chunks of the array's proportions, whole rows, whole columns. One axis: three lengths."""
+    if len(shape) == 1:
+        shapes = [_balanced(shape, nbytes // width) for nbytes in (MIB // 16, MIB, 16 * MIB)]
+    else:
+        count = max(1, MIB // width)
+        shapes = [_balanced(shape, count), _filled(shape, count, reversed(range(len(shape)))),
+                  _filled(shape, count, range(len(shape)))]  # fmt: skip
+    known = {today.chunk_shape} if not today.contiguous else set()
+    found = [chunk for chunk in dict.fromkeys(shapes) if chunk not in known]
+    return [Layout(chunk, None, today.ratio, today.codec) for chunk in found]
+
+
+def _balanced(shape: Sequence[int], count: int) -> tuple[int, ...]:
+    """A chunk of about `count` elements that cuts every axis into as many parts, as far as it is long enough."""
+    parts = 1.0
+    while True:
+        chunk = tuple(max(1, ceil_div(length, max(1, int(parts)))) for length in shape)
+        if prod(chunk) <= count or max(chunk) == 1:
+            return chunk
+        parts = max(parts + 1, parts * 1.05)
+
+
+def _filled(shape: Sequence[int], count: int, axes: Iterable[int]) -> tuple[int, ...]:
+    """A chunk of at most `count` elements that is as long as the array along the first of `axes`, then the next."""
+    chunk, left = [1] * len(shape), max(1, count)
+    for axis in axes:
+        chunk[axis] = min(shape[axis], left)
+        left //= chunk[axis]
+    return tuple(chunk)
+
+
+def compare_layouts(
+    array: AskedArray,
+    profile: StoreProfile,
+    *,
+    layouts: Sequence[Layout] = (),
+    libraries: Sequence[str] | None = None,
+    cache: CellCache = "cold",
+    codec_rates: Mapping[tuple[str, str], CodecRate] | None = None,
+) -> Comparison:
+    """Price the usual accesses to an array.
+
+    Parameters
+    ----------
+    array : AskedArray
+        The array.
+    profile : StoreProfile
+        What accesses cost.
+    layouts : Sequence[Layout]
+        Other layouts to compare; by default `sensible_layouts`.
+    libraries : Sequence[str] | None
+        Libraries; by default the array's own, and ours for its layout of today.
+    cache : CellCache
+        What is cached beforehand.
+    codec_rates : Mapping[tuple[str, str], CodecRate] | None
+        What codecs cost on the array's own elements, by library and codec. Others have the trained cost.
+
+    Returns
+    -------
+    Comparison
+        A prediction for each access and column.
+
+    Raises
+    ------
+    Untrained
+        The profile has none of the libraries.
+    Refused
+        No library can read the array.
+    """
+    others = list(layouts) or sensible_layouts(array.shape, array.dtype.itemsize, array.layout)
+    columns = _columns(array, others, profile, libraries)
+    price = partial(predict, store_profile=profile, cache=cache, codec_rates=codec_rates)
+    notes, rows = [], []
+    for name, box in usual_accesses(array.shape, array.dims).items():
+        if too_many := _too_many(array, box, columns):
+            notes.append(f"{name} is left out: {too_many}")
+            continue
+        given = {"shape": list(array.shape), "dtype": _priced_dtype(array.dtype)}
+        workload = Workload.model_validate({"array": given, "accesses": [{"select": "list", "boxes": [box]}]})
+        costs = tuple(_priced(workload, column, price) for column in columns)
+        rows.append(Row(name, prod(box["shape"]) * array.dtype.itemsize, costs))
+    if all(cost is None for row in rows for cost in row.costs):
+        raise Refused(f"{array.where}: no library can read this layout from this cache state ({cache})")
+    return Comparison(array, cache, columns, tuple(rows), tuple(notes))
+
+
+def _columns(
+    array: AskedArray, others: Sequence[Layout], profile: StoreProfile, libraries: Sequence[str] | None
+) -> tuple[Column, ...]:
+    own = array.library if array.library in profile.libraries else OURS
+    chosen = list(libraries) if libraries else [own]
+    for name in chosen:
+        profile.coefficients(name, "read")  # raises Untrained
+    today = [*chosen, *([OURS] if libraries is None and own != OURS and OURS in profile.libraries else [])]
+    # Formats in one piece have no other layout, so their arrays would have to move to HDF5.
+    held = dict.fromkeys("hdf5" if name == "flat" else name for name in chosen)
+    others_by = [name for name in held if name in profile.libraries]
+    found = [Column(array.layout, name, is_today=True, is_own=name == own) for name in today]
+    cut = [(layout, name) for layout in others for name in others_by]
+    return (*found, *(Column(layout, name, is_today=False, is_own=name == own) for layout, name in cut))
+
+
+def _priced_dtype(dtype: np.dtype[Any]) -> str:
+    """A dtype of the same width that a workload accepts: the meaning of the elements does not matter."""
+    return dtype.str if dtype.fields is None and dtype.kind in "iufcb" else f"V{dtype.itemsize}"
+
+
+def _too_many(array: AskedArray, box: Mapping[str, list[int]], columns: Sequence[Column]) -> str | None:
+    for column in columns:
+        grid = ChunkGrid(array.shape, column.layout.chunk_shape)
+        count = prod(
+            ceil_div(start + length, chunk) - start // chunk
+            for start, length, chunk in zip(box["start"], box["shape"], column.layout.chunk_shape, strict=True)
+        )
+        if min(count, grid.chunk_count) > MOST_CHUNKS:
+            return f"{count:,} chunks of {column.layout} take too long to price; give a larger --layout"
+    return None
+
+
+def _priced(workload: Workload, column: Column, price: Callable[..., list[Prediction]]) -> Prediction | None:
+    try:
+        return price(workload, [column.layout], libraries=[column.library])[0]
+    except Refused:
+        return None

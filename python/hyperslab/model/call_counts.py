@@ -1,0 +1,93 @@
+"""What follows from a call's own counts and selection: elements that are handled one by one, waiting, covered reads."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab._core import Points
+from hyperslab.model.libraries import Hdf5, Zarr
+from hyperslab.model.workload import Step
+
+Column: TypeAlias = npt.NDArray[np.float64]  # a number for each call
+
+# The size of a typical L2 cache of a core.
+NEAR_NBYTES = 1 << 20
+LINE_NBYTES = 64
+# Zarr-python reads this many chunks of a call at a time (`async.concurrency`).
+MOST_SIDE_BY_SIDE = 10
+# The first bytes of a request take longer than the rest: the device works on all pieces of a long one at a time.
+SHORT_NBYTES = 256 << 10
+# Rough seconds of computing, and of a byte from the device: they only decide which reads a call's computing covers.
+COPY_SECONDS, COPIED_BYTE_SECONDS, DECODED_BYTE_SECONDS, ELEMENT_SECONDS = 2e-8, 2e-10, 3e-9, 1e-7
+DEVICE_BYTE_SECONDS = 3.5e-10
+
+
+def one_by_one(library: Hdf5 | Zarr, step: Step) -> int:
+    """How many elements of a selection a library handles one by one.
+
+    HDF5 walks through all elements if the selection has gaps, because the shape of the elements in the file then
+    differs from that in memory. It does not if there is only one axis, or one element. It walks twice through a list of
+    points: once for the file, once for memory. NumPy, which copies for Zarr, copies whole lines, unless the elements of
+    a line are not next to each other.
+    """
+    selection = step.selection
+    size = int(selection.size)
+    if size <= 1:
+        return 0
+    if isinstance(selection, Points):
+        if step.lists is None:
+            return 2 * size if isinstance(library, Hdf5) else size
+        return size if isinstance(library, Hdf5) or step.lists[-1] is not None else 0
+    gaps = [
+        count > 1 and stride > block
+        for stride, count, block in zip(selection.stride, selection.count, selection.block, strict=True)
+    ]
+    walks = any(gaps) and len(gaps) > 1 if isinstance(library, Hdf5) else gaps[-1]
+    return size if walks else 0
+
+
+def line_count(step: Step, chunk_shape: tuple[int, ...]) -> int:
+    """How many lines along the last axis a selection has, counted in each chunk."""
+    selection = step.selection
+    if isinstance(selection, Points):
+        return int(selection.size)
+    start, stride, count = selection.start[-1], selection.stride[-1], selection.count[-1]
+    span = (start + stride * (count - 1) + selection.block[-1] - 1) // chunk_shape[-1] - start // chunk_shape[-1] + 1
+    touched = min(span, count) if selection.block[-1] == 1 else span
+    return prod(selection.shape[:-1]) * touched
+
+
+def far(column: dict[str, Column], rows_nbytes: Column) -> float:
+    """Copies of short runs, times the doublings of what was passed since the neighbouring memory was touched."""
+    copies, touched = column["n_memcpy"], column["n_chunk"]
+    length = column["s_memcpy"] / np.maximum(copies, 1)
+    passed = copies / np.maximum(touched, 1) * np.maximum(length, LINE_NBYTES)
+    doublings = np.log2(np.maximum(passed / NEAR_NBYTES, 1))
+    return float(np.where((length < LINE_NBYTES) & (rows_nbytes > length), copies * doublings, 0.0).sum())
+
+
+def device_bytes(column: dict[str, Column], elements: Column, *, reads_side_by_side: bool) -> dict[str, float]:
+    """The bytes of the device by what the reader does meanwhile: it waits, or it computes, or neither."""
+    nbytes, requests, waited = column["s_rdisk"], column["n_rseek"], column["s_rseek"]
+    if reads_side_by_side:
+        requests = column["n_rdisk"]
+        side_by_side = np.clip(requests, 1, MOST_SIDE_BY_SIDE)
+        waited, requests = nbytes / side_by_side, requests / side_by_side
+    computing = (
+        COPY_SECONDS * column["n_memcpy"]
+        + COPIED_BYTE_SECONDS * column["s_memcpy"]
+        + DECODED_BYTE_SECONDS * column["s_decode"]
+        + ELEMENT_SECONDS * elements
+    )
+    ahead = np.maximum(nbytes - waited, 0.0)
+    covered = np.minimum(ahead, computing / DEVICE_BYTE_SECONDS)
+    return {
+        "s_rseek": float(waited.sum()),
+        "s_rshort": float(np.minimum(waited, requests * SHORT_NBYTES).sum()),
+        "s_covered": float(covered.sum()),
+        "s_exposed": float((nbytes - covered).sum()),
+    }

@@ -1,0 +1,1 @@
+"""Evaluations on workloads that are drawn from a seed, so that nobody can have chosen them."""

@@ -1,0 +1,119 @@
+"""What a call asks of a library beyond boxes: steps, listed elements, growth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hyperslab.model import Caches, Hdf5, Layout, Workload, Zarr, count, count_each
+from hyperslab.model.call_counts import device_bytes
+from hyperslab.model.cells import ModelCell
+from hyperslab.model.counting import COUNTED
+from hyperslab.model.libraries import HyperslabEngine
+from hyperslab.model.predict import why_not
+
+ARRAY = {"shape": [3000, 999], "dtype": "float32"}
+LAYOUT = Layout((300, 111))
+
+
+def workload(*accesses: dict[str, Any], array: dict[str, Any] = ARRAY, **others: Any) -> Workload:
+    return Workload.model_validate({"array": array, "accesses": list(accesses), **others})
+
+
+def box(start: list[int], shape: list[int], step: list[int] | None = None) -> Workload:
+    given = {"start": start, "shape": shape} | ({"step": step} if step else {})
+    return workload({"select": "list", "boxes": [given]})
+
+
+def test_hdf5_walks_through_a_selection_with_steps() -> None:
+    """`[::3, :]` and `[:, :333]` copy the same number of bytes, but h5py takes 70 times as long for the first."""
+    third, narrow = box([0, 0], [1000, 999], [3, 1]), box([0, 0], [3000, 333])
+    assert count(third, LAYOUT, Hdf5()).s_memcpy == count(narrow, LAYOUT, Hdf5()).s_memcpy
+    assert count(third, LAYOUT, Hdf5()).n_element == 1000 * 999
+    assert count(narrow, LAYOUT, Hdf5()).n_element == 0
+    assert count(third, LAYOUT, Zarr()).n_element == 0, "NumPy copies lines"
+    columns = box([0, 0], [3000, 333], [1, 3])
+    assert count(columns, LAYOUT, Hdf5()).n_element == count(columns, LAYOUT, Zarr()).n_element == 3000 * 333
+    assert count(columns, LAYOUT, Zarr()).n_memcpy == 3000 * 9, "a line in each chunk"
+    one = box([5, 5], [1, 1], [3, 1])
+    assert count(one, LAYOUT, Hdf5()).n_element == 0
+    line = workload({"select": "strided"}, array={"shape": [1000]})
+    assert count(line, Layout((100,)), Hdf5()).n_element == 0, "HDF5 has a way of its own for one axis"
+    assert count(line, Layout((100,)), Zarr()).n_element == 500
+
+
+def test_points_and_lists_are_one_call() -> None:
+    points = workload({"select": "points", "points": [[0, 0], [2999, 998], [0, 1]]})
+    found = count(points, LAYOUT, Hdf5())
+    assert (found.n_call, found.n_chunk, found.n_element, found.s_memcpy) == (1, 2, 6, 12)
+    assert count(points, LAYOUT, Zarr()).n_open == 2
+    lists = workload({"select": "lists", "lists": [[0, 5, 700], None]})
+    found = count(lists, LAYOUT, Hdf5())
+    assert (found.n_call, found.n_chunk, found.n_element) == (1, 18, 3 * 999)
+    assert count(lists, LAYOUT, Zarr()).n_element == 0
+    drawn = workload({"select": "points", "count": 50})
+    assert count(drawn, LAYOUT, Hdf5()).n_element == 100
+    assert why_not(ModelCell(drawn, LAYOUT, HyperslabEngine(), "cold")) is not None
+
+
+@pytest.mark.parametrize(
+    ("access", "said"),
+    [
+        ({"select": "points", "points": [[0, 999]]}, r"the point \[0, 999\] is not in"),
+        ({"select": "points", "points": [[0]]}, "is not in"),
+        ({"select": "points", "points": [[0, 0]], "count": 2}, "no count"),
+        ({"select": "lists", "lists": [[1]]}, "lists has 1 axes"),
+        ({"select": "lists", "lists": [[5, 1], None]}, "must ascend"),
+        ({"select": "lists", "lists": [[3000], None]}, "must ascend, from 0 to 2999"),
+        ({"select": "lists"}, "needs lists"),
+        ({"select": "append", "rows": 3}, "needs `operation: write`"),
+        ({"select": "append", "operation": "write"}, "needs rows"),
+        ({"select": "all", "rows": 3}, "needs rows"),
+    ],
+)
+def test_what_cannot_be_asked(access: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        workload(access)
+
+
+def test_an_array_grows() -> None:
+    appended = workload({"select": "append", "rows": 300, "count": 2, "operation": "write"}, {"select": "all"})
+    for library in (Hdf5(), Zarr()):
+        rows = [dict(zip(COUNTED, row.tolist(), strict=True)) for row in count_each(appended, LAYOUT, library)]
+        assert [row["n_chunk"] for row in rows] == [9, 9, 90, 0]
+        assert sum(row["n_wdisk"] for row in rows) == 18
+        assert [row["s_rdisk"] for row in rows[:2]] == [0, 0], "new chunks are written whole"
+    parts = workload({"select": "append", "rows": 100, "count": 3, "operation": "write"})
+    assert count(parts, LAYOUT, Zarr()).n_wdisk == 27
+    assert count(parts, LAYOUT, Hdf5()).n_wdisk == 9, "HDF5 keeps the chunks"
+    with pytest.raises(ValueError, match="has an order"):
+        workload({"select": "append", "rows": 1, "operation": "write"}, order="shuffled")
+    with pytest.raises(ValueError, match="cannot grow"):
+        workload({"select": "append", "rows": 1, "operation": "write"}, array={"shape": [4, 4], "max_shape": [8, 4]})
+    assert "only arrays in chunks grow" in str(
+        why_not(ModelCell(parts, Layout((3000, 999), contiguous=True), Hdf5(), "cold"))
+    )
+
+
+def test_an_index_has_room_for_the_largest_shape() -> None:
+    """With `libver` 1.10 or later, and a limit above the shape."""
+    first = box([0, 0], [10, 10])
+    small = Hdf5(index="fixed_array")
+    wide = Hdf5(index="fixed_array", max_shape=(6000, 1998))
+    caches = Caches(page_cache_nbytes=0)
+    assert count(first, LAYOUT, small, caches).s_rindex == 28 + 14 + 8 * 90 + 4
+    assert count(first, LAYOUT, wide, caches).s_rindex == 28 + 14 + 8 * 360 + 4
+
+
+def test_reads_are_covered_by_what_the_same_call_computes() -> None:
+    """Two calls: one only reads, one only copies. Nothing is covered, although the sums would cover each other."""
+    names = ("s_rdisk", "n_rseek", "s_rseek", "n_rdisk", "n_memcpy", "s_memcpy", "s_decode")
+    column = {name: np.zeros(2) for name in names}
+    column["s_rdisk"][0], column["s_memcpy"][1] = 1e6, 1e9
+    found = device_bytes(column, np.zeros(2), reads_side_by_side=False)
+    assert (found["s_covered"], found["s_exposed"]) == (0, 1e6)
+    column["s_memcpy"][0] = 1e9
+    found = device_bytes(column, np.zeros(2), reads_side_by_side=False)
+    assert (found["s_covered"], found["s_exposed"]) == (1e6, 0)
