@@ -9,11 +9,13 @@ if TYPE_CHECKING:
     from hyperslab.archive import Array, Group, credentials, open, stats
     from hyperslab.model import predict
     from hyperslab.references import Index, index
+    from hyperslab.trace.recorder import record
+    from hyperslab.trace.trace import Trace
     from hyperslab.versions import VersionedFile
 
 __all__ = [
-    "Array", "ChunkGrid", "Group", "Hyperslab", "Index", "Points", "VersionedFile", "__version__", "credentials",
-    "index", "open", "predict", "stats",
+    "Array", "ChunkGrid", "Group", "Hyperslab", "Index", "Points", "Trace", "VersionedFile", "__version__",
+    "credentials", "index", "open", "predict", "record", "stats",
 ]  # fmt: skip
 
 
@@ -23,6 +25,10 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("hyperslab.archive"), name)
     if name in ("Index", "index"):
         return getattr(import_module("hyperslab.references"), name)
+    if name == "record":
+        return import_module("hyperslab.trace.recorder").record
+    if name == "Trace":
+        return import_module("hyperslab.trace.trace").Trace
     if name == "predict":
         return import_module("hyperslab.model").predict
     if name == "VersionedFile":

@@ -19,6 +19,7 @@ LAYERS = [
     ["cli"],
     ["report"],
     ["model"],
+    ["trace"],  # what a program did; `model` prices it
     ["bench"],
     ["lab"],
     ["formats"],

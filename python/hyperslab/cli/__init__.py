@@ -20,6 +20,7 @@ from hyperslab.cli import (
     read,
     report,
     studies,
+    trace,
     verify,
     versions,
 )
@@ -45,6 +46,7 @@ app.command("index")(index.index)
 app.command("calibrate")(calibrate.calibrate_machine)
 app.command("predict")(predict.predict_costs)
 app.command("evaluate")(evaluate.evaluate)
+app.add_typer(trace.app, name="trace")
 app.add_typer(versions.app, name="versions")
 
 
