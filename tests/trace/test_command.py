@@ -130,3 +130,23 @@ def test_raw_logs_of_a_killed_command_are_opened_and_not_overwritten(tmp_path: P
     done = traced(tmp_path, MAKE)
     assert done.returncode == 2
     assert "a trace that is not finished" in done.stderr
+
+
+def test_a_log_that_cannot_grow_does_not_stop_the_program(tmp_path: Path) -> None:
+    limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY))\n"
+    done = traced(tmp_path, MAKE + limit + READ_ROWS * 5 + "print('done')\n")
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    trace = hs.Trace.open(tmp_path / "run.trace")
+    assert 2 < len(trace) < 101
+    assert f"{101 - len(trace)} are missing: the log could not be written (File too large)" in trace.notes[0]
+    assert "recording stops in process" in done.stderr
+
+
+def test_h5netcdf_and_xarray_are_recorded(tmp_path: Path) -> None:
+    pytest.importorskip("h5netcdf", reason="not installed: pip install h5netcdf")
+    pytest.importorskip("xarray", reason="not installed: pip install 'hyperslab[xarray]'")
+    program = "import xarray\nxarray.open_dataset('a.h5', engine='h5netcdf', phony_dims='sort')['x'][3:5, ::2].values\n"
+    done = traced(tmp_path, MAKE + program)
+    assert done.returncode == 0, done.stderr
+    trace = hs.Trace.open(tmp_path / "run.trace")
+    assert [3, 1, 2, 1, 0, 2, 10, 1] in [one.selection for one in trace]

@@ -16,7 +16,8 @@ from hyperslab.trace import selection, storing
 from hyperslab.trace.raw_logs import read_logs, say_program
 from hyperslab.trace.recording import log as raw
 from hyperslab.trace.recording.log import Log, clock
-from hyperslab.trace.trace import COLUMNS, Trace, TracedArray
+from hyperslab.trace.table import COLUMNS, AccessTable, TracedArray
+from hyperslab.trace.trace import Trace
 
 ARRAY = {"library": "h5py", "file": "/a.h5", "array": "/x", "shape": [100, 50], "chunks": [10, 10], "dtype": "<f4",
          "element_nbytes": 4, "filters": ["deflate"]}  # fmt: skip
@@ -34,7 +35,7 @@ def write_log(folder: Path, count: int = 20) -> Path:
     return next(folder.glob("*.log"))
 
 
-def equal(left: Trace, right: Trace) -> bool:
+def equal(left: AccessTable, right: AccessTable) -> bool:
     return (
         left.arrays == right.arrays
         and all(np.array_equal(left.columns[name], right.columns[name]) for name in COLUMNS)
@@ -45,7 +46,7 @@ def equal(left: Trace, right: Trace) -> bool:
 
 def test_parquet_gives_back_what_the_log_has(tmp_path: Path) -> None:
     write_log(tmp_path / "logs")
-    trace = read_logs(tmp_path / "logs")
+    trace = Trace.open(tmp_path / "logs")
     trace.save(tmp_path / "run.trace")
     assert equal(Trace.open(tmp_path / "run.trace"), trace)
     assert (trace[3].operation, trace[3].selection, trace[3].selection_kind) == (
@@ -60,7 +61,7 @@ def test_parquet_gives_back_what_the_log_has(tmp_path: Path) -> None:
 def test_other_tools_read_the_parquet_file(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="not installed: pip install 'hyperslab[report]'")
     write_log(tmp_path / "logs")
-    read_logs(tmp_path / "logs").save(tmp_path / "run.trace")
+    Trace.open(tmp_path / "logs").save(tmp_path / "run.trace")
     (first, *_) = parquet.read_table(tmp_path / "run.trace").to_pylist()
     assert (first["file"], first["name"], first["shape"], first["chunks"]) == ("/a.h5", "/x", "100x50", "10x10")
     assert (first["operation_name"], first["memory_dtype"], first["filters"]) == ("read", "float32", "deflate")

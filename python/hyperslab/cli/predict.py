@@ -11,6 +11,7 @@ from rich.table import Table
 
 from hyperslab.cli.archives import Options, storage_options
 from hyperslab.cli.output import console
+from hyperslab.cli.predict_trace import predict_trace
 from hyperslab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ CACHES = ("cold", "page-warm", "library-warm", "new")
 
 
 def predict_costs(
-    workload: Annotated[Path, typer.Argument(help="A YAML file with an array and its reads and writes.")],
+    workload: Annotated[Path | None, typer.Argument(help="A YAML file with an array and its reads and writes.")] = None,
     layout: Annotated[
         list[str] | None,
         typer.Option("--layout", help="Chunks 100x8; shards 100x8/400x8; codec 100x8:zstd=2.5; contiguous."),
@@ -36,6 +37,7 @@ def predict_costs(
     cache: Annotated[str, typer.Option(help="Cache state at the start: cold, page-warm, library-warm, new.")] = "cold",
     figure: Annotated[Path | None, typer.Option(help="Draw stacked bars into this .svg or .png file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    trace: Annotated[Path | None, typer.Option(help="Price what `hyperslab trace` has recorded.")] = None,
 ) -> None:
     """Predict how long a workload takes in each layout with each library on the calibrated machine.
 
@@ -50,12 +52,19 @@ def predict_costs(
         raise UsageError(f"--cache {cache} is not a cache state: use one of {', '.join(CACHES)}")
     if figure is not None and figure.suffix not in (".svg", ".png"):
         raise UsageError(f"--figure {figure} has an unknown format: name a .svg or .png file")
+    chosen = None if libraries is None else [name.strip() for name in libraries.split(",") if name.strip()]
+    if trace is not None:
+        if workload is not None or file is not None or figure is not None:
+            raise UsageError("--trace goes without a workload, --file and --figure: the trace has its own arrays")
+        predict_trace(trace, layout or [], chosen, store_profile, cache, as_json, _print)
+        return
+    if workload is None:
+        raise UsageError("name a workload file, or a trace with --trace")
     asked = load_workload(workload)
     layouts = [parse_layout(text, asked.array.shape) for text in layout or []]
     if file is not None:
         layouts.append(layout_of_file(file, asked, storage_options(option or [])))
     trained = load_store_profile(store_profile)
-    chosen = None if libraries is None else [name.strip() for name in libraries.split(",") if name.strip()]
     found = predict(asked, layouts, libraries=chosen, store_profile=trained, cache=cache)  # type: ignore[arg-type]
     differences = trained.differs_from_this_machine()
     log = console(stderr=True)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from hyperslab.errors import UsageError
+
+if TYPE_CHECKING:
+    from hyperslab.model.store_profile import StoreProfile
+    from hyperslab.report.trace_advice import Advice
+    from hyperslab.trace.summaries import ArraySummary
 
 RUN = "run-program"
 
@@ -68,6 +74,80 @@ def run_program(context: typer.Context) -> None:
     if done.status < 0:
         _end_by(-done.status)
     sys.exit(done.status)
+
+
+@app.command("show")
+def show(
+    trace: Annotated[Path, typer.Argument(help="The trace to look at.")],
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page with heat maps and a timeline into this file.")
+    ] = None,
+    store_profile: Annotated[
+        Path | None, typer.Option("--profile", help="Store profile (default: the one from `calibrate`).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what a program did, and what would make it faster.
+
+    Example: hyperslab trace show run.trace --html trace.html
+    """
+    from hyperslab.cli.predict_trace import opened
+    from hyperslab.report.trace_advice import advice_of
+    from hyperslab.report.trace_words import headline
+    from hyperslab.trace.summaries import busy_seconds, summaries_of
+    from hyperslab.trace.trace import Trace
+
+    found = opened(trace, Trace.open)
+    summaries = summaries_of(found)
+    trained = _prices(store_profile)
+    advice = advice_of(found, summaries, trained)
+    if html is not None:
+        from hyperslab.report.trace_page import write_trace_page
+
+        write_trace_page(html, found, summaries, advice, trained is not None)
+    if as_json:
+        document = {
+            "program": found.program, "seconds": found.seconds, "io_seconds": busy_seconds(found),
+            "accesses": len(found), "notes": found.notes, "advice": [one.to_dict() for one in advice],
+            "arrays": [one.to_dict() for one in summaries],
+        }  # fmt: skip
+        typer.echo(json.dumps(document, indent=1))
+        return
+    _print(headline(found, summaries), found.notes, summaries, advice, trained is not None)
+
+
+def _prices(path: Path | None) -> StoreProfile | None:
+    """The store profile, if there is one: without it, seconds are unknown."""
+    from hyperslab.errors import NotAStoreProfile
+    from hyperslab.model.store_profile import load_store_profile
+
+    try:
+        return load_store_profile(path)
+    except NotAStoreProfile:
+        if path is not None:
+            raise
+        return None
+
+
+def _print(said: str, notes: list[str], summaries: list[ArraySummary], advice: list[Advice], has_prices: bool) -> None:
+    from hyperslab.cli.output import console, line
+    from hyperslab.report.trace_words import advice_lines, facts
+
+    out = console()
+    if advice:
+        out.print("Without rewriting any data:", soft_wrap=True)
+    for place, (text, call) in enumerate(advice_lines(advice, has_prices), start=1):
+        out.print(line(f"{place}. {text}"), soft_wrap=True)
+        if call:
+            out.print(line(f"   {call}"), soft_wrap=True)
+    out.print(line(said), soft_wrap=True)
+    for note in notes:
+        out.print(line(f"warning: {note}"), soft_wrap=True)
+    for one in summaries:
+        out.print()
+        out.print(line(one.array.array), soft_wrap=True)
+        for name, text in facts(one):
+            out.print(line(f"  {name:<14}{text}"), soft_wrap=True)
 
 
 def _end_by(number: int) -> None:

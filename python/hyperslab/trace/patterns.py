@@ -10,7 +10,8 @@ import numpy as np
 
 from hyperslab.trace.recording.log import ALL, BOUNDS, BOXES, HYPERSLAB, LISTS, NOTHING, POINTS
 from hyperslab.trace.selection import Numbers
-from hyperslab.trace.trace import OPERATIONS, Trace
+from hyperslab.trace.table import OPERATIONS
+from hyperslab.trace.trace import Trace
 
 MOST_PATTERNS = 5
 IN_ORDER = 0.8
@@ -110,8 +111,9 @@ def _ordered(trace: Trace, rows: Sequence[int], ndim: int) -> tuple[str, int]:
         return "always the same", repeat_count
     if len(starts) < len(rows) or ndim == 0:
         return "", repeat_count
-    steps = np.diff(np.array(starts), axis=0)
-    moved = steps[np.any(steps != 0, axis=1)]
+    first_indices: Numbers = np.array(starts, np.int64)
+    steps: Numbers = first_indices[1:] - first_indices[:-1]
+    moved: Numbers = steps[np.any(steps != 0, axis=1)]
     first = np.argmax(moved != 0, axis=1)
     forward = np.take_along_axis(moved, first[:, None], axis=1)[:, 0] > 0
     axes = [axis for axis in range(ndim) if np.any(moved[:, axis] != 0)]

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from hyperslab.errors import NotATrace
 from hyperslab.trace.recording import log
 from hyperslab.trace.selection import NAMES
-from hyperslab.trace.trace import COLUMNS, Trace, TracedArray
+from hyperslab.trace.table import COLUMNS, AccessTable, TracedArray
 
 PROGRAM = "program.json"
 
@@ -40,7 +40,7 @@ def say_program(folder: Path, facts: dict[str, Any]) -> None:
         (folder / PROGRAM).write_text(json.dumps(facts))
 
 
-def read_logs(folder: Path) -> Trace:
+def read_logs(folder: Path) -> AccessTable:
     """Read a folder of raw logs.
 
     Raises
@@ -61,7 +61,7 @@ def read_logs(folder: Path) -> Trace:
     return _assembled(gathered, program, origin)
 
 
-def _assembled(gathered: _Gathered, program: dict[str, Any], origin: int) -> Trace:
+def _assembled(gathered: _Gathered, program: dict[str, Any], origin: int) -> AccessTable:
     table = np.array(gathered.rows, np.int64).reshape(-1, len(COLUMNS))
     order = np.argsort(table[:, 0], kind="stable")
     columns = {name: table[order, place].astype(dtype) for place, (name, dtype) in enumerate(COLUMNS.items())}
@@ -69,7 +69,7 @@ def _assembled(gathered: _Gathered, program: dict[str, Any], origin: int) -> Tra
     lengths = np.array([len(part) // 8 for part in gathered.parts], np.int64)[order]
     numbers = np.frombuffer(b"".join(gathered.parts[k] for k in order), "<i8").astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return Trace(gathered.arrays, columns, offsets, numbers, list(gathered.types), gathered.notes, program)
+    return AccessTable(gathered.arrays, columns, offsets, numbers, list(gathered.types), gathered.notes, program)
 
 
 def _read_log(path: Path, gathered: _Gathered) -> None:
@@ -166,11 +166,13 @@ def _read_other(
     if kind == log.ARRAY:
         described = json.loads(body[log.NUMBER.size :])
         array = TracedArray.of(described)
-        text = json.dumps(described, sort_keys=True)
+        text = repr(replace(array, stored_nbytes=None))  # which is only known of files that are not written to
         (number,) = log.NUMBER.unpack_from(body)
         if text not in gathered.numbers_of:
             gathered.numbers_of[text] = len(gathered.arrays)
             gathered.arrays.append(array)
+        elif array.stored_nbytes is not None:
+            gathered.arrays[gathered.numbers_of[text]] = array
         arrays[number], ndims[number] = gathered.numbers_of[text], len(array.shape)
     elif kind == log.TEXT:
         (number,) = log.NUMBER.unpack_from(body)

@@ -26,7 +26,7 @@ def hyperslabs(kind: int, numbers: Numbers, shape: Sequence[int], most: int | No
     if kind == ALL:
         return [tuple((0, 1, length, 1) for length in shape)]
     if kind == HYPERSLAB:
-        return [tuple(map(tuple, numbers.reshape(ndim, 4).tolist()))]
+        return [tuple((a, s, c, b) for a, s, c, b in numbers.reshape(ndim, 4).tolist())]
     if kind in (BOXES, BOUNDS):
         rows = numbers.reshape(-1, 2, ndim)[:most].tolist()
         return [tuple((a, 1, n, 1) for a, n in zip(start, count, strict=True)) for start, count in rows]

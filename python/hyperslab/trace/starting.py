@@ -15,7 +15,7 @@ from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.trace.raw_logs import read_logs, say_program
 from hyperslab.trace.recording.log import clock
 from hyperslab.trace.storing import logs_of, write
-from hyperslab.trace.trace import Trace
+from hyperslab.trace.table import AccessTable
 
 PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
@@ -28,7 +28,7 @@ class Traced:
 
     status: int
     """The program's exit status; minus the signal that ended it."""
-    trace: Trace | None = None
+    trace: AccessTable | None = None
     path: Path | None = None
     messages: list[str] = field(default_factory=list)
 

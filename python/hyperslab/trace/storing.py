@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from hyperslab.errors import NotATrace
 from hyperslab.needed import need
 from hyperslab.replacing import replacing
 from hyperslab.trace.raw_logs import read_logs
-from hyperslab.trace.trace import COLUMNS, OPERATIONS, Trace, TracedArray, to_json
+from hyperslab.trace.table import COLUMNS, OPERATIONS, AccessTable, TracedArray, to_json
 
 VERSION = 1
 KEY = b"hyperslab.trace"
@@ -22,7 +22,6 @@ LOGS = ".logs"
 ROWS_OF_A_GROUP = 1 << 17
 # For people who read the file with other tools; we have them from the metadata.
 _WORDS = ("library", "file", "name", "shape", "chunks", "dtype", "filters", "cache")
-T = TypeVar("T", bound=Trace)
 
 
 def logs_of(path: Path) -> Path:
@@ -30,28 +29,24 @@ def logs_of(path: Path) -> Path:
     return path.with_name(path.name + LOGS)
 
 
-def opened(kind: type[T], path: Path) -> T:
+def opened(path: Path) -> AccessTable:
     """Open a trace of either form."""
     if path.is_dir():
-        return _of(kind, _checked(path))
+        return _checked(path)
     if path.exists():
-        return _of(kind, _read(path))
+        return _read(path)
     if logs_of(path).is_dir():
-        return _of(kind, _checked(logs_of(path)))
+        return _checked(logs_of(path))
     raise FileNotFoundError(2, "there is no trace", str(path))
 
 
-def _of(kind: type[T], found: Trace) -> T:
-    return kind(**vars(found))
-
-
-def _checked(folder: Path) -> Trace:
+def _checked(folder: Path) -> AccessTable:
     if not any(folder.glob("*.log")) and not (folder / "program.json").exists():
         raise NotATrace(f"{folder} is a folder without raw logs of hyperslab")
     return read_logs(folder)
 
 
-def write(trace: Trace, path: Path) -> None:
+def write(trace: AccessTable, path: Path) -> None:
     """Write a trace, row group by row group, into a new file that takes the name in the end."""
     need("saving a trace", "report", "pyarrow")
     import pyarrow.parquet as pq
@@ -77,7 +72,7 @@ def _schema() -> Any:
     return pa.schema([*numbers, ("selection", pa.list_(pa.int64())), *words])
 
 
-def _tables(trace: Trace, schema: Any) -> Iterator[Any]:
+def _tables(trace: AccessTable, schema: Any) -> Iterator[Any]:
     import pyarrow as pa
 
     words = {name: pa.array(texts, pa.string()) for name, texts in _texts(trace).items()}
@@ -94,7 +89,7 @@ def _tables(trace: Trace, schema: Any) -> Iterator[Any]:
         yield pa.Table.from_arrays(found, schema=schema)
 
 
-def _texts(trace: Trace) -> dict[str, list[str]]:
+def _texts(trace: AccessTable) -> dict[str, list[str]]:
     arrays = trace.arrays
     return {
         "library": [one.library for one in arrays],
@@ -115,7 +110,7 @@ def _cache_text(array: TracedArray) -> str:
     return f"{array.cache_nbytes} bytes, {array.cache_slots} slots, w0 {array.cache_w0}"
 
 
-def _read(path: Path) -> Trace:
+def _read(path: Path) -> AccessTable:
     need("opening a trace", "report", "pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -132,7 +127,7 @@ def _read(path: Path) -> Trace:
         table = file.read([*COLUMNS, "selection"])
         listed = table["selection"].combine_chunks()
         lengths = listed.value_lengths().to_numpy(zero_copy_only=False)
-        return Trace(
+        return AccessTable(
             [TracedArray.of(one) for one in described["arrays"]],
             {name: table[name].to_numpy().astype(dtype, copy=False) for name, dtype in COLUMNS.items()},
             np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),

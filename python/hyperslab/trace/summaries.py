@@ -13,7 +13,8 @@ import numpy.typing as npt
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.trace.chunk_touches import all_touched, decode_count, grid_shape, reuse_distances
 from hyperslab.trace.patterns import Pattern, patterns_of
-from hyperslab.trace.trace import Trace, TracedArray
+from hyperslab.trace.table import TracedArray
+from hyperslab.trace.trace import Trace
 
 MOST_ROWS = 200_000
 MOST_CELLS = 48
@@ -45,6 +46,8 @@ class ArraySummary:
     distances: npt.NDArray[np.int64] | None = field(default=None, repr=False)
     sorted_decoded_count: int | None = None
     """The same if the accesses were made in the order of their first chunks."""
+    sorted_rows: list[int] = field(default_factory=list, repr=False)
+    """The rows in that order."""
     heat: list[list[int]] = field(default_factory=list, repr=False)
     heat_axes: tuple[int, ...] = ()
 
@@ -112,6 +115,7 @@ def _look_at_chunks(found: ArraySummary, trace: Trace, rows: list[int], chunks: 
         again = np.concatenate([*(touched[k] for k in first), np.empty(0, np.int64)]).astype(np.int64)
         if found.decoded_count > len(distinct):
             found.sorted_decoded_count = decode_count(reuse_distances(again), capacity)
+            found.sorted_rows = [rows[k] for k in first]
     found.heat, found.heat_axes = _heat(distinct, counts, grid_shape(array.shape, chunks))
 
 

@@ -40,7 +40,7 @@ class _Finder:
             execute(module)
             self.put_into(name, module)
 
-        spec.loader.exec_module = exec_module
+        setattr(spec.loader, "exec_module", exec_module)  # noqa: B010, a method for this module alone
         return spec
 
     def put_into(self, name: str, module: Any) -> None:
@@ -60,10 +60,10 @@ def install(log: Log) -> Callable[[], None]:
     for name in RECORDERS:
         if name in sys.modules:
             finder.put_into(name, sys.modules[name])
-    sys.meta_path.insert(0, finder)  # type: ignore[arg-type] # it has what Python calls
+    sys.meta_path.insert(0, finder)
 
     def remove() -> None:
-        sys.meta_path.remove(finder)  # type: ignore[arg-type]
+        sys.meta_path.remove(finder)
         for undo in reversed(finder.undos):
             undo()
         log.close()

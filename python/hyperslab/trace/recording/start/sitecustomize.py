@@ -1,5 +1,7 @@
 """Python imports this when it starts, since `hyperslab trace` puts its folder first on PYTHONPATH."""
 
+# mypy: ignore-errors
+
 import os
 import sys
 
