@@ -174,7 +174,7 @@ def test_what_can_be_had_at_once_comes_first(tmp_path: Path) -> None:
     columns_of(0).save(tmp_path / "run.trace")
     text = shown(tmp_path / "run.trace")
     assert text.startswith(
-        "Without rewriting any data:\n1. /x: Open the file with a chunk cache of 1 MiB: 2,000 chunks"
+        "Without rewriting any data:\n1. a.h5:/x: Open the file with a chunk cache of 1 MiB: 2,000 chunks"
     )
     assert "seconds unknown: run `hyperslab calibrate` once" in text
     assert "200 accesses to 1 array: 1.00 s in reading and writing, 50 % of its 2.00 s." in text

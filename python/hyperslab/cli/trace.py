@@ -145,7 +145,7 @@ def _print(said: str, notes: list[str], summaries: list[ArraySummary], advice: l
         out.print(line(f"warning: {note}"), soft_wrap=True)
     for one in summaries:
         out.print()
-        out.print(line(one.array.array), soft_wrap=True)
+        out.print(line(one.array.title), soft_wrap=True)
         for name, text in facts(one):
             out.print(line(f"  {name:<14}{text}"), soft_wrap=True)
 

@@ -119,7 +119,7 @@ def _cache(one: ArraySummary, prices: _Prices) -> Advice | None:
     larger = replace(prices.library, chunk_cache_nbytes=nbytes, chunk_cache_slots=slots)
     size = f"{nbytes // MIB} MiB"
     return Advice(
-        array.array,
+        array.title,
         f"Open the file with a chunk cache of {size}: {one.decoded_count:,} chunks were decoded, {then:,} would be.",
         f"h5py.File({array.file!r}, rdcc_nbytes={nbytes}, rdcc_nslots={slots})",
         one.decoded_count,
@@ -136,7 +136,7 @@ def _order(one: ArraySummary, prices: _Prices) -> Advice | None:
         return None
     lengths = " × ".join(map(str, one.array.chunks or ()))
     return Advice(
-        one.array.array,
+        one.array.title,
         f"Order the loops by chunks of {lengths}, so that all reads of a chunk follow each other: {now:,} chunks were "
         f"decoded, {then:,} would be.",
         "",
@@ -165,7 +165,7 @@ def _engine(trace: Trace, one: ArraySummary, prices: _Prices) -> Advice | None:
         call = f"hyperslab.open({array.file!r})[{array.array!r}]"
         what = "Read the array with our engine, which uses all cores."
     return Advice(
-        array.array, what, call, None, None, prices.seconds(prices.library), prices.seconds(HyperslabEngine())
+        array.title, what, call, None, None, prices.seconds(prices.library), prices.seconds(HyperslabEngine())
     )
 
 

@@ -24,7 +24,8 @@ td { overflow-wrap: anywhere; }
 svg { display: block; max-width: 100%; height: auto; margin: .4rem 0; }
 svg text { font: 11px var(--sans); fill: var(--muted); }
 .warning { border-left: 3px solid var(--open); padding-left: .8rem; }
-@media (max-width: 62rem) { body { overflow-wrap: anywhere; } tbody th { white-space: normal; } }
+@media (max-width: 62rem) { body { overflow-wrap: anywhere; } tbody th { padding-right: .6rem; } }
+tbody th { overflow-wrap: normal; }
 """
 CELL, WIDTH, HEIGHT = 13, 960, 150
 MOST_ARRAYS = 50
@@ -43,7 +44,7 @@ def render(trace: Trace, summaries: Sequence[ArraySummary], advice: Sequence[Adv
     program = " ".join(map(str, trace.program.get("arguments", []))) or "this process"
     css = files("hyperslab.report").joinpath("page.css").read_text(encoding="utf-8")
     entries = [("todo", "Without rewriting data"), ("timeline", "Timeline")]
-    entries += [(f"array-{place}", one.array.array) for place, one in enumerate(summaries[:MOST_ARRAYS])]
+    entries += [(f"array-{place}", one.array.title) for place, one in enumerate(summaries[:MOST_ARRAYS])]
     links = "".join(f'<li><a href="#{anchor}">{escape(name)}</a></li>' for anchor, name in entries)
     warnings = "".join(f'<p class="warning">{escape(note)}</p>' for note in trace.notes)
     return "\n".join(
@@ -83,7 +84,7 @@ def _todo(advice: Sequence[Advice], has_prices: bool) -> str:
 def _array_section(place: int, one: ArraySummary) -> str:
     rows = "".join(f'<tr><th scope="row">{name}</th><td>{escape(said)}</td></tr>' for name, said in facts(one))
     table = f'<div class="scroll"><table><tbody>{rows}</tbody></table></div>'
-    return section(f"array-{place}", one.array.array, table + _heat_map(one))
+    return section(f"array-{place}", one.array.title, table + _heat_map(one))
 
 
 def _heat_map(one: ArraySummary) -> str:

@@ -48,6 +48,11 @@ class TracedArray:
         return cls(**found)
 
     @property
+    def title(self) -> str:
+        """The name of its file and its own name."""
+        return f"{self.file.rstrip('/').rpartition('/')[2]}:{self.array}"
+
+    @property
     def nbytes(self) -> int:
         """The decoded bytes of the whole array."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.element_nbytes

@@ -33,7 +33,7 @@ def put_into(module: Any, log: Log) -> Callable[[], None]:
             with contextlib.suppress(Exception):  # what cannot be described is not recorded; the program goes on
                 selection, size = selected(index, self.shape)
                 described = _described(self)
-                memory_type = str(getattr(value, "dtype", ""))
+                memory_type = log.dtype_name(getattr(value, "dtype", None))
                 nbytes = size * described["element_nbytes"]
                 log.access((start, stop), log.array(described), READ, selection, nbytes, memory_type, flags)
 

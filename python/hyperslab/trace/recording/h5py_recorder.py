@@ -114,7 +114,7 @@ class _Recorder:
             known = (self.log.epoch, shape, self.log.array(described), nbytes, self.log)
             stored.__dict__[_MARK] = known
         selection, size = self.selected(stored, key, shape)
-        memory_type = "" if dtype is None else str(dtype)
+        memory_type = self.log.dtype_name(dtype)
         self.log.access(times, known[2], operation, selection, size * known[3], memory_type, flags)
 
     def selected(self, stored: Any, key: Any, shape: tuple[int, ...]) -> tuple[Encoded, int]:

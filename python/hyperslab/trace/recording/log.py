@@ -76,6 +76,7 @@ class Log:
         self.epoch = 0
         self._lock = threading.Lock()
         self._descriptor: int | None = None
+        self._dtype_names: dict[Any, str] = {}
         self._forget()
         self._is_whole_program = is_whole_program
         if is_whole_program:
@@ -107,6 +108,15 @@ class Log:
                 number = self._arrays[text] = len(self._arrays)
                 self._write(ARRAY, NUMBER.pack(number) + text.encode())
             return number
+
+    def dtype_name(self, dtype: Any) -> str:
+        """The name of a dtype; NumPy takes long to make it."""
+        if dtype is None:
+            return ""
+        name = self._dtype_names.get(dtype)
+        if name is None:
+            name = self._dtype_names[dtype] = str(dtype)
+        return name
 
     def access(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -18,40 +17,51 @@ class NotPlain(Exception):
 
 def plain_key(key: Any, shape: Sequence[int]) -> tuple[Encoded, int]:
     """The selection of integers, slices and an ellipsis, and its number of elements."""
-    items = key if isinstance(key, tuple) else (key,)
+    items = key if type(key) is tuple else (key,)
     ndim = len(shape)
-    if any(item is ... for item in items):
-        place = next(k for k, item in enumerate(items) if item is ...)
-        middle = (slice(None),) * (ndim - len(items) + 1)
-        items = (*items[:place], *middle, *items[place + 1 :])
-    if len(items) > ndim:
+    for place, item in enumerate(items):
+        if item is ...:
+            items = (*items[:place], *(slice(None),) * (ndim - len(items) + 1), *items[place + 1 :])
+            break
+    if len(items) < ndim:
+        items = (*items, *(slice(None),) * (ndim - len(items)))
+    elif len(items) > ndim:
         raise NotPlain
     axes = []
-    for item, length in zip((*items, *(slice(None),) * (ndim - len(items))), shape, strict=True):
-        if type(item) is slice:
+    for item, length in zip(items, shape, strict=True):
+        if type(item) is int and 0 <= item < length:  # checked first: most small reads have nothing else
+            axes.append((item, 1, 1))
+        elif type(item) is slice:
             start, stop, step = item.indices(length)
             if step < 1:
                 raise NotPlain
             axes.append((start, step, max(0, -((start - stop) // step))))
         else:
-            try:
-                index = operator.index(item)
-            except TypeError:
-                raise NotPlain from None
-            if item is True or item is False or not -length <= index < length:
-                raise NotPlain
-            axes.append((index % length, 1, 1))
+            axes.append((_index(item, length), 1, 1))
     return slices(axes, shape)
+
+
+def _index(item: Any, length: int) -> int:
+    try:
+        index = operator.index(item)
+    except TypeError:
+        raise NotPlain from None
+    if item is True or item is False or not -length <= index < length:
+        raise NotPlain
+    return index % length
 
 
 def slices(axes: Sequence[tuple[int, int, int]], shape: Sequence[int]) -> tuple[Encoded, int]:
     """The selection of a start, a step and a count along each axis, and its number of elements."""
-    size = math.prod(count for _, _, count in axes)
-    if size == 0 and axes:
+    size, is_all = 1, True
+    numbers: list[int] = []
+    for (start, step, count), length in zip(axes, shape, strict=True):
+        size *= count
+        is_all = is_all and start == 0 and step == 1 and count == length
+        numbers += (start, step, count, 1)
+    if size == 0:
         return (NOTHING, []), 0
-    if all(start == 0 and step == 1 and count == n for (start, step, count), n in zip(axes, shape, strict=True)):
-        return (ALL, []), size
-    return (HYPERSLAB, [number for start, step, count in axes for number in (start, step, count, 1)]), size
+    return ((ALL, []) if is_all else (HYPERSLAB, numbers)), size
 
 
 def hyperslab(axes: Iterable[tuple[int, int, int, int]]) -> Encoded:

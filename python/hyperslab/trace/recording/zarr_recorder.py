@@ -44,7 +44,7 @@ def _note(log: Log, stored: Any, indexer: Any, operation: int, times: tuple[int,
         described = _described(stored)
         selection, size = selected(indexer, tuple(stored.shape))
         nbytes = size * described["element_nbytes"]
-        memory_type = "" if dtype is None else str(dtype)
+        memory_type = log.dtype_name(dtype)
         log.access(times, log.array(described), operation, selection, nbytes, memory_type, flags)
 
 
