@@ -16,6 +16,7 @@ from hyperslab.trace import selection, storing
 from hyperslab.trace.raw_logs import read_logs, say_program
 from hyperslab.trace.recording import log as raw
 from hyperslab.trace.recording.log import Log, clock
+from hyperslab.trace.summaries import summaries_of
 from hyperslab.trace.table import COLUMNS, AccessTable, TracedArray
 from hyperslab.trace.trace import Trace
 
@@ -102,11 +103,47 @@ def test_a_damaged_log_raises_no_error_but_ours(whole_log: bytes, data: st.DataO
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "1.log").write_bytes(content)
         try:
-            trace = read_logs(Path(folder))
+            trace = Trace.open(Path(folder))
         except NotATrace:
             return
         for access in trace:
             assert access.array in trace.arrays
+        assert json.dumps([one.to_dict() for one in summaries_of(trace)])
+
+
+def test_selections_outside_of_their_array_are_left_out(tmp_path: Path) -> None:
+    log = Log(str(tmp_path))
+    number = log.array(ARRAY)
+    good = [
+        (raw.ALL, []),
+        (raw.POINTS, [99, 49]),
+        (raw.LISTS, [0, 0, 99, 2, 1, 2, 3, 49]),
+        (raw.BOXES, [0, 0, 100, 50]),
+    ]
+    bad = [
+        (raw.HYPERSLAB, [0, 1, 1 << 61, 1, 0, 1, 1, 1]),
+        (raw.HYPERSLAB, [-1, 1, 1, 1, 0, 1, 1, 1]),
+        (raw.POINTS, [100, 0]),
+        (raw.BOXES, [0, 0, 100, 51]),
+        (raw.LISTS, [0, 0, 100, 2, 1, 1, 0]),
+        (raw.LISTS, [1, 9, 0, 0]),
+    ]
+    for one in [*bad, *good]:
+        log.access((clock(), clock()), number, 0, one, 4)
+    log.close()
+    say_program(tmp_path, {})
+    trace = Trace.open(tmp_path)
+    assert [(access.selection_kind, access.selection) for access in trace] == [(selection.NAMES[k], n) for k, n in good]
+    assert trace.notes == ["6 accesses make no sense and are left out: the trace is damaged"]
+
+
+def test_an_absurd_array_takes_no_time() -> None:
+    array = TracedArray("h5py", "/a.h5", "/x", (1 << 40, 1 << 20), (1, 1), cache_nbytes=100, cache_slots=5)
+    columns = {name: np.zeros(2, dtype) for name, dtype in COLUMNS.items()}
+    columns["kind"][1] = raw.HYPERSLAB
+    trace = Trace([array], columns, np.array([0, 0, 8]), np.array([0, 2, 1 << 39, 1, 0, 1, 1 << 20, 1]))
+    (one,) = summaries_of(trace)
+    assert one.touched_count is not None
 
 
 def test_a_full_disk_ends_the_log_and_the_header_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

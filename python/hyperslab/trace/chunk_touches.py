@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -27,13 +28,13 @@ def touched(kind: int, numbers: Numbers, shape: Sequence[int], chunk_shape: Sequ
     """The linear indices of the chunks that a selection touches, ascending."""
     grid = grid_shape(shape, chunk_shape)
     if kind == ALL:
-        return np.arange(int(np.prod(grid, dtype=np.int64)))
+        return np.arange(min(math.prod(grid), MOST_TOUCHES))
     if kind == POINTS:
         indices = numbers.reshape(-1, len(grid)) // np.array(chunk_shape)
         return np.unique(np.ravel_multi_index(tuple(indices.T), grid))
     parts = []
     for slabs in hyperslabs(kind, numbers, shape, MOST_PARTS):
-        axes = tuple(_of_axis(axis, chunk) for axis, chunk in zip(slabs, chunk_shape, strict=True))
+        axes = _cut([_of_axis(axis, chunk) for axis, chunk in zip(slabs, chunk_shape, strict=True)])
         combined = np.ravel_multi_index(np.ix_(*axes), grid) if axes else np.zeros(1, np.int64)
         parts.append(np.asarray(combined, np.int64).ravel())
     if not parts:
@@ -41,12 +42,22 @@ def touched(kind: int, numbers: Numbers, shape: Sequence[int], chunk_shape: Sequ
     return parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
 
 
+def _cut(axes: list[Numbers]) -> tuple[Numbers, ...]:
+    """At most `MOST_TOUCHES` combinations: of an absurd selection, the first chunks."""
+    room = MOST_TOUCHES
+    found = []
+    for axis in reversed(axes):
+        found.append(axis[: max(room, 1)])
+        room //= len(found[-1])
+    return tuple(reversed(found))
+
+
 def _of_axis(axis: tuple[int, int, int, int], chunk: int) -> npt.NDArray[np.int64]:
     start, stride, count, block = axis
     last = start + (count - 1) * stride + block - 1
     if stride - block < chunk:  # no gap holds a whole chunk
-        return np.arange(start // chunk, last // chunk + 1)
-    first = start + stride * np.arange(count)
+        return np.arange(start // chunk, min(last // chunk, start // chunk + MOST_TOUCHES) + 1)
+    first = start + stride * np.arange(min(count, MOST_TOUCHES))
     return np.unique(np.concatenate([np.arange(a // chunk, (a + block - 1) // chunk + 1) for a in first.tolist()]))
 
 

@@ -18,6 +18,7 @@ from hyperslab.trace.selection import NAMES
 from hyperslab.trace.table import COLUMNS, AccessTable, TracedArray
 
 PROGRAM = "program.json"
+_MOST = 1 << 62  # of any number; only damage makes them larger
 
 
 @dataclass
@@ -58,7 +59,7 @@ def read_logs(folder: Path) -> AccessTable:
     except (OSError, ValueError):
         gathered.notes.append("the end of the program was not recorded: `hyperslab trace` was killed")
     origin = program.pop("begun_ns", gathered.begun_ns) or 0
-    return _assembled(gathered, program, origin)
+    return _assembled(gathered, program, origin if abs(origin) < _MOST else 0)
 
 
 def _assembled(gathered: _Gathered, program: dict[str, Any], origin: int) -> AccessTable:
@@ -121,24 +122,14 @@ def _read_records(content: bytes, process: int, gathered: _Gathered) -> str | No
             return f"its log is cut off at byte {body - record.size}"
         try:
             if kind == log.ACCESSED:
-                start, duration, thread, nbytes, array, text, operation, flags, selection = head.unpack_from(
-                    content, body
-                )
+                found = head.unpack_from(content, body)
+                start, duration, thread, nbytes, array, text, operation, flags, selected = found
                 part = content[body + head.size : place]
-                if selection not in NAMES or not _fits(selection, len(part) // 8, ndims[array]) or len(part) % 8:
+                is_right = selected in NAMES and _fits(selected, len(part) // 8, ndims[array]) and len(part) % 8 == 0
+                if not is_right or max(start, duration, thread, nbytes) >= _MOST:
                     return f"its log is damaged at byte {body}"
-                row = (
-                    start,
-                    duration,
-                    process,
-                    thread,
-                    operation,
-                    flags,
-                    arrays[array],
-                    texts[text],
-                    nbytes,
-                    selection,
-                )
+                words = (operation, flags, arrays[array], texts[text])
+                row = (start, duration, process, thread, *words, nbytes, selected)
                 gathered.rows.append(row)
                 gathered.parts.append(part)
             else:

@@ -91,9 +91,16 @@ def _summary(trace: Trace, array: TracedArray, rows: npt.NDArray[np.int64]) -> A
         float(columns["duration_ns"][rows].sum()) / 1e9,
         len(looked_at),
     )
-    if array.chunks is not None and array.shape and 0 not in array.shape:
+    if _has_grid(array):
+        assert array.chunks is not None
         _look_at_chunks(found, trace, looked_at, array.chunks)
     return found
+
+
+def _has_grid(array: TracedArray) -> bool:
+    if not array.chunks or len(array.chunks) != len(array.shape) or min(array.chunks) < 1 or min(array.shape) < 1:
+        return False
+    return math.prod(grid_shape(array.shape, array.chunks)) < 1 << 62
 
 
 def _look_at_chunks(found: ArraySummary, trace: Trace, rows: list[int], chunks: tuple[int, ...]) -> None:

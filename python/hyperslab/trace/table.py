@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple, Self
 
@@ -55,12 +56,12 @@ class TracedArray:
     @property
     def nbytes(self) -> int:
         """The decoded bytes of the whole array."""
-        return int(np.prod(self.shape, dtype=np.int64)) * self.element_nbytes
+        return math.prod(self.shape) * self.element_nbytes
 
     @property
     def chunk_nbytes(self) -> int | None:
         """The decoded bytes of a chunk; None without chunks."""
-        return None if self.chunks is None else int(np.prod(self.chunks, dtype=np.int64)) * self.element_nbytes
+        return None if self.chunks is None else math.prod(self.chunks) * self.element_nbytes
 
 
 class TracedAccess(NamedTuple):

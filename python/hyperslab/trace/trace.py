@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from hyperslab.trace import storing
+from hyperslab.trace.checking import without_invalid
 from hyperslab.trace.table import AccessTable
 
 
@@ -28,7 +29,7 @@ class Trace(AccessTable):
         FileNotFoundError
             There is nothing at this path.
         """
-        return cls(**vars(storing.opened(Path(path))))
+        return cls(**vars(without_invalid(storing.opened(Path(path)))))
 
     def save(self, path: str | Path) -> None:
         """Write the trace as a Parquet file.
