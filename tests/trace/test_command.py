@@ -41,7 +41,7 @@ def test_a_script_is_recorded(tmp_path: Path) -> None:
     assert trace.notes == []
     assert (trace.program["exit_status"], trace.program["arguments"][-1]) == (0, "program.py")
     assert [entry.name for entry in tmp_path.glob("run.trace*")] == ["run.trace"]
-    assert "run.trace: 21 accesses to 1 arrays" in done.stderr
+    assert "run.trace: 21 accesses to 1 array\n" in done.stderr
 
 
 def test_children_and_threads_are_recorded(tmp_path: Path) -> None:

@@ -65,7 +65,8 @@ def run_program(context: typer.Context) -> None:
     lines = [] if is_quiet else list(done.messages)
     if done.trace is not None and not is_quiet:
         count, arrays = len(done.trace), len({(one.file, one.array) for one in done.trace.arrays})
-        what = f"{count} accesses to {arrays} arrays" if count else "no access to an array was seen"
+        words = f"{count} {'access' if count == 1 else 'accesses'} to {arrays} {'array' if arrays == 1 else 'arrays'}"
+        what = words if count else "no access to an array was seen"
         lines += [f"{done.path}: {what}", *done.trace.notes]
         if count:
             lines.append(f"look at it: hyperslab trace show {done.path}")

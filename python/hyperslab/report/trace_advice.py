@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import HyperslabError
 from hyperslab.model.cells import CellCache, ModelCell
 from hyperslab.model.libraries import Hdf5, HyperslabEngine, Layout, Library, Zarr
@@ -111,7 +112,7 @@ def _cache(one: ArraySummary, prices: _Prices) -> Advice | None:
     if len(missed) < WORTH * one.decoded_count:
         return None
     needed = int(np.quantile(missed, 0.95, method="higher")) + 1
-    nbytes = -(-needed * array.chunk_nbytes // MIB) * MIB
+    nbytes = ceil_div(needed * array.chunk_nbytes, MIB) * MIB
     if nbytes > MOST_CACHE_NBYTES:
         return None
     slots = _next_prime(max(521, 10 * needed))
