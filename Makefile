@@ -23,7 +23,8 @@ setup: .stamps/built
 	@touch $@
 
 .stamps/built: .stamps/venv $(RUST_SOURCES) pyproject.toml
-	@command -v cargo >/dev/null || { echo "cargo is needed to build hyperslab's core: install Rust 1.87 or newer"; exit 1; }
+	@command -v cargo >/dev/null || { echo "cargo is needed to build hyperslab's core: install Rust 1.88 or newer"; exit 1; }
+	@sh crates/hyperslab-preload/build.sh
 	$(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 

@@ -9,13 +9,14 @@ if TYPE_CHECKING:
     from hyperslab.archive import Array, Group, credentials, open, stats
     from hyperslab.model import predict
     from hyperslab.references import Index, index
+    from hyperslab.running.accelerating import accelerate, accelerated
     from hyperslab.trace.recorder import record
     from hyperslab.trace.trace import Trace
     from hyperslab.versions import VersionedFile
 
 __all__ = [
     "Array", "ChunkGrid", "Group", "Hyperslab", "Index", "Points", "Trace", "VersionedFile", "__version__",
-    "credentials", "index", "open", "predict", "record", "stats",
+    "accelerate", "accelerated", "credentials", "index", "open", "predict", "record", "stats",
 ]  # fmt: skip
 
 
@@ -25,6 +26,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("hyperslab.archive"), name)
     if name in ("Index", "index"):
         return getattr(import_module("hyperslab.references"), name)
+    if name in ("accelerate", "accelerated"):
+        return getattr(import_module("hyperslab.running.accelerating"), name)
     if name == "record":
         return import_module("hyperslab.trace.recorder").record
     if name == "Trace":

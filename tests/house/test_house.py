@@ -17,6 +17,7 @@ PACKAGE = ROOT / "python" / "hyperslab"
 LAYERS = [
     ["__main__"],
     ["cli"],
+    ["running"],
     ["report"],
     ["model"],
     ["trace"],  # what a program did; `model` prices it

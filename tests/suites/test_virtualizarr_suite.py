@@ -31,7 +31,11 @@ def made_air(path: Path) -> Path:
     made = xarray.Dataset(
         {"air": (("time", "lat", "lon"), values, {"units": "degK", "scale_factor": 0.01, "long_name": "air"})},
         {
-            "time": ("time", hours, {"units": "hours since 1800-01-01", "standard_name": "time"}),
+            "time": (
+                "time",
+                hours,
+                {"units": "hours since 1800-01-01", "calendar": "standard", "standard_name": "time"},
+            ),
             "lat": ("lat", lat, {"units": "degrees_north"}),
             "lon": ("lon", lon, {"units": "degrees_east"}),
         },
