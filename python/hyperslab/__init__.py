@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from hyperslab.model import predict
     from hyperslab.references import Index, index
     from hyperslab.running.accelerating import accelerate, accelerated
+    from hyperslab.trace.recorder import record
+    from hyperslab.trace.trace import Trace
     from hyperslab.versions import VersionedFile
 
 __all__ = [
-    "Array", "ChunkGrid", "Group", "Hyperslab", "Index", "Points", "VersionedFile", "__version__", "accelerate",
-    "accelerated", "credentials", "index", "open", "predict", "stats",
+    "Array", "ChunkGrid", "Group", "Hyperslab", "Index", "Points", "Trace", "VersionedFile", "__version__",
+    "accelerate", "accelerated", "credentials", "index", "open", "predict", "record", "stats",
 ]  # fmt: skip
 
 
@@ -26,6 +28,10 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("hyperslab.references"), name)
     if name in ("accelerate", "accelerated"):
         return getattr(import_module("hyperslab.running.accelerating"), name)
+    if name == "record":
+        return import_module("hyperslab.trace.recorder").record
+    if name == "Trace":
+        return import_module("hyperslab.trace.trace").Trace
     if name == "predict":
         return import_module("hyperslab.model").predict
     if name == "VersionedFile":

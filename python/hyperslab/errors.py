@@ -11,6 +11,7 @@ HyperslabError                 hyperslab-error       any of these
 │   ├── NoSuchGroup            no-such-group         KeyError, OSError: a file has no such group
 │   ├── Refused                refused               a format cannot do what you ask; the message has the reason
 │   ├── NotAStoreProfile       not-a-store-profile   a file is not a store profile, or has another version
+│   ├── NotATrace              not-a-trace           a file is not a trace, or has another version
 │   ├── Untrained              untrained             a store profile does not cover a library, operation or codec
 │   └── MissingLibrary         missing-library       ImportError: a library is not installed; the message says how to
 ├── RunError                   run-error             RuntimeError: the request was right, but it failed (exit status 1)
@@ -94,6 +95,12 @@ class NotAStoreProfile(UsageError):
     """A file is not a store profile, is truncated, or has another version; calibrate again."""
 
     code = "not-a-store-profile"
+
+
+class NotATrace(UsageError):
+    """A file is not a trace of a program, is damaged, or has another version; record the program again."""
+
+    code = "not-a-trace"
 
 
 class Untrained(UsageError):

@@ -20,6 +20,7 @@ LAYERS = [
     ["running"],
     ["report"],
     ["model"],
+    ["trace"],  # what a program did; `model` prices it
     ["bench"],
     ["lab"],
     ["formats"],

@@ -21,6 +21,7 @@ from hyperslab.cli import (
     report,
     run,
     studies,
+    trace,
     verify,
     versions,
 )
@@ -49,6 +50,7 @@ app.command("index")(index.index)
 app.command("calibrate")(calibrate.calibrate_machine)
 app.command("predict")(predict.predict_costs)
 app.command("evaluate")(evaluate.evaluate)
+app.add_typer(trace.app, name="trace")
 app.add_typer(versions.app, name="versions")
 
 

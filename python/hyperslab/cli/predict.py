@@ -16,6 +16,7 @@ from hyperslab.cli.archives import Options, storage_options
 from hyperslab.cli.output import console
 from hyperslab.cli.predict_array import doubts, is_workload, predict_array, profile_or_offer, profile_text
 from hyperslab.cli.predict_arrays import predict_arrays
+from hyperslab.cli.predict_trace import predict_trace
 from hyperslab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,8 +41,9 @@ CACHES = ("cold", "page-warm", "library-warm", "new")
 
 def predict_costs(
     target: Annotated[
-        str, typer.Argument(metavar="WORKLOAD|FILE:ARRAY", help="A YAML file with reads and writes, or an array.")
-    ],
+        str | None,
+        typer.Argument(metavar="WORKLOAD|FILE:ARRAY", help="A YAML file with reads and writes, or an array."),
+    ] = None,
     layout: Annotated[
         list[str] | None,
         typer.Option("--layout", help="Chunks 100x8; shards 100x8/400x8; codec 100x8:zstd=2.5; contiguous."),
@@ -62,6 +64,7 @@ def predict_costs(
     rdcc_nslots: Annotated[int | None, typer.Option(help="HDF5: slots of the chunk cache.")] = None,
     rdcc_w0: Annotated[float | None, typer.Option(help="HDF5: w0 of the chunk cache, from 0 to 1.")] = None,
     libver: Annotated[str | None, typer.Option(help="HDF5: oldest version that can read the file.")] = None,
+    trace: Annotated[Path | None, typer.Option(help="Price what `hyperslab trace` has recorded.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw stacked bars into this .svg or .png file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     _schema: Annotated[
@@ -82,6 +85,13 @@ def predict_costs(
         raise UsageError(f"--figure {figure} has an unknown format: name a .svg or .png file")
     chosen = None if libraries is None else [name.strip() for name in libraries.split(",") if name.strip()]
     settings = _hdf5_settings(hdf5, rdcc_nbytes, rdcc_nslots, rdcc_w0, libver)
+    if trace is not None:
+        if target is not None or file is not None or figure is not None:
+            raise UsageError("--trace goes without a workload, --file and --figure: the trace has its own arrays")
+        predict_trace(trace, layout or [], chosen, store_profile, cache, settings, as_json, _print)
+        return
+    if target is None:
+        raise UsageError("name a workload file, an array as FILE:ARRAY, or a trace with --trace")
     if not is_workload(target):
         if file is not None:
             raise UsageError("--file is for a workload: leave it out, since FILE:ARRAY already names the array")

@@ -1,0 +1,162 @@
+"""`hyperslab trace` records what a program reads and writes; `hyperslab trace show` says what that was."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from hyperslab.errors import UsageError
+
+if TYPE_CHECKING:
+    from hyperslab.model.store_profile import StoreProfile
+    from hyperslab.report.trace_advice import Advice
+    from hyperslab.trace.summaries import ArraySummary
+
+RUN = "run-program"
+
+
+class _ProgramOrCommand(TyperGroup):
+    """What is not a command of ours is the program to run."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ARG002
+        name = args[0] if args else ""
+        return (name, self.commands[name], args[1:]) if name in self.commands else (RUN, self.commands[RUN], args)
+
+
+app = typer.Typer(
+    cls=_ProgramOrCommand,
+    help="Record what a program reads and writes: hyperslab trace -o run.trace -- python analysis.py",
+    subcommand_metavar="[-- PROGRAM [ARGS]...] | COMMAND [ARGS]...",
+)
+
+
+@app.callback()
+def _output(
+    context: typer.Context,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The trace to write.")] = Path("run.trace"),
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing about the trace.")] = False,
+) -> None:
+    context.obj = (output, quiet)
+
+
+@app.command(
+    RUN,
+    hidden=True,
+    context_settings={
+        "ignore_unknown_options": True, "allow_extra_args": True, "allow_interspersed_args": False,
+        "help_option_names": [],
+    },
+)  # fmt: skip
+def run_program(context: typer.Context) -> None:
+    """Run a program, and record what it reads and writes."""
+    from hyperslab.trace.starting import run_traced
+
+    output, is_quiet = context.obj
+    if not context.args:
+        raise UsageError("name the program to run: hyperslab trace -o run.trace -- python analysis.py")
+    done = run_traced(context.args, output)
+    lines = [] if is_quiet else list(done.messages)
+    if done.trace is not None and not is_quiet:
+        count, arrays = len(done.trace), len({(one.file, one.array) for one in done.trace.arrays})
+        words = f"{count} {'access' if count == 1 else 'accesses'} to {arrays} {'array' if arrays == 1 else 'arrays'}"
+        what = words if count else "no access to an array was seen"
+        lines += [f"{done.path}: {what}", *done.trace.notes]
+        if count:
+            lines.append(f"look at it: hyperslab trace show {done.path}")
+    for line in lines:
+        typer.echo(f"hyperslab trace: {line}", err=True)
+    if done.status < 0:
+        _end_by(-done.status)
+    sys.exit(done.status)
+
+
+@app.command("show")
+def show(
+    trace: Annotated[Path, typer.Argument(help="The trace to look at.")],
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page with heat maps and a timeline into this file.")
+    ] = None,
+    store_profile: Annotated[
+        Path | None, typer.Option("--profile", help="Store profile (default: the one from `calibrate`).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what a program did, and what would make it faster.
+
+    Example: hyperslab trace show run.trace --html trace.html
+    """
+    from hyperslab.cli.predict_trace import opened
+    from hyperslab.report.trace_advice import advice_of
+    from hyperslab.report.trace_words import headline
+    from hyperslab.trace.summaries import busy_seconds, summaries_of
+    from hyperslab.trace.trace import Trace
+
+    found = opened(trace, Trace.open)
+    summaries = summaries_of(found)
+    trained = _prices(store_profile)
+    advice = advice_of(found, summaries, trained)
+    if html is not None:
+        from hyperslab.report.trace_page import write_trace_page
+
+        write_trace_page(html, found, summaries, advice, trained is not None)
+    if as_json:
+        document = {
+            "program": found.program, "seconds": found.seconds, "io_seconds": busy_seconds(found),
+            "accesses": len(found), "notes": found.notes, "advice": [one.to_dict() for one in advice],
+            "arrays": [one.to_dict() for one in summaries],
+        }  # fmt: skip
+        typer.echo(json.dumps(document, indent=1))
+        return
+    _print(headline(found, summaries), found.notes, summaries, advice, trained is not None)
+
+
+def _prices(path: Path | None) -> StoreProfile | None:
+    """The store profile, if there is one: without it, seconds are unknown."""
+    from hyperslab.errors import NotAStoreProfile
+    from hyperslab.model.store_profile import load_store_profile
+
+    try:
+        return load_store_profile(path)
+    except NotAStoreProfile:
+        if path is not None:
+            raise
+        return None
+
+
+def _print(said: str, notes: list[str], summaries: list[ArraySummary], advice: list[Advice], has_prices: bool) -> None:
+    from hyperslab.cli.output import console, line
+    from hyperslab.report.trace_words import advice_lines, facts
+
+    out = console()
+    if advice:
+        out.print("Without rewriting any data:", soft_wrap=True)
+    for place, (text, call) in enumerate(advice_lines(advice, has_prices), start=1):
+        out.print(line(f"{place}. {text}"), soft_wrap=True)
+        if call:
+            out.print(line(f"   {call}"), soft_wrap=True)
+    out.print(line(said), soft_wrap=True)
+    for note in notes:
+        out.print(line(f"warning: {note}"), soft_wrap=True)
+    for one in summaries:
+        out.print()
+        out.print(line(one.array.title), soft_wrap=True)
+        for name, text in facts(one):
+            out.print(line(f"  {name:<14}{text}"), soft_wrap=True)
+
+
+def _end_by(number: int) -> None:
+    """End by the signal that ended the program, without a core file of our own."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    sys.exit(128 + number)

@@ -1,0 +1,176 @@
+"""What would make a recorded program faster without rewriting any data, with predicted seconds if there are prices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from hyperslab.chunk_grid import ceil_div
+from hyperslab.errors import HyperslabError
+from hyperslab.model.cells import CellCache, ModelCell
+from hyperslab.model.libraries import Hdf5, HyperslabEngine, Layout, Library, Zarr
+from hyperslab.model.predict import predict_cell
+from hyperslab.model.store_profile import StoreProfile
+from hyperslab.model.traced import LIBRARY_OF, TracedWorkload, layout_of_traced, workload_of
+from hyperslab.trace.chunk_touches import decode_count
+from hyperslab.trace.summaries import ArraySummary, capacity_of
+from hyperslab.trace.table import TracedArray
+from hyperslab.trace.trace import Trace
+
+MIB = 1 << 20
+MOST_CACHE_NBYTES = 8 << 30
+WORTH = 0.1
+"""Advice is given if it saves at least this share of the decoded chunks."""
+STATE: CellCache = "page-warm"
+"""What the predictions assume: the file is in the page cache, so that they differ by what the program can change."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One thing to do, for one array."""
+
+    array: str
+    what: str
+    call: str
+    decoded_now: int | None = None
+    decoded_then: int | None = None
+    seconds_now: float | None = None
+    """Predicted; None if it is unknown."""
+    seconds_then: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """A dictionary for JSON."""
+        return asdict(self)
+
+
+def advice_of(trace: Trace, summaries: Sequence[ArraySummary], trained: StoreProfile | None) -> list[Advice]:
+    """What to do, for each array that has reads; what saves most comes first, if that is known."""
+    found = []
+    for one in summaries:
+        if one.read_count:
+            prices = _Prices(trace, one, trained)
+            found += [
+                advice for advice in (_cache(one, prices), _order(one, prices), _engine(trace, one, prices)) if advice
+            ]
+    return sorted(found, key=lambda advice: -_saved(advice))
+
+
+def _saved(advice: Advice) -> float:
+    if advice.seconds_now is None or advice.seconds_then is None:
+        return 0.0
+    return advice.seconds_now - advice.seconds_then
+
+
+class _Prices:
+    """Predicted seconds of the accesses to an array."""
+
+    def __init__(self, trace: Trace, one: ArraySummary, trained: StoreProfile | None) -> None:
+        self.trace, self.one, self.trained = trace, one, trained
+        self.library = _library_of(one.array)
+        self._workload: TracedWorkload | None = None
+        self._layout: Layout | None = None
+
+    def seconds(self, library: Library | None, rows: Sequence[int] | None = None) -> float | None:
+        """What a library takes, perhaps in another order; None if that is not known."""
+        if self.trained is None or library is None or library.name not in self.trained.libraries:
+            return None
+        try:
+            if self._workload is None:
+                self._workload = workload_of(self.trace, self.one.array, self.one.rows[: self.one.analysed_count])
+                self._layout = layout_of_traced(self.one.array, self._workload)
+            assert self._layout is not None
+            asked = self._workload if rows is None else workload_of(self.trace, self.one.array, rows)
+            return predict_cell(ModelCell(asked, self._layout, library, STATE), self.trained).cost.seconds
+        except (HyperslabError, ValueError):
+            return None  # the profile does not cover this
+
+
+def _library_of(array: TracedArray) -> Library | None:
+    name = LIBRARY_OF.get(array.library)
+    if name == "hdf5":
+        if array.cache_nbytes is None or array.cache_slots is None:
+            return Hdf5()
+        return Hdf5(chunk_cache_nbytes=array.cache_nbytes, chunk_cache_slots=array.cache_slots)
+    if name == "zarr":
+        return Zarr()
+    return HyperslabEngine() if name == "hyperslab" else None
+
+
+def _cache(one: ArraySummary, prices: _Prices) -> Advice | None:
+    """A chunk cache that holds what is needed again."""
+    array = one.array
+    if not isinstance(prices.library, Hdf5) or one.distances is None or not array.chunk_nbytes:
+        return None
+    capacity = capacity_of(array)
+    if capacity is None or one.decoded_count is None or one.touched_count is None:
+        return None
+    missed = one.distances[one.distances >= capacity]
+    if len(missed) < WORTH * one.decoded_count:
+        return None
+    needed = int(np.quantile(missed, 0.95, method="higher")) + 1
+    nbytes = ceil_div(needed * array.chunk_nbytes, MIB) * MIB
+    if nbytes > MOST_CACHE_NBYTES:
+        return None
+    slots = _next_prime(max(521, 10 * needed))
+    then = decode_count(one.distances, nbytes // array.chunk_nbytes)
+    larger = replace(prices.library, chunk_cache_nbytes=nbytes, chunk_cache_slots=slots)
+    size = f"{nbytes // MIB} MiB"
+    return Advice(
+        array.title,
+        f"Open the file with a chunk cache of {size}: {one.decoded_count:,} chunks were decoded, {then:,} would be.",
+        f"h5py.File({array.file!r}, rdcc_nbytes={nbytes}, rdcc_nslots={slots})",
+        one.decoded_count,
+        then,
+        prices.seconds(prices.library),
+        prices.seconds(larger),
+    )
+
+
+def _order(one: ArraySummary, prices: _Prices) -> Advice | None:
+    """The same selections, ordered by the chunks that they touch."""
+    now, then = one.decoded_count, one.sorted_decoded_count
+    if now is None or then is None or now - then < WORTH * now or one.write_count:
+        return None
+    lengths = " × ".join(map(str, one.array.chunks or ()))
+    return Advice(
+        one.array.title,
+        f"Order the loops by chunks of {lengths}, so that all reads of a chunk follow each other: {now:,} chunks were "
+        f"decoded, {then:,} would be.",
+        "",
+        now,
+        then,
+        prices.seconds(prices.library),
+        prices.seconds(prices.library, one.sorted_rows),
+    )
+
+
+def _engine(trace: Trace, one: ArraySummary, prices: _Prices) -> Advice | None:
+    """The same reads by our own engine."""
+    array = one.array
+    if array.library == "hyperslab" or one.write_count:
+        return None
+    program = " ".join(map(str, trace.program.get("arguments", ["PROGRAM"])))
+    if array.library == "zarr":
+        call = 'zarr.config.set({"codec_pipeline.path": "hyperslab.archive.zarr_pipeline.Pipeline"})'
+        what = "Let our engine decode, with all cores, by one line before the program opens the array."
+    elif find_spec("hyperslab.running") is not None:
+        call, what = (
+            f"hyperslab run -- {program}",
+            "Let our engine serve the reads, with all cores, without any change.",
+        )
+    else:
+        call = f"hyperslab.open({array.file!r})[{array.array!r}]"
+        what = "Read the array with our engine, which uses all cores."
+    return Advice(
+        array.title, what, call, None, None, prices.seconds(prices.library), prices.seconds(HyperslabEngine())
+    )
+
+
+def _next_prime(number: int) -> int:
+    while any(number % divisor == 0 for divisor in range(2, int(number**0.5) + 1)):
+        number += 1
+    return number

@@ -1,0 +1,84 @@
+"""Put recorders into the libraries that are imported, now or later, and take them out again."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .log import Log
+
+# The module of a library whose functions are replaced, and the module here that does it.
+RECORDERS = {
+    "h5py._hl.dataset": ".h5py_recorder",
+    "zarr.core.array": ".zarr_recorder",
+    "hyperslab.archive.array": ".engine_recorder",
+}
+
+
+class _Finder:
+    """Watches imports, and puts the recorder into a library as soon as its module has been executed."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.undos: list[Callable[[], None]] = []
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        """Find the module as Python would have, and change how it is executed."""
+        if name not in RECORDERS:
+            return None
+        others = (finder for finder in sys.meta_path if finder is not self)
+        found = (finder.find_spec(name, path, target) for finder in others if hasattr(finder, "find_spec"))
+        spec = next((one for one in found if one is not None), None)
+        if spec is None or spec.loader is None or not hasattr(spec.loader, "exec_module"):
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module: Any) -> None:
+            execute(module)
+            self.put_into(name, module)
+
+        setattr(spec.loader, "exec_module", exec_module)  # noqa: B010, a method for this module alone
+        return spec
+
+    def put_into(self, name: str, module: Any) -> None:
+        """Replace functions of a module. A version that has other functions is not recorded."""
+        try:
+            recorder = importlib.import_module(RECORDERS[name], __package__)
+            self.undos.append(recorder.put_into(module, self.log))
+        except Exception as error:
+            library = name.partition(".")[0]
+            with contextlib.suppress(OSError, ValueError):
+                sys.stderr.write(f"hyperslab trace: {library} cannot be recorded: {type(error).__name__}: {error}\n")
+
+
+def install(log: Log) -> Callable[[], None]:
+    """Record all accesses of this process into a log, from now on. Call what it returns to end that."""
+    finder = _Finder(log)
+    for name in RECORDERS:
+        if name in sys.modules:
+            finder.put_into(name, sys.modules[name])
+    sys.meta_path.insert(0, finder)
+
+    def remove() -> None:
+        sys.meta_path.remove(finder)
+        for undo in reversed(finder.undos):
+            undo()
+        log.close()
+
+    return remove
+
+
+def replace(owner: Any, **functions: Any) -> Callable[[], None]:
+    """Replace attributes of a class or module. Call what it returns to restore them."""
+    before = {name: getattr(owner, name) for name in functions}
+    for name, function in functions.items():
+        setattr(owner, name, function)
+
+    def undo() -> None:
+        for name, function in before.items():
+            setattr(owner, name, function)
+
+    return undo

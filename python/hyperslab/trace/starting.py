@@ -1,0 +1,111 @@
+"""`hyperslab trace`: start a program so that its accesses are recorded, and make its trace when it has ended."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hyperslab.errors import HyperslabError, UsageError
+from hyperslab.trace.raw_logs import read_logs, say_program
+from hyperslab.trace.recording.log import clock
+from hyperslab.trace.storing import logs_of, write
+from hyperslab.trace.table import AccessTable
+
+PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
+START = Path(__file__).parent / "recording" / "start"
+
+
+@dataclass
+class Traced:
+    """What became of a program, and of its trace."""
+
+    status: int
+    """The program's exit status; minus the signal that ended it."""
+    trace: AccessTable | None = None
+    path: Path | None = None
+    messages: list[str] = field(default_factory=list)
+
+
+def run_traced(program: Sequence[str], path: Path) -> Traced:
+    """Run a program to its end and write its trace. If the trace fails, the program runs all the same.
+
+    Raises
+    ------
+    UsageError
+        A trace of this name is being recorded, or was cut short.
+    """
+    folder = logs_of(path)
+    done = Traced(0)
+    environment = dict(os.environ)
+    try:
+        folder.mkdir()
+        environment |= _recording(environment, folder)
+    except FileExistsError as error:
+        remedy = f"look at it with `hyperslab trace show {path}`, then remove the folder, or choose another name"
+        raise UsageError(f"{folder} has the raw logs of a trace that is not finished: {remedy}") from error
+    except OSError as error:
+        done.messages.append(f"nothing is recorded: {folder}: {error.strerror}")
+    begun = clock()
+    done.status, failure = _run(program, environment)
+    facts = {
+        "arguments": list(program), "begun_ns": begun, "seconds": (clock() - begun) / 1e9, "exit_status": done.status,
+    }  # fmt: skip
+    if failure is not None:
+        done.messages.append(failure)
+        shutil.rmtree(folder, ignore_errors=True)
+    elif folder.is_dir():
+        say_program(folder, facts)
+        _finish(done, folder, path, facts)
+    return done
+
+
+def _finish(done: Traced, folder: Path, path: Path, facts: dict[str, Any]) -> None:
+    try:
+        done.trace = read_logs(folder)
+        done.trace.program = {name: value for name, value in facts.items() if name != "begun_ns"}
+        done.trace.notes = [note for note in done.trace.notes if "was killed" not in note or note.startswith("process")]
+        write(done.trace, path)
+    except (HyperslabError, OSError, MemoryError) as error:
+        done.path = folder
+        done.messages.append(f"{error}; the raw logs are in {folder}, and `hyperslab trace show` reads them")
+        return
+    done.path = path
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _recording(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """The variables that make Python load our recorders before the program."""
+    own = environment.get("PYTHONPATH")
+    return {
+        "HYPERSLAB_TRACE_FOLDER": str(folder.absolute()),
+        "PYTHONPATH": os.pathsep.join([str(START), *([own] if own else [])]),
+    }
+
+
+def _run(program: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str | None]:
+    """Run a program: its status, and why it could not be started."""
+    process: subprocess.Popen[bytes] | None = None
+
+    def pass_on(number: int, _: object) -> None:
+        if process is not None:
+            process.send_signal(number)
+
+    # Ctrl-C reaches the program by the terminal; we wait for what it does.
+    handlers = {number: signal.signal(number, pass_on) for number in PASSED_ON}
+    handlers[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        process = subprocess.Popen(program, env=environment)
+        return process.wait(), None
+    except OSError as error:
+        status = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
+        return status, f"{program[0]} cannot be started: {error.strerror}"
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)

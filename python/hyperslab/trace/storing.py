@@ -1,0 +1,142 @@
+"""Traces as Parquet files: a row for each access, and what belongs to the whole trace in the file's metadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hyperslab.errors import NotATrace
+from hyperslab.needed import need
+from hyperslab.replacing import replacing
+from hyperslab.trace.raw_logs import read_logs
+from hyperslab.trace.table import COLUMNS, OPERATIONS, AccessTable, TracedArray, to_json
+
+VERSION = 1
+KEY = b"hyperslab.trace"
+LOGS = ".logs"
+"""What is appended to a trace's path to name the folder of its raw logs."""
+ROWS_OF_A_GROUP = 1 << 17
+# For people who read the file with other tools; we have them from the metadata.
+_WORDS = ("library", "file", "name", "shape", "chunks", "dtype", "filters", "cache")
+
+
+def logs_of(path: Path) -> Path:
+    """The folder of a trace's raw logs, while its program runs."""
+    return path.with_name(path.name + LOGS)
+
+
+def opened(path: Path) -> AccessTable:
+    """Open a trace of either form."""
+    if path.is_dir():
+        return _checked(path)
+    if path.exists():
+        return _read(path)
+    if logs_of(path).is_dir():
+        return _checked(logs_of(path))
+    raise FileNotFoundError(2, "there is no trace", str(path))
+
+
+def _checked(folder: Path) -> AccessTable:
+    if not any(folder.glob("*.log")) and not (folder / "program.json").exists():
+        raise NotATrace(f"{folder} is a folder without raw logs of hyperslab")
+    return read_logs(folder)
+
+
+def write(trace: AccessTable, path: Path) -> None:
+    """Write a trace, row group by row group, into a new file that takes the name in the end."""
+    need("saving a trace", "report", "pyarrow")
+    import pyarrow.parquet as pq
+
+    described = {
+        "version": VERSION,
+        "arrays": [to_json(array) for array in trace.arrays],
+        "memory_types": trace.memory_types,
+        "notes": trace.notes,
+        "program": trace.program,
+    }
+    schema = _schema().with_metadata({KEY: json.dumps(described).encode()})
+    with replacing(path) as beside, pq.ParquetWriter(beside, schema, compression="zstd", compression_level=5) as writer:
+        for table in _tables(trace, schema):
+            writer.write_table(table)
+
+
+def _schema() -> Any:
+    import pyarrow as pa
+
+    words = [(name, pa.dictionary(pa.int32(), pa.string())) for name in (*_WORDS, "operation_name", "memory_dtype")]
+    numbers = [(name, pa.from_numpy_dtype(np.dtype(dtype))) for name, dtype in COLUMNS.items()]
+    return pa.schema([*numbers, ("selection", pa.list_(pa.int64())), *words])
+
+
+def _tables(trace: AccessTable, schema: Any) -> Iterator[Any]:
+    import pyarrow as pa
+
+    words = {name: pa.array(texts, pa.string()) for name, texts in _texts(trace).items()}
+    for first in range(0, max(len(trace), 1), ROWS_OF_A_GROUP):
+        rows = slice(first, min(first + ROWS_OF_A_GROUP, len(trace)))
+        columns = {name: column[rows] for name, column in trace.columns.items()}
+        offsets = trace.offsets[rows.start : rows.stop + 1]
+        numbers = trace.numbers[offsets[0] : offsets[-1]]
+        found: list[Any] = [pa.array(columns[name]) for name in COLUMNS]
+        found.append(pa.ListArray.from_arrays(pa.array((offsets - offsets[0]).astype(np.int32)), pa.array(numbers)))
+        found += [pa.DictionaryArray.from_arrays(pa.array(columns["array"]), words[name]) for name in _WORDS]
+        found.append(pa.DictionaryArray.from_arrays(pa.array(columns["operation"].astype(np.int32)), list(OPERATIONS)))
+        found.append(pa.DictionaryArray.from_arrays(pa.array(columns["memory_type"]), words["memory_dtype"]))
+        yield pa.Table.from_arrays(found, schema=schema)
+
+
+def _texts(trace: AccessTable) -> dict[str, list[str]]:
+    arrays = trace.arrays
+    return {
+        "library": [one.library for one in arrays],
+        "file": [one.file for one in arrays],
+        "name": [one.array for one in arrays],
+        "shape": ["x".join(map(str, one.shape)) for one in arrays],
+        "chunks": ["x".join(map(str, one.chunks or ())) for one in arrays],
+        "dtype": [one.dtype for one in arrays],
+        "filters": [",".join(one.filters) for one in arrays],
+        "cache": [_cache_text(one) for one in arrays],
+        "memory_dtype": trace.memory_types,
+    }  # fmt: skip
+
+
+def _cache_text(array: TracedArray) -> str:
+    if array.cache_nbytes is None:
+        return ""
+    return f"{array.cache_nbytes} bytes, {array.cache_slots} slots, w0 {array.cache_w0}"
+
+
+def _read(path: Path) -> AccessTable:
+    need("opening a trace", "report", "pyarrow")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+        said = (file.schema_arrow.metadata or {}).get(KEY)
+        if said is None:
+            raise NotATrace(f"{path} is a Parquet file, but not a trace")
+        described = json.loads(said)
+        if described.get("version") != VERSION:
+            message = f"{path} is a trace of version {described.get('version')}; this hyperslab reads {VERSION}"
+            raise NotATrace(f"{message}: record the program again, or use the hyperslab that recorded it")
+        table = file.read([*COLUMNS, "selection"])
+        listed = table["selection"].combine_chunks()
+        lengths = listed.value_lengths().to_numpy(zero_copy_only=False)
+        return AccessTable(
+            [TracedArray.of(one) for one in described["arrays"]],
+            {name: table[name].to_numpy().astype(dtype, copy=False) for name, dtype in COLUMNS.items()},
+            np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
+            listed.flatten().to_numpy(zero_copy_only=False).astype(np.int64, copy=False),
+            described["memory_types"],
+            described["notes"],
+            described["program"],
+        )
+    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, NotATrace):
+            raise
+        raise NotATrace(f"{path} is not a trace, or it is damaged: {str(error).splitlines()[0]}") from error

@@ -1,0 +1,193 @@
+"""What a trace says of each array: patterns, chunks, read amplification, repeated decoding, and time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab.memory import CHUNK_CACHE_NBYTES
+from hyperslab.trace.chunk_touches import all_touched, decode_count, grid_shape, reuse_distances
+from hyperslab.trace.patterns import Pattern, patterns_of
+from hyperslab.trace.table import TracedArray
+from hyperslab.trace.trace import Trace
+
+MOST_ROWS = 200_000
+MOST_CELLS = 48
+"""Of a heat map, along each axis."""
+
+
+@dataclass
+class ArraySummary:
+    """The accesses to one array."""
+
+    array: TracedArray
+    rows: list[int] = field(repr=False)
+    patterns: list[Pattern]
+    read_count: int
+    write_count: int
+    nbytes: int
+    """The bytes selected by reads and writes, in the array's dtype."""
+    seconds: float
+    """The sum of the durations of all accesses."""
+    analysed_count: int
+    """How many accesses, from the first on, the following figures are about."""
+    chunk_count: int | None = None
+    touched_count: int | None = None
+    touch_count: int | None = None
+    """How often chunks were touched by reads and writes."""
+    read_amplification: float | None = None
+    decoded_count: int | None = None
+    """How often chunks were decoded, by the rules of the library's chunk cache; None if it is unknown."""
+    distances: npt.NDArray[np.int64] | None = field(default=None, repr=False)
+    sorted_decoded_count: int | None = None
+    """The same if the accesses were made in the order of their first chunks."""
+    sorted_rows: list[int] = field(default_factory=list, repr=False)
+    """The rows in that order."""
+    heat: list[list[int]] = field(default_factory=list, repr=False)
+    heat_axes: tuple[int, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """A dictionary for JSON."""
+        array = self.array
+        return {
+            "library": array.library, "file": array.file, "array": array.array, "shape": list(array.shape),
+            "chunks": None if array.chunks is None else list(array.chunks), "dtype": array.dtype,
+            "filters": list(array.filters), "layout": array.layout, "cache_nbytes": array.cache_nbytes,
+            "reads": self.read_count, "writes": self.write_count, "nbytes": self.nbytes, "seconds": self.seconds,
+            "patterns": [one.words for one in self.patterns], "analysed_accesses": self.analysed_count,
+            "chunks_of_array": self.chunk_count, "chunks_touched": self.touched_count,
+            "touches": self.touch_count, "decoded_chunks": self.decoded_count,
+            "decoded_chunks_if_sorted": self.sorted_decoded_count, "read_amplification": self.read_amplification,
+        }  # fmt: skip
+
+
+def summaries_of(trace: Trace) -> list[ArraySummary]:
+    """A summary of each array of a trace; the one that took the most time comes first."""
+    if not len(trace):
+        return []
+    numbers = trace.columns["array"]
+    order = np.argsort(numbers, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
+    found = [_summary(trace, trace.arrays[numbers[rows[0]]], rows) for rows in groups]
+    return sorted(found, key=lambda one: -one.seconds)
+
+
+def _summary(trace: Trace, array: TracedArray, rows: npt.NDArray[np.int64]) -> ArraySummary:
+    columns = trace.columns
+    is_write = columns["operation"][rows] != 0
+    looked_at = rows[:MOST_ROWS].tolist()
+    found = ArraySummary(
+        array,
+        rows.tolist(),
+        patterns_of(trace, looked_at, array.shape),
+        int(np.count_nonzero(~is_write)),
+        int(np.count_nonzero(is_write)),
+        int(columns["nbytes"][rows].sum()),
+        float(columns["duration_ns"][rows].sum()) / 1e9,
+        len(looked_at),
+    )
+    if _has_grid(array):
+        assert array.chunks is not None
+        _look_at_chunks(found, trace, looked_at, array.chunks)
+    return found
+
+
+def _has_grid(array: TracedArray) -> bool:
+    if not array.chunks or len(array.chunks) != len(array.shape) or min(array.chunks) < 1 or min(array.shape) < 1:
+        return False
+    return math.prod(grid_shape(array.shape, array.chunks)) < 1 << 62
+
+
+def _look_at_chunks(found: ArraySummary, trace: Trace, rows: list[int], chunks: tuple[int, ...]) -> None:
+    array = found.array
+    touched = all_touched((trace.selection(row) for row in rows), array.shape, chunks)
+    found.analysed_count = len(touched)
+    found.chunk_count = math.prod(grid_shape(array.shape, chunks))
+    sequence = np.concatenate([*touched, np.empty(0, np.int64)]).astype(np.int64)
+    distinct, counts = np.unique(sequence, return_counts=True)
+    found.touched_count, found.touch_count = len(distinct), len(sequence)
+    selected = int(trace.columns["nbytes"][rows[: len(touched)]].sum()) / array.element_nbytes
+    if selected:
+        found.read_amplification = _decoded_elements(sequence, array.shape, chunks) / selected
+    found.distances = reuse_distances(sequence)
+    capacity = capacity_of(array)
+    if capacity is not None:
+        found.decoded_count = decode_count(found.distances, capacity)
+        first = sorted(range(len(touched)), key=lambda k: int(touched[k][0]) if len(touched[k]) else -1)
+        again = np.concatenate([*(touched[k] for k in first), np.empty(0, np.int64)]).astype(np.int64)
+        if found.decoded_count > len(distinct):
+            found.sorted_decoded_count = decode_count(reuse_distances(again), capacity)
+            found.sorted_rows = [rows[k] for k in first]
+    found.heat, found.heat_axes = _heat(distinct, counts, grid_shape(array.shape, chunks))
+
+
+def _decoded_elements(sequence: npt.NDArray[np.int64], shape: Sequence[int], chunks: Sequence[int]) -> int:
+    """The elements of the touched chunks, without what lies outside the array."""
+    indices = np.unravel_index(sequence, grid_shape(shape, chunks))
+    sizes = np.ones(len(sequence))
+    for index, length, chunk in zip(indices, shape, chunks, strict=True):
+        sizes *= np.minimum((index + 1) * chunk, length) - index * chunk
+    return int(sizes.sum())
+
+
+def capacity_of(array: TracedArray) -> int | None:
+    """How many chunks the library's cache holds: none in zarr-python; None if it is not known."""
+    chunk_nbytes = array.chunk_nbytes
+    if not chunk_nbytes:
+        return None
+    if array.library == "zarr":
+        return 0
+    nbytes = CHUNK_CACHE_NBYTES if array.library == "hyperslab" else array.cache_nbytes
+    if nbytes is None:
+        return None
+    slots = array.cache_slots if array.cache_slots is not None else nbytes
+    return min(nbytes // chunk_nbytes, slots)
+
+
+def _heat(
+    chunks: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], grid: tuple[int, ...]
+) -> tuple[list[list[int]], tuple[int, ...]]:
+    """Touches of the chunk grid, summed to at most two axes and `MOST_CELLS` cells along each."""
+    axes = tuple(sorted(sorted(range(len(grid)), key=lambda axis: -grid[axis])[:2]))
+    indices = np.unravel_index(chunks, grid)
+    cells = [min(grid[axis], MOST_CELLS) for axis in axes]
+    found = np.zeros(cells if len(cells) == 2 else [1, *cells], np.int64)
+    places = [indices[axis] * cell // grid[axis] for axis, cell in zip(axes, cells, strict=True)]
+    np.add.at(found, tuple(places) if len(places) == 2 else (np.zeros_like(places[0]), places[0]), counts)
+    return found.tolist(), axes
+
+
+def busy_seconds(trace: Trace) -> float:
+    """How long at least one access was under way."""
+    starts = trace.columns["start_ns"]
+    stops = np.maximum.accumulate(starts + trace.columns["duration_ns"])
+    if not len(starts):
+        return 0.0
+    before = np.concatenate([[starts[0]], stops[:-1]])
+    return float(np.maximum(stops - np.maximum(starts, before), 0).sum()) / 1e9
+
+
+def timeline(trace: Trace, bin_count: int = 120) -> tuple[list[float], list[float]]:
+    """Seconds of reading and of writing in equal parts of the program's time, summed over threads."""
+    edges = np.linspace(0, max(trace.seconds * 1e9, 1), bin_count + 1)
+    found = []
+    for is_write in (False, True):
+        mine = (trace.columns["operation"] != 0) == is_write
+        starts = trace.columns["start_ns"][mine].astype(float)
+        stops = starts + trace.columns["duration_ns"][mine]
+        # Time of all accesses before an edge: the difference of two sums over sorted times.
+        spent = _spent(np.sort(stops), edges) * -1 + _spent(np.sort(starts), edges)
+        found.append((np.diff(spent) / 1e9).tolist())
+    return found[0], found[1]
+
+
+def _spent(times: npt.NDArray[np.float64], edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    sums = np.concatenate([[0.0], np.cumsum(times)])
+    before = np.searchsorted(times, edges)
+    result: npt.NDArray[np.float64] = before * edges - sums[before]
+    return result

@@ -1,0 +1,287 @@
+"""What is said of a trace is true: chunks, read amplification, decoding, patterns, advice, and the page."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import hyperslab as hs
+from hyperslab.cli import app
+from hyperslab.trace import selection
+from hyperslab.trace.chunk_touches import decode_count, grid_shape, reuse_distances, touched
+from hyperslab.trace.patterns import classified
+from hyperslab.trace.recording import log as raw
+from hyperslab.trace.recording.selecting import plain_key
+from hyperslab.trace.summaries import busy_seconds, summaries_of, timeline
+from hyperslab.trace.table import COLUMNS, TracedArray
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "model"))
+from made_up import made_up_store_profile
+
+runner = CliRunner()
+
+
+def made_trace(keys: list[Any], array: TracedArray, seconds: float = 0.01) -> hs.Trace:
+    """Reads one after another, each of which takes half of its time."""
+    columns = {name: np.zeros(len(keys), dtype) for name, dtype in COLUMNS.items()}
+    columns["start_ns"][:] = np.arange(len(keys)) * int(seconds * 1e9)
+    columns["duration_ns"][:] = int(seconds * 5e8)
+    parts = []
+    for place, key in enumerate(keys):
+        (kind, numbers), size = plain_key(key, array.shape)
+        columns["kind"][place], columns["nbytes"][place] = kind, size * array.element_nbytes
+        parts.append(np.array(numbers, np.int64))
+    offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+    program = {"arguments": ["python", "a.py"], "seconds": len(keys) * seconds}
+    return hs.Trace([array], columns, offsets, np.concatenate(parts), program=program)
+
+
+def array_of(shape: tuple[int, ...], chunks: tuple[int, ...] | None, **more: Any) -> TracedArray:
+    return TracedArray("h5py", "/no/a.h5", "/x", shape, chunks, None, "<f4", 4, ("deflate",), "chunked", **more)
+
+
+@st.composite
+def hyperslabs(draw: st.DrawFn) -> tuple[int, list[int], tuple[int, ...], tuple[int, ...]]:
+    shape, chunks, numbers = [], [], []
+    for _ in range(draw(st.integers(1, 3))):
+        start, count, block = draw(st.integers(0, 5)), draw(st.integers(1, 4)), draw(st.integers(1, 3))
+        stride = block + draw(st.integers(0, 6))
+        numbers += [start, stride, count, block]
+        shape.append(start + (count - 1) * stride + block + draw(st.integers(0, 3)))
+        chunks.append(draw(st.integers(1, 6)))
+    return raw.HYPERSLAB, numbers, tuple(shape), tuple(chunks)
+
+
+@given(hyperslabs())
+def test_touched_chunks_are_those_with_a_selected_element(one: Any) -> None:
+    kind, numbers, shape, chunks = one
+    elements = np.argwhere(selection.mask(kind, np.array(numbers), shape))
+    truth = np.unique(np.ravel_multi_index(tuple((elements // chunks).T), grid_shape(shape, chunks)))
+    assert touched(kind, np.array(numbers), shape, chunks).tolist() == truth.tolist()
+
+
+@given(st.lists(st.integers(0, 8), max_size=60), st.integers(0, 9))
+def test_decoding_by_a_cache_that_forgets_the_oldest(chunks: list[int], capacity: int) -> None:
+    kept: list[int] = []
+    decoded = 0
+    for chunk in chunks:
+        if chunk in kept:
+            kept.remove(chunk)
+        else:
+            decoded += 1
+        kept = [*kept, chunk][-capacity:] if capacity else []
+    assert decode_count(reuse_distances(np.array(chunks, np.int64)), capacity) == decoded
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        (np.s_[...], "the whole array"), (np.s_[3], "rows"), (np.s_[2:4], "rows"), (np.s_[:, 1], "columns"),
+        (np.s_[1:3, 2:5], "boxes"), (np.s_[::2], "strided boxes"), (np.s_[3, 4], "single elements"),
+    ],
+)  # fmt: skip
+def test_names_of_patterns(key: Any, name: str) -> None:
+    (kind, numbers), _ = plain_key(key, (10, 8))
+    assert classified(kind, np.array(numbers, np.int64), (10, 8))[0] == name
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ([np.s_[k] for k in range(10)], "10 reads of rows (1 × 8), in order along axis 0"),
+        ([np.s_[:, k] for k in range(8)], "8 reads of columns (10 × 1), in order along axis 1"),
+        ([np.s_[3]] * 5, "5 reads of rows (1 × 8), always the same"),
+        ([np.s_[k] for k in (5, 1, 7, 2, 9, 0, 4, 3)], "8 reads of rows (1 × 8), in random order"),
+        ([np.s_[k, j] for j in range(8) for k in range(10)],
+         "80 reads of single elements (1 × 1), in order, in loops over axes 1, 0 (the innermost last)"),
+        ([np.s_[k] for k in range(10)] * 2,
+         "20 reads of rows (1 × 8), in order along axis 0; 10 repeat an earlier one"),
+        ([np.s_[...]], "1 read of the whole array"),
+    ],
+)  # fmt: skip
+def test_words_of_patterns(keys: list[Any], words: str) -> None:
+    (one,) = summaries_of(made_trace(keys, array_of((10, 8), (5, 4))))
+    assert [pattern.words for pattern in one.patterns] == [words]
+
+
+def columns_of(cache_nbytes: int) -> hs.Trace:
+    """Columns of a table that is stored in chunks of 100 × 10: each chunk is decoded ten times without a cache."""
+    array = array_of((1000, 200), (100, 10), cache_nbytes=cache_nbytes, cache_slots=521, cache_w0=0.75)
+    return made_trace([np.s_[:, k] for k in range(200)], array)
+
+
+def test_figures_on_chunks() -> None:
+    (one,) = summaries_of(columns_of(0))
+    assert (one.chunk_count, one.touched_count, one.touch_count, one.decoded_count) == (200, 200, 2000, 2000)
+    assert one.read_amplification == 10
+    assert one.seconds == pytest.approx(1.0)
+    assert one.sorted_decoded_count == 2000  # no order helps without any cache
+    (cached,) = summaries_of(columns_of(10 * 4000))
+    assert cached.decoded_count == 200
+
+
+def test_the_advised_cache_is_the_smallest_that_decodes_each_chunk_once(tmp_path: Path) -> None:
+    columns_of(0).save(tmp_path / "run.trace")
+    document = json.loads(shown(tmp_path / "run.trace", "--json"))
+    cache = next(one for one in document["advice"] if "chunk cache" in one["what"])
+    assert (cache["decoded_now"], cache["decoded_then"]) == (2000, 200)
+    assert cache["call"].startswith("h5py.File('/no/a.h5', rdcc_nbytes=1048576, rdcc_nslots=")
+    assert cache["seconds_now"] is None
+
+
+def test_another_order_is_advised_if_it_helps() -> None:
+    from hyperslab.report.trace_advice import advice_of
+
+    array = array_of((100, 100), (10, 100), cache_nbytes=5000, cache_slots=521, cache_w0=0.75)
+    rows = [np.s_[10 * k + j] for j in range(10) for k in range(10)]
+    trace = made_trace(rows, array)
+    found = advice_of(trace, summaries_of(trace), None)
+    order = next(one for one in found if "Order the loops" in one.what)
+    assert (order.decoded_now, order.decoded_then) == (100, 10)
+
+
+def test_reads_in_the_order_of_the_chunks_get_no_such_advice() -> None:
+    from hyperslab.report.trace_advice import advice_of
+
+    array = array_of((100, 100), (10, 100), cache_nbytes=5000, cache_slots=521, cache_w0=0.75)
+    trace = made_trace([np.s_[k] for k in range(100)], array)
+    assert not [one for one in advice_of(trace, summaries_of(trace), None) if one.decoded_now]
+
+
+def shown(trace: Path, *options: str) -> str:
+    done = runner.invoke(app, ["trace", "show", str(trace), *options])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture(autouse=True)
+def no_calibration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+
+
+def test_what_can_be_had_at_once_comes_first(tmp_path: Path) -> None:
+    columns_of(0).save(tmp_path / "run.trace")
+    text = shown(tmp_path / "run.trace")
+    assert text.startswith(
+        "Without rewriting any data:\n1. a.h5:/x: Open the file with a chunk cache of 1 MiB: 2,000 chunks"
+    )
+    assert "seconds unknown: run `hyperslab calibrate` once" in text
+    assert "200 accesses to 1 array: 1.00 s in reading and writing, 50 % of its 2.00 s." in text
+
+
+def test_predicted_seconds_with_a_calibration(tmp_path: Path) -> None:
+    made_up_store_profile(tmp_path).save(tmp_path / "profile.json")
+    columns_of(0).save(tmp_path / "run.trace")
+    document = json.loads(shown(tmp_path / "run.trace", "--json", "--profile", str(tmp_path / "profile.json")))
+    cache = next(one for one in document["advice"] if "chunk cache" in one["what"])
+    assert 0 < cache["seconds_then"] < cache["seconds_now"]
+
+
+def test_predict_prices_a_trace(tmp_path: Path) -> None:
+    made_up_store_profile(tmp_path).save(tmp_path / "profile.json")
+    columns_of(8 << 20).save(tmp_path / "run.trace")
+    words = ["predict", "--trace", str(tmp_path / "run.trace"), "--profile", str(tmp_path / "profile.json")]
+    done = runner.invoke(app, [*words, "--layout", "1000x1", "--cache", "page-warm", "--json"])
+    assert done.exit_code == 0, done.output
+    (array,) = json.loads(done.stdout)["arrays"]
+    assert array["measured_seconds"] == pytest.approx(1.0)
+    assert {one["layout"] for one in array["predictions"]} == {"100x10", "1000x1"}
+    boxes = [{"start": [0, k], "shape": [1000, 1]} for k in range(200)]
+    same = hs.predict(
+        hs_workload({"shape": [1000, 200], "dtype": "float32"}, [{"select": "list", "boxes": boxes}]),
+        [(100, 10)], libraries=["hdf5"], store_profile=tmp_path / "profile.json", cache="page-warm",
+    )  # fmt: skip
+    mine = next(one for one in array["predictions"] if (one["library"], one["layout"]) == ("hdf5", "100x10"))
+    assert mine["seconds"] == pytest.approx(same[0].cost.seconds)
+    assert array["predicted_seconds"] == pytest.approx(mine["seconds"])
+    text = runner.invoke(app, words)
+    assert "measured with h5py, 100x10: 1.00 s; predicted for that, cold:" in text.stdout
+
+
+def hs_workload(array: dict[str, Any], accesses: list[Any]) -> Any:
+    from hyperslab.model import Workload
+
+    return Workload.model_validate({"array": array, "accesses": accesses})
+
+
+def test_predict_says_what_is_missing(tmp_path: Path) -> None:
+    for words, said in (
+        (["predict"], "name a workload file, or a trace"),
+        (["predict", "--trace", str(tmp_path / "no")], "there is no trace"),
+        (["trace", "show", str(tmp_path / "no")], "there is no trace"),
+    ):
+        done = runner.invoke(app, words)
+        assert done.exit_code != 0
+        assert said in str(done.exception)
+
+
+class _Tags(HTMLParser):
+    """Whether every element is closed."""
+
+    VOID = ("meta", "rect", "line", "br")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.counts: dict[str, int] = {}
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+
+def test_the_page_is_well_formed_and_fetches_nothing(tmp_path: Path) -> None:
+    array = TracedArray(
+        "h5py", "/no/<b>.h5", "/<script>x</script>", (1000, 200), (100, 10), None, "<f4", 4, (), "chunked"
+    )
+    made_trace([np.s_[:, k] for k in range(50)], array).save(tmp_path / "run.trace")
+    shown(tmp_path / "run.trace", "--html", str(tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text()
+    tags = _Tags()
+    tags.feed(page)
+    assert tags.open == []
+    assert "script" not in tags.counts
+    assert tags.counts["rect"] >= 200
+    assert not re.search(r"https?://", page)
+
+
+def test_the_timeline_adds_up() -> None:
+    trace = columns_of(0)
+    reads, writes = timeline(trace, 10)
+    assert sum(reads) == pytest.approx(1.0)
+    assert reads == pytest.approx([0.1] * 10)
+    assert sum(writes) == 0
+    assert busy_seconds(trace) == pytest.approx(1.0)
+
+
+def test_a_trace_without_accesses(tmp_path: Path) -> None:
+    hs.Trace().save(tmp_path / "run.trace")
+    assert shown(tmp_path / "run.trace", "--html", str(tmp_path / "page.html")) == "No access to an array was seen.\n"
+    assert json.loads(shown(tmp_path / "run.trace", "--json"))["accesses"] == 0
+
+
+@settings(max_examples=30)
+@given(data=st.data())
+def test_any_trace_can_be_summarized(data: st.DataObject) -> None:
+    ndim = data.draw(st.integers(0, 3))
+    shape = tuple(data.draw(st.lists(st.integers(0, 9), min_size=ndim, max_size=ndim)))
+    chunks = tuple(data.draw(st.lists(st.integers(1, 5), min_size=ndim, max_size=ndim)))
+    keys = data.draw(st.lists(st.sampled_from([np.s_[...], *([np.s_[0:1]] if ndim else [])]), min_size=1, max_size=4))
+    (one,) = summaries_of(made_trace(keys, array_of(shape, chunks or None)))
+    assert json.dumps(one.to_dict())
