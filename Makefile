@@ -1,14 +1,15 @@
 # The one task runner: README.md and .ci/run call these, and nothing else builds or tests.
 #   make demo    set up, build, and answer "which format is fastest?" on real data
 #   make bench   measure the speed table anew, against every peer (minutes, and the machine to itself)
-#   make suites  run h5py's own test-suite and the like through hyperslab (half an hour, and a package index)
+#   make suites  run the test-suites of h5py, xarray, zarr-python and VirtualiZarr through hyperslab (half an hour, and a package index)
+#   make matrix  smoke-test the wheel with the oldest to the newest Python, NumPy, zarr and h5py (minutes, and a package index)
 #   make check   after a change: linters, types, and all tests but the slow ones
 #   make test    set up what tests need, system packages included where apt and root allow it, and run all tests
 PYTHON ?= python3
 BIN := .venv/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: setup system demo check suites test test-rust test-python fuzz lint format bench docs clean
+.PHONY: setup system demo check suites matrix test test-rust test-python fuzz lint format bench docs clean
 
 setup: .stamps/built
 
@@ -22,7 +23,8 @@ setup: .stamps/built
 	@touch $@
 
 .stamps/built: .stamps/venv $(RUST_SOURCES) pyproject.toml
-	@command -v cargo >/dev/null || { echo "cargo is needed to build hyperslab's core: install Rust 1.87 or newer"; exit 1; }
+	@command -v cargo >/dev/null || { echo "cargo is needed to build hyperslab's core: install Rust 1.88 or newer"; exit 1; }
+	@sh crates/hyperslab-preload/build.sh
 	$(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
@@ -52,6 +54,10 @@ test-python:
 # The test-suites of libraries whose users we serve, in full; `make test` runs a sample of each.
 suites: setup
 	HYPERSLAB_SUITES=1 $(BIN)/python -m pytest -n 0 -s tests/suites
+
+# Environments of other versions, made and thrown away; what was found goes to tests/matrix/results.md.
+matrix: setup
+	$(BIN)/python tests/matrix/run.py
 
 check: lint
 	$(PYTEST) -q -m "not slow"

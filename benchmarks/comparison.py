@@ -71,6 +71,13 @@ def measure(row: Row, quick: bool) -> dict[str, Any]:
     turns = min(3, row.turns) if quick else row.turns
     took, proof = interleaved({name: partial(seconds_of, side.run) for name, side in ready.items()}, turns, row.files)
     seconds = {name: [each / row.per_turn for each in all_took] for name, all_took in took.items()}
+    return measured(row, seconds, absent, proof, turns)
+
+
+def measured(
+    row: Row, seconds: dict[str, list[float]], absent: dict[str, str], proof: dict[str, Any], turns: int
+) -> dict[str, Any]:
+    """What is kept of a row."""
     return {
         "key": row.key,
         "work": row.work,

@@ -9,11 +9,12 @@ if TYPE_CHECKING:
     from hyperslab.archive import Array, Group, credentials, open, stats
     from hyperslab.model import predict
     from hyperslab.references import Index, index
+    from hyperslab.running.accelerating import accelerate, accelerated
     from hyperslab.versions import VersionedFile
 
 __all__ = [
-    "Array", "ChunkGrid", "Group", "Hyperslab", "Index", "Points", "VersionedFile", "__version__", "credentials",
-    "index", "open", "predict", "stats",
+    "Array", "ChunkGrid", "Group", "Hyperslab", "Index", "Points", "VersionedFile", "__version__", "accelerate",
+    "accelerated", "credentials", "index", "open", "predict", "stats",
 ]  # fmt: skip
 
 
@@ -23,6 +24,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("hyperslab.archive"), name)
     if name in ("Index", "index"):
         return getattr(import_module("hyperslab.references"), name)
+    if name in ("accelerate", "accelerated"):
+        return getattr(import_module("hyperslab.running.accelerating"), name)
     if name == "predict":
         return import_module("hyperslab.model").predict
     if name == "VersionedFile":

@@ -290,9 +290,12 @@ def test_guessing(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "nameless").write_bytes(data(folder))
     (tmp_path / "other").write_bytes(b"something else")
     (tmp_path / "empty").mkdir()
+    (tmp_path / "hierarchy").symlink_to(folder / "o.zarr")
     yes = [tmp_path / "nameless", str(tmp_path / "nameless"), data(folder), io.BytesIO(data(folder)), "x.fits",
-           folder / "o.zarr", f"{folder / 'o.zarr'}/", hs.open(data(folder)), "https://h/x.h5"]  # fmt: skip
-    no = [tmp_path / "other", b"something", io.BytesIO(b"x"), tmp_path / "empty", tmp_path / "nothing", "x.grib", 5]
+           tmp_path / "hierarchy", hs.open(data(folder)), "https://h/x.h5"]  # fmt: skip
+    # xarray's engine "zarr" comes after ours, and would not be asked
+    no = [folder / "o.zarr", f"{folder / 'o.zarr'}/", "s3://bucket/o.zarr", tmp_path / "other", b"something",
+          io.BytesIO(b"x"), tmp_path / "empty", tmp_path / "nothing", "x.grib", 5]  # fmt: skip
     assert [engine.guess_can_open(one) for one in yes] == [True] * len(yes)
     assert [engine.guess_can_open(one) for one in no] == [False] * len(no)
     assert all(word in engine.description for word in ("HDF5", "NetCDF", "FITS", "HDF4", "Zarr"))
@@ -300,3 +303,13 @@ def test_guessing(folder: Path, tmp_path: Path) -> None:
     assert names.index("hyperslab") > names.index(
         "netcdf4"
     )  # xarray asks its own first: its option says in which order
+
+
+def test_options_that_only_say_how_files_are_read_are_taken_for_files_of_this_machine(folder: Path) -> None:
+    path = (folder / "o.nc").absolute()
+    options = {"skip_instance_cache": False, "block_size": 1 << 20}
+    for name in (str(path), path.as_uri()):
+        with xr.open_dataset(name, engine="hyperslab", storage_options=options) as found:
+            assert found.sizes
+    with pytest.raises(UsageError, match="storage_options= is for URLs"):
+        hs.open(path, storage_options={**options, "anon": True})

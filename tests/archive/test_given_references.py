@@ -169,3 +169,32 @@ def test_a_path_that_holds_no_references_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.nc").write_bytes(b"CDF\x01\xff\xff")
     with pytest.raises(UsageError, match="cannot open these references"):
         hs.open(tmp_path / "a.nc", storage_options={"remote_protocol": "memory"})
+
+
+@pytest.mark.parametrize("dtype", ["<i2", "<f8", "<M8[ns]"])
+@pytest.mark.parametrize("fill", [None, 0, 3])
+@pytest.mark.parametrize("attribute", [None, 1])
+def test_the_fill_value_masks_and_not_the_attribute(dtype: str, fill: Any, attribute: Any) -> None:
+    """As xarray's engine "zarr" has it for Zarr 2."""
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("kerchunk")
+    if attribute == 1 and fill is None and dtype == "<M8[ns]":
+        pytest.skip("xarray cannot mask times by a number")
+    values = np.arange(4).astype(dtype)
+    fsspec.filesystem("memory").pipe("given_references/values.bin", values.tobytes())
+    array = {**ARRAY, "shape": [4], "chunks": [4], "dtype": dtype, "fill_value": fill}
+    attributes = {"_ARRAY_DIMENSIONS": ["x"], **({} if attribute is None else {"_FillValue": attribute})}
+    given = {
+        ".zgroup": '{"zarr_format": 2}',
+        "a/.zarray": json.dumps(array),
+        "a/.zattrs": json.dumps(attributes),
+        "a/0": ["memory://given_references/values.bin"],
+    }
+    options = {"remote_protocol": "memory"}
+    theirs = xarray.open_dataset(dict(given), engine="kerchunk", storage_options=options)
+    ours = xarray.open_dataset(given, engine="hyperslab", storage_options=options)
+    xarray.testing.assert_identical(ours.load(), theirs.load())
+    for place in ("attrs", "encoding"):
+        found, expected = (getattr(one["a"], place).get("_FillValue") for one in (ours, theirs))
+        assert (found is None) == (expected is None)
+        assert found == expected

@@ -2,6 +2,8 @@
 
 import asyncio
 import pickle
+import subprocess
+import sys
 
 import h5py
 import numpy as np
@@ -146,3 +148,29 @@ def test_stores_are_opened_as_zarrs_others_are(tmp_path):
     assert "x" in asyncio.run(opened())
     with ZarrStore(hs.open(tmp_path / "a.h5")) as store:
         assert zarr.open_group(store, mode="r")["x"][...].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_older_versions_of_zarr_find_what_they_need(tmp_path):
+    """zarr 3.1.0 has `parse_dtype` by its older name only; up to 3.1.2, stores say whether they write parts."""
+    older = (
+        "import zarr.dtype, zarr.abc.store as abc; del zarr.dtype.parse_dtype\n"
+        "class Older(abc.Store):\n"
+        "    @property\n"
+        "    @__import__('abc').abstractmethod\n"
+        "    def supports_partial_writes(self): ...\n"
+        "    @__import__('abc').abstractmethod\n"
+        "    async def set_partial_values(self, values): ...\n"
+        "abc.Store = Older\n"
+        "import asyncio, sys, hyperslab as hs\n"
+        "from hyperslab.archive.zarr_store import ZarrStore\n"
+        "store = ZarrStore(hs.open(sys.argv[1]))\n"
+        "assert store.supports_partial_writes is False\n"
+        "assert zarr.open_array(store, path='x', mode='r')[...].tolist() == [0, 1, 2]\n"
+        "try: asyncio.run(store.set_partial_values([]))\n"
+        "except ValueError: print('read-only')\n"
+    )
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = np.arange(3)
+    program = [sys.executable, "-W", "ignore", "-c", older, str(tmp_path / "a.h5")]
+    done = subprocess.run(program, capture_output=True, text=True)
+    assert done.stdout == "read-only\n", done.stderr

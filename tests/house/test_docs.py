@@ -52,6 +52,9 @@ def make_files_that_readers_have(directory: Path) -> None:
         made.createVariable("depth", "f4", ("lat",))[:] = np.arange(20)
     make_versions(directory / "survey.h5")
     for page in PAGES:
+        for text in blocks(page, "python"):
+            if program := re.match(r"# (\w+\.py)\n", text):
+                (directory / program[1]).write_text(text)
         for text in blocks(page, "yaml"):
             named = re.search(r"^(?:name|FILE_NAME): (\S+)", text, flags=re.MULTILINE)
             if named:

@@ -17,6 +17,7 @@ PACKAGE = ROOT / "python" / "hyperslab"
 LAYERS = [
     ["__main__"],
     ["cli"],
+    ["running"],
     ["report"],
     ["model"],
     ["bench"],

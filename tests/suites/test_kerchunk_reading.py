@@ -113,13 +113,13 @@ def assert_same(found: np.ndarray, expected: np.ndarray, what: str) -> None:
 
 @pytest.mark.skipif(not FOREIGN.is_dir(), reason="the foreign files are not here (../shared/corpus)")
 @pytest.mark.parametrize("name", HDF5)
-@pytest.mark.parametrize("text", TEXT)
-def test_hdf5_with_each_treatment_of_text(tmp_path: Path, name: str, text: str) -> None:
-    for inline in (0, 300, 10**6):
-        made = kerchunk_hdf.SingleHdf5ToZarr(
-            str(FOREIGN / name), inline_threshold=inline, vlen_encode=text, unsupported_inline_threshold=10**6
-        )
-        same(translated(made), tmp_path)
+def test_hdf5_with_each_treatment_of_text(tmp_path: Path, name: str) -> None:
+    for text in TEXT if name.startswith("vlen") else TEXT[:1]:
+        for inline in (0, 10**6):
+            made = kerchunk_hdf.SingleHdf5ToZarr(
+                str(FOREIGN / name), inline_threshold=inline, vlen_encode=text, unsupported_inline_threshold=10**6
+            )
+            same(translated(made), tmp_path)
 
 
 @pytest.mark.skipif(not FOREIGN.is_dir(), reason="the foreign files are not here (../shared/corpus)")

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hyperslab_engine::Store;
-use hyperslab_parsers::{self as parsers, Policy};
+use hyperslab_parsers::{self as parsers, Pages, Policy};
 
 use crate::archive::{Archive, ArchiveKind};
 use crate::error::Error;
@@ -31,6 +31,28 @@ impl Archive {
         let stores = Self::stores_of(path, Arc::clone(&store), format, &tree, resolver);
         let kind = ArchiveKind::Given { store, version };
         Ok(Self::new(name.clone(), path, format, tree, kind, stores, options.cache()).with_options(options))
+    }
+
+    /// Opens one array of an HDF5 file that the caller passes, by the address of its header, which counts from the
+    /// file's base address. The array has number 0 and no name. The rest of the file is not parsed.
+    pub fn open_hdf5_array(
+        store: Arc<dyn Store>,
+        address: u64,
+        version: String,
+        options: &OpenOptions,
+    ) -> Result<Self, Error> {
+        let name = store.name().to_owned();
+        let path = Path::new(&name);
+        let tree = {
+            let source = LocalSource(&*store);
+            let policy = Policy { first_nbytes: 0, last_nbytes: 0, ..given_policy(&*store) };
+            parsers::hdf5::parse_array(&mut Pages::new(&source, policy), address)
+        };
+        let tree = tree.map_err(|problem| Error::parse_of(path, problem))?;
+        let stores = Self::stores_of(path, Arc::clone(&store), Format::Hdf5, &tree, &options.resolver);
+        let kind = ArchiveKind::Given { store, version };
+        let opened = Self::new(name.clone(), path, Format::Hdf5, tree, kind, stores, options.cache());
+        Ok(opened.with_options(options))
     }
 }
 

@@ -25,6 +25,9 @@ pub struct ReadOptions {
     pub thread_count: Option<usize>,
     /// Whether the output's memory has been written to before.
     pub is_reused: bool,
+    /// Whether elements keep all bytes that are stored: otherwise those after the end of a text become zeros, and all bits
+    /// of a narrow integer mean something.
+    pub keeps_bytes: bool,
 }
 
 /// How to read it: one plan; or, for points, an unused plan and the groups of points.
@@ -95,7 +98,9 @@ impl Reading<'_> {
             return Err(raised);
         }
         read?;
-        tidy(&self.array.element, out);
+        if !self.options.keeps_bytes {
+            tidy(&self.array.element, out);
+        }
         Ok(())
     }
 }

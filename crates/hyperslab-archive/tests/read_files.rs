@@ -88,7 +88,12 @@ fn threads_read_lists_of_hyperslabs_into_their_buffers() {
                     .zip(parts)
                     .map(|(row, part)| (ArraySelection::Axes(rows(row)), part))
                     .collect();
-                array.read_each(&mut reads, ReadOptions { thread_count: Some(2), is_reused: true }).unwrap();
+                array
+                    .read_each(
+                        &mut reads,
+                        ReadOptions { thread_count: Some(2), is_reused: true, keeps_bytes: false },
+                    )
+                    .unwrap();
                 assert!(buffer == expected);
             });
         }

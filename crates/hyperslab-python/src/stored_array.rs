@@ -49,7 +49,7 @@ impl StoredArray {
         pointers: &Bound<'py, PyArray1<u8>>,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let (py, options) = (pointers.py(), ReadOptions { thread_count: threads, is_reused: false });
+        let (py, options) = (pointers.py(), ReadOptions { thread_count: threads, ..ReadOptions::default() });
         let mut bytes = pointers.try_readwrite()?;
         let bytes = bytes.as_slice_mut()?;
         let values = self.ask(py, |array| array.read_values(selection, bytes, options))?;
@@ -268,7 +268,7 @@ impl StoredArray {
         threads: Option<usize>,
         is_reused: bool,
     ) -> PyResult<()> {
-        let options = ReadOptions { thread_count: threads, is_reused };
+        let options = ReadOptions { thread_count: threads, is_reused, keeps_bytes: false };
         self.read(&ArraySelection::Axes(axes::parse(&asked)?), out, options)
     }
 
@@ -284,7 +284,7 @@ impl StoredArray {
         out: &Bound<'_, PyArray1<u8>>,
         threads: Option<usize>,
     ) -> PyResult<()> {
-        let options = ReadOptions { thread_count: threads, is_reused: false };
+        let options = ReadOptions { thread_count: threads, ..ReadOptions::default() };
         self.read(&ArraySelection::Points(&points.0), out, options)
     }
 

@@ -81,7 +81,7 @@ impl ZarrArray {
     ) -> PyResult<()> {
         let mut bytes = out.try_readwrite()?;
         let bytes = bytes.as_slice_mut()?;
-        let options = ReadOptions { thread_count: threads, is_reused: false };
+        let options = ReadOptions { thread_count: threads, ..ReadOptions::default() };
         let read = || self.0.read_into(shape, selection, bytes, options, &Signals);
         out.py().detach(read).map_err(errors::of_archive)
     }

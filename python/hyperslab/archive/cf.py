@@ -49,8 +49,11 @@ def _single(value: Any) -> Any:
 
 
 def _zarr_fill(array: Array, stored: Any) -> Any:
-    """CF's `_FillValue` of a Zarr array: the fill value in Zarr 2, an attribute in Zarr 3 (floats in base64)."""
-    if stored is None and array.fill_is_missing:
+    """CF's `_FillValue` of a Zarr array: the fill value in Zarr 2, an attribute in Zarr 3 (floats in base64).
+
+    In Zarr 2 an attribute of that name counts only if there is no fill value, as for xarray's engine "zarr".
+    """
+    if array.fill_is_missing:
         return array.fill_value
     if isinstance(stored, str) and array.dtype.kind == "f":
         return array.dtype.type(struct.unpack("<d", base64.standard_b64decode(stored))[0])

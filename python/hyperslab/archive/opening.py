@@ -12,6 +12,7 @@ from hyperslab.archive.far_listing import is_pattern
 from hyperslab.archive.given_files import Given
 from hyperslab.archive.open_file import locate
 from hyperslab.archive.remote import Remote
+from hyperslab.archive.store_options import OF_READING
 from hyperslab.archive.tree import REFERENCES, Group, OpenFile
 from hyperslab.errors import NoSuchRemoteFile, UsageError
 from hyperslab.memory import CHUNK_CACHE_NBYTES
@@ -108,6 +109,6 @@ def open(
         if not isinstance(location, Remote) or not is_pattern(location.url):
             raise
         return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes, allowed)
-    if options and not opened.is_remote and opened.core.format not in REFERENCES:
+    if set(options) - OF_READING and not opened.is_remote and opened.core.format not in REFERENCES:
         raise UsageError(f"storage_options= is for URLs, {opened.path} is a local path")
     return opened.root

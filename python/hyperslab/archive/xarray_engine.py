@@ -13,6 +13,7 @@ import pickle
 import threading
 from collections.abc import Iterable
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -40,21 +41,8 @@ if TYPE_CHECKING:
     from hyperslab.versions.layout.table import VersionKey
 
 SUFFIXES = (
-    ".nc",
-    ".nc4",
-    ".cdf",
-    ".h5",
-    ".hdf5",
-    ".he5",
-    ".hdf",
-    ".h4",
-    ".fits",
-    ".fit",
-    ".fts",
-    ".zarr",
-    ".hs",
-    ".dmrpp",
-)
+    ".nc", ".nc4", ".cdf", ".h5", ".hdf5", ".he5", ".hdf", ".h4", ".fits", ".fit", ".fts", ".zarr", ".hs", ".dmrpp",
+)  # fmt: skip
 MOST_FILES = 32  # files that a worker keeps open for tasks that came from other processes
 # NetCDF-4 puts this prefix before the name of a variable that has the name of a dimension but is not its coordinate.
 NON_COORDINATE = "_nc4_non_coord_"
@@ -343,11 +331,19 @@ class Engine(BackendEntrypoint):
         return tree
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """Whether the name or the first bytes show a file that hyperslab reads. xarray asks its own engines first."""
+        """Whether the name or the first bytes show a file that hyperslab reads. xarray asks its own engines first.
+
+        It asks its engine "zarr" last, so hyperslab leaves names of Zarr to it: if you install hyperslab, xarray still
+        chooses the engine that it chose before.
+        """
         if isinstance(filename_or_obj, Group):
             return True
-        if isinstance(filename_or_obj, str | os.PathLike) and str(filename_or_obj).rstrip("/").endswith(SUFFIXES):
-            return True
+        if isinstance(filename_or_obj, str | os.PathLike):
+            name = str(filename_or_obj).rstrip("/")
+            if name.endswith(".zarr") and find_spec("zarr") is not None:
+                return False
+            if name.endswith(SUFFIXES):
+                return True
         return begins_like_a_file(filename_or_obj)
 
 

@@ -13,9 +13,10 @@ import json
 import math
 import struct
 from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import zarr.dtype
 from zarr.abc.store import (
     ByteRequest,
     OffsetByteRequest,
@@ -24,7 +25,6 @@ from zarr.abc.store import (
     SuffixByteRequest,
 )
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
-from zarr.dtype import parse_dtype
 
 from hyperslab.archive.array import Array
 from hyperslab.archive.dimensions import dimension_names
@@ -35,6 +35,8 @@ from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import Unsupported, printable
 
 METADATA = "zarr.json"
+# zarr 3.1.0 has only the older name.
+parse_dtype = vars(zarr.dtype).get("parse_dtype") or vars(zarr.dtype)["parse_data_type"]
 # A contiguous array is split into chunks of about this size, so that reading a part does not read all of it.
 MADE_UP_CHUNK_NBYTES = 4 << 20
 
@@ -180,6 +182,15 @@ class ZarrStore(Store):
     def supports_listing(self) -> bool:
         """Always."""
         return True
+
+    @property
+    def supports_partial_writes(self) -> Literal[False]:
+        """Never; zarr before 3.1.3 asks."""
+        return False
+
+    async def set_partial_values(self, key_start_values: Iterable[tuple[str, int, Any]]) -> None:  # noqa: ARG002
+        """Raise an error: the store is read-only; zarr before 3.1.3 wants to have this."""
+        self._check_writable()
 
     async def set(self, key: str, value: Buffer) -> None:  # noqa: ARG002
         """Raise an error: the store is read-only."""

@@ -19,6 +19,7 @@ from hyperslab.cli import (
     predict,
     read,
     report,
+    run,
     studies,
     verify,
     versions,
@@ -40,6 +41,9 @@ app.command("report")(report.report)
 app.command("info")(info.info)
 # A selection may begin with a minus sign: "-1" is the last index, not an option.
 app.command("read", context_settings={"ignore_unknown_options": True})(read.read)
+# What follows the program's name is the program's.
+app.command("run", context_settings={"ignore_unknown_options": True, "allow_extra_args": True,
+                                     "allow_interspersed_args": False, "help_option_names": []})(run.run)  # fmt: skip
 app.command("verify")(verify.verify)
 app.command("index")(index.index)
 app.command("calibrate")(calibrate.calibrate_machine)

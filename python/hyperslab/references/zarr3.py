@@ -116,7 +116,7 @@ def _byte_order(dtype: np.dtype[Any]) -> str:
 
 def _data_type(dtype: np.dtype[Any], fill: Any) -> tuple[Any, Any]:
     try:
-        from zarr.dtype import parse_dtype
+        from hyperslab.archive.zarr_store import parse_dtype
     except ImportError as error:
         raise MissingLibrary("references in Zarr 3 need zarr-python: pip install 'zarr>=3.1'") from error
     try:

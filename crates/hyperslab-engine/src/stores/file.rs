@@ -36,6 +36,15 @@ impl FileStore {
         Ok(Self { name, file, version: FileVersion::of_metadata(&metadata), grows: false })
     }
 
+    /// A file that the caller has open for reading. Errors call it `name`.
+    pub fn of_open(name: String, file: File) -> Result<Self, ReadError> {
+        let metadata = file.metadata().map_err(|error| system(&name, &error))?;
+        if !metadata.is_file() {
+            return Err(ReadError::System { file: name, problem: "it is not a regular file".to_owned() });
+        }
+        Ok(Self { name, file, version: FileVersion::of_metadata(&metadata), grows: false })
+    }
+
     /// The same file, but others may append to it: only shrinking counts as a change. For files that are never
     /// overwritten.
     #[must_use]

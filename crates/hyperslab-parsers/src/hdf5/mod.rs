@@ -115,6 +115,16 @@ fn walked(
     Ok((Tree { declared_nbytes: superblock.end, ..tree }, indexes))
 }
 
+/// The array whose header is at an address, which counts from the file's base address: a tree of one array without a
+/// name. The rest of the file is not read.
+pub fn parse_array(pages: &mut Pages<'_>, address: u64) -> Result<Tree, Error> {
+    let superblock = start(pages)?;
+    let file = settle(pages, |pages| File::read(pages, &superblock))?;
+    let place = address.wrapping_add(superblock.sizes.base);
+    let walk = Walk::run(pages, file, place, Scope::new(&[]), Indexes::Read)?;
+    tree::of_one_array(walk, pages.file_length())
+}
+
 /// The filters of the array at a path, from its header. The rest of the file is not read.
 pub fn filters(pages: &mut Pages<'_>, path: &str) -> Result<Vec<Filter>, Error> {
     let superblock = start(pages)?;

@@ -68,6 +68,23 @@ pub(crate) fn tree(walk: Walk, file_length: u64) -> Result<(Tree, Vec<Option<Laz
     Ok((building.tree, indexes))
 }
 
+/// The tree of a walk that began at an array: the array, without name and attributes.
+pub(crate) fn of_one_array(walk: Walk, file_length: u64) -> Result<Tree, Error> {
+    let Some(object) = walk.objects.into_iter().next() else {
+        return Err(Error::invalid("array", 0, "there is none"));
+    };
+    let state = match object.state {
+        State::Array(state) => state,
+        State::Failed(problem) => return Err(problem),
+        _ => return Err(Error::invalid("array", object.address, "it is not an array")),
+    };
+    let mut building = Building { tree: Tree::default(), file_length };
+    let array = with_ieee_floats(building.array(*state, Vec::new(), None));
+    building.tree.arrays.push(array);
+    building.tree.groups.push(Group::default());
+    Ok(building.tree)
+}
+
 /// The number of each object in the tree: breadth-first, along sorted links, so rounds do not change it.
 struct Numbering {
     /// By object.

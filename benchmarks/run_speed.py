@@ -1,0 +1,156 @@
+"""Unmodified programs under `hyperslab run`, compared with the same programs without it, on warm files.
+
+    python benchmarks/run_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
+
+NAME is a group of rows (`whole`, `rows`, `cached`, `uncompressed`, `start`, `tools`). Both sides of a row are programs
+of their own. They print a checksum, which must agree, and the seconds of their reads, which are compared; `start` and
+`tools` compare whole programs. They run in one run, in a new random order each turn. Results are saved in
+benchmarks/results/run_speed.json row by row.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import command
+import comparison
+import peers
+from comparison import OURS, Row, Side
+from files import Files
+
+from hyperslab.lab import cache
+
+RESULTS = Path(__file__).parent / "results" / "run_speed.json"
+MEGABYTES = 512
+WITHOUT = "without us"
+RUN = [sys.executable, "-m", "hyperslab", "run", "--quiet", "--threads", str(peers.THREADS), "--"]
+# Each opens the array, then `read()` reads it and returns a number that tells whether it read the same.
+OPENED = {
+    "h5py": "import h5py\narray = h5py.File(path)['x']",
+    "netCDF4": "import netCDF4\narray = netCDF4.Dataset(path)['x']\narray.set_auto_maskandscale(False)",
+    "xarray": "import xarray\narray = xarray.open_dataset(path, engine='netcdf4', cache=False)['x']",
+}
+READS = {
+    "whole": "def read():\n    return np.asarray(array[...])[::7, ::5, ::3].sum(dtype='f8')",
+    "rows": "def read():\n    return sum(np.asarray(array[k])[::5, ::3].sum(dtype='f8') for k in range(array.shape[0]))",
+    "cached": "def read():\n    return sum(float(array[0, k % 512, (7 * k) % 512]) for k in range({count}))",
+}
+TIMED = """
+import sys, time
+import numpy as np
+path = sys.argv[1]
+{opened}
+{read}
+begun = time.perf_counter()
+found = read()
+print(time.perf_counter() - begun, float(found))
+"""
+
+
+def timed(words: Sequence[str], prefix: Sequence[str]) -> tuple[float, str]:
+    """The seconds that a program prints for its reads, and what it read."""
+    done = subprocess.run([*prefix, *words], capture_output=True, text=True, check=True)
+    seconds, found = done.stdout.split()
+    return float(seconds), found
+
+
+def whole(words: Sequence[str], prefix: Sequence[str]) -> tuple[float, str]:
+    """The seconds of a whole program, and what it prints."""
+    begun = time.perf_counter()
+    done = subprocess.run([*prefix, *words], capture_output=True, text=True, check=True)
+    return time.perf_counter() - begun, done.stdout
+
+
+Measured = Callable[[Sequence[str], Sequence[str]], tuple[float, str]]
+
+
+def measure(
+    key: str, work: str, words: Sequence[str], files: Sequence[Path], target: float, quick: bool, how: Measured = timed
+) -> dict[str, Any]:
+    """One row: the same program with and without us."""
+    cache.warm_up(files)
+    sides = {OURS: RUN, WITHOUT: []}
+    answers = {name: how(words, prefix)[1] for name, prefix in sides.items()}
+    if answers[OURS] != answers[WITHOUT]:
+        raise RuntimeError(f"{key}: it read something else under `hyperslab run`")
+    each = {name: lambda prefix=prefix: how(words, prefix)[0] for name, prefix in sides.items()}
+    turns = 3 if quick else 11
+    seconds, proof = comparison.interleaved(each, turns, files)
+    unused = {name: lambda: Side(lambda: None) for name in sides}
+    row = Row(key, work, files, None, unused, {WITHOUT: target}, turns=turns)
+    return comparison.measured(row, seconds, {}, proof, turns)
+
+
+def program(library: str, read: str, path: Path, **values: int) -> list[str]:
+    """A program that reads with a library."""
+    code = TIMED.format(opened=OPENED[library], read=READS[read].format(**values))
+    return [sys.executable, "-c", code, str(path)]
+
+
+def by_libraries(read: str, layout: str, target: float, files: Files, quick: bool) -> Iterator[dict[str, Any]]:
+    """A row for each library."""
+    path = files.hdf5(layout)
+    for library in OPENED:
+        said = f"{library}: {read}, {layout}"
+        yield measure(f"{library}-{read}-{layout}", said, program(library, read, path), [path], target, quick)
+
+
+def cached(files: Files, quick: bool) -> Iterator[dict[str, Any]]:
+    """Single elements of one chunk, which libhdf5 keeps."""
+    path, count = files.hdf5("deflate"), 10_000 if quick else 100_000
+    words = program("h5py", "cached", path, count=count)
+    yield measure("cached", f"h5py: {count} cached elements", words, [path], 1.10, quick)
+
+
+def start(quick: bool) -> Iterator[dict[str, Any]]:
+    """Programs that read no HDF5."""
+    work = "import random; print(sum(random.Random(1).random() for _ in range(20_000_000)))"
+    words = [sys.executable, "-c", work]
+    yield measure("start-long", "a program of seconds without HDF5", words, [], 1.01, quick, whole)
+    yield measure("start", "`true`: what starting takes", ["true"], [], 1e9, quick, whole)
+
+
+def tools(files: Files, quick: bool) -> Iterator[dict[str, Any]]:
+    """Programs of others, if they are installed."""
+    path = files.hdf5("deflate")
+    known = {
+        "h5dump": ["h5dump", "-d", "x", "-b", "-o", "/dev/null", str(path)],
+        "ncks": ["ncks", "-O", "-3", "-v", "x", str(path), "/dev/null"],
+        "cdo": ["cdo", "-s", "outputf,%g,1", "-fldmean", "-selname,x", str(path)],
+    }
+    for name, words in known.items():
+        if shutil.which(name) is None:
+            print(f"{name} is not installed")
+            continue
+        yield measure(name, f"{name}: one array", words, [path], 0.35, quick, whole)
+
+
+def groups(files: Files, quick: bool) -> command.Groups:
+    """The groups of rows."""
+    return {
+        "whole": lambda: by_libraries("whole", "deflate", 0.35, files, quick),
+        "rows": lambda: by_libraries("rows", "deflate", 0.45, files, quick),
+        "cached": lambda: cached(files, quick),
+        "uncompressed": lambda: by_libraries("whole", "contiguous", 0.8, files, quick),
+        "start": lambda: start(quick),
+        "tools": lambda: tools(files, quick),
+    }
+
+
+def main() -> None:
+    """Measure, print a line for each comparison, and save the figures after each row."""
+    said = command.arguments(__doc__)
+    command.limit_processors()
+    with command.directory(said) as where:
+        known = groups(Files(where, command.QUICK_MEGABYTES if said.quick else MEGABYTES), said.quick)
+        command.run(said, known, RESULTS, peers.versions(), where, megabytes=MEGABYTES)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+//! Counts of this process, written where `hyperslab run` adds them up: at the first read that we serve, several times a
+//! second while the program reads, and at the end.
+//!
+//! The file is opened and closed each time, as programs may close descriptors that they do not know. Nothing here
+//! allocates or waits, so it also works in a signal handler and after a fork.
+
+#![allow(unsafe_code)]
+
+use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::reason::Reason;
+use crate::settings::settings;
+
+/// "HSRUN" and the version of the record.
+const MAGIC: u64 = u64::from_le_bytes(*b"HSRUN\0\0\x01");
+const FIRST_REASON: usize = 8;
+const COUNT: usize = FIRST_REASON + 2 * Reason::COUNT;
+/// How often the record is written while the program reads.
+const PERIOD_NANOSECONDS: u64 = 100_000_000;
+
+/// What is counted besides the reasons, by its place in the record.
+#[derive(Clone, Copy, Debug)]
+#[repr(usize)]
+pub(crate) enum Count {
+    ServedReads = 0,
+    ServedNbytes = 1,
+    ServedNanoseconds = 2,
+    /// Reads that we passed on and timed, which small ones are not.
+    PassedNanoseconds = 3,
+    /// Reads by libhdf5 of parts that we had served, to compare: the bytes, its time and ours.
+    SampledNbytes = 4,
+    SampledNanoseconds = 5,
+    /// Estimated nanoseconds that libhdf5 would have taken for what we served, where there are samples.
+    EstimatedNanoseconds = 6,
+    /// Our nanoseconds for the reads that this estimate covers.
+    ComparedNanoseconds = 7,
+}
+
+static COUNTS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
+/// Tells this process from others with its number: programs that are replaced by `exec`, and children that fork.
+static STARTED: AtomicU64 = AtomicU64::new(0);
+
+/// Adds to a count.
+pub(crate) fn add(count: Count, value: u64) {
+    COUNTS[count as usize].fetch_add(value, Ordering::Relaxed);
+}
+
+/// Counts a read that libhdf5 does.
+pub(crate) fn add_passed(reason: Reason, nbytes: u64) {
+    let place = FIRST_REASON + 2 * reason as usize;
+    COUNTS[place].fetch_add(1, Ordering::Relaxed);
+    COUNTS[place + 1].fetch_add(nbytes, Ordering::Relaxed);
+}
+
+/// All counts, in the order of the record.
+pub(crate) fn all() -> [u64; COUNT] {
+    std::array::from_fn(|place| COUNTS[place].load(Ordering::Relaxed))
+}
+
+/// Nanoseconds of a duration.
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Begins to count anew: the process has just begun.
+pub(crate) fn start() {
+    for count in &COUNTS {
+        count.store(0, Ordering::Relaxed);
+    }
+    WRITTEN.store(0, Ordering::Relaxed);
+    STARTED.store(now(), Ordering::Relaxed);
+}
+
+/// Writes the record unless that was done a moment ago.
+pub(crate) fn write_sometimes() {
+    let (now, written) = (now(), WRITTEN.load(Ordering::Relaxed));
+    let is_due = written == 0 || now.saturating_sub(written) >= PERIOD_NANOSECONDS;
+    if is_due && WRITTEN.compare_exchange(written, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        write();
+    }
+}
+
+/// Writes the record if there is anything to say and someone who wants to know. Failures are ignored: the program must
+/// not notice.
+pub(crate) fn write() {
+    let Some(folder) = &settings().folder else { return };
+    if COUNTS.iter().all(|count| count.load(Ordering::Relaxed) == 0) {
+        return;
+    }
+    let mut path = [0_u8; libc::PATH_MAX as usize];
+    let mut end = 0;
+    let mut put = |bytes: &[u8]| {
+        if let Some(room) = path.get_mut(end..end + bytes.len()).filter(|_| end + bytes.len() < 4000) {
+            room.copy_from_slice(bytes);
+            end += bytes.len();
+        }
+    };
+    let mut digits = [0; 20];
+    put(folder.as_bytes());
+    put(b"/");
+    put(decimal(u64::from(std::process::id()), &mut digits));
+    put(b".");
+    put(decimal(STARTED.load(Ordering::Relaxed), &mut digits));
+    let mut record = [0_u8; 8 * (COUNT + 1)];
+    let values = std::iter::once(MAGIC).chain(COUNTS.iter().map(|count| count.load(Ordering::Relaxed)));
+    for (room, value) in record.chunks_exact_mut(8).zip(values) {
+        room.copy_from_slice(&value.to_le_bytes());
+    }
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    // SAFETY: the path ends with a zero, since the array is longer than what was put into it; the record is valid.
+    // `errno` is the program's, so it is restored.
+    unsafe {
+        let error = *libc::__errno_location();
+        let file = libc::open(path.as_ptr().cast(), flags, 0o600);
+        if file >= 0 {
+            libc::pwrite(file, record.as_ptr().cast(), record.len(), 0);
+            libc::close(file);
+        }
+        *libc::__errno_location() = error;
+    }
+}
+
+fn decimal(mut value: u64, digits: &mut [u8; 20]) -> &[u8] {
+    let mut first = digits.len();
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            return &digits[first..];
+        }
+    }
+}
+
+/// Nanoseconds of a clock that only goes forward.
+fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure is valid for writes.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    let (seconds, nanoseconds) = (time.tv_sec.cast_unsigned(), time.tv_nsec.cast_unsigned());
+    seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds).max(1)
+}

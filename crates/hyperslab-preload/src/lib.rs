@@ -1,0 +1,47 @@
+//! A library for `LD_PRELOAD`: programs that read HDF5 files through libhdf5 get their reads served by our engine.
+//!
+//! ```text
+//! program ─► H5Dread (hooks) ─► the libhdf5 of the caller (libhdf5) ─► request: selections, types
+//!                                   ▲ anything in doubt                  │
+//!                                   └──────────────── serving: policy ◄──┴─► known: files, arrays ─► archive
+//! ```
+//!
+//! | what | home |
+//! |---|---|
+//! | functions that replace libhdf5's and libc's | `hooks` |
+//! | the functions of the libhdf5 that the caller uses | `libhdf5`, `callers` |
+//! | what a call asks for | `request`, `dataspace` |
+//! | whether a read is ours, and the read | `serving`, `reason` |
+//! | what is known of open files and arrays; what is guessed | `known`, `open_file`, `open_array`; `hints` |
+//! | how long libhdf5 would have taken | `comparing` |
+//! | elements into memory with gaps; in the other byte order | `scatter`; `byte_order` |
+//! | modules that are loaded already | `patching` |
+//! | signals while our threads work | `signals` |
+//! | counts, for the command that started the program | `counts` |
+//! | settings in the environment | `settings` |
+//!
+//! Nothing here may change what the program sees, except how long it takes. A read that is not served, or that fails,
+//! goes to libhdf5 as if we were not there. We call libhdf5 only from within the program's own calls, and we open no
+//! file: the bytes come through the descriptor that libhdf5 has open, because closing another one would release the
+//! locks that the program holds.
+
+#![cfg(target_os = "linux")]
+
+mod byte_order;
+mod callers;
+mod comparing;
+mod counts;
+mod dataspace;
+mod hints;
+mod hooks;
+mod known;
+mod libhdf5;
+mod open_array;
+mod open_file;
+mod patching;
+mod reason;
+mod request;
+mod scatter;
+mod serving;
+mod settings;
+mod signals;

@@ -1,0 +1,256 @@
+//! The functions of one libhdf5 that the process has loaded. A process may have several.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_int, c_uint, c_ulong, c_void};
+use std::mem::transmute_copy;
+
+/// An identifier, as of HDF5 1.10. In 1.8 it had 32 bits.
+pub(crate) type Id = i64;
+
+/// A function to call in place of the program, with the arguments that the program gave.
+pub(crate) type Real = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> usize;
+
+/// Whether a function that returns a `herr_t` has failed.
+#[allow(clippy::cast_possible_truncation)] // which has 32 bits
+pub(crate) fn has_failed(result: usize) -> bool {
+    (result as u32).cast_signed() < 0
+}
+
+macro_rules! functions {
+    ($($field:ident $name:literal ($($argument:ty),*) -> $result:ty;)*) => {
+        /// The functions that we call ourselves. Their signatures are the same in HDF5 1.10 to 2.2.
+        pub(crate) struct Functions {
+            $(pub $field: unsafe extern "C" fn($($argument),*) -> $result,)*
+        }
+
+        impl Functions {
+            /// `None` if one of them is missing.
+            ///
+            /// # Safety
+            /// `find` must return the addresses of libhdf5's functions.
+            unsafe fn find(find: impl Fn(&CStr) -> *mut c_void) -> Option<Self> {
+                $(
+                    let $field = find($name);
+                    if $field.is_null() {
+                        return None;
+                    }
+                )*
+                // SAFETY: the functions of these names have these signatures.
+                unsafe {
+                    Some(Self { $($field: transmute_copy::<*mut c_void, unsafe extern "C" fn($($argument),*) -> $result>(&$field),)* })
+                }
+            }
+        }
+    };
+}
+
+functions! {
+    id_type c"H5Iget_type" (Id) -> c_int;
+    id_file c"H5Iget_file_id" (Id) -> Id;
+    id_release c"H5Idec_ref" (Id) -> c_int;
+    errors_are_new c"H5Eauto_is_v2" (Id, *mut c_uint) -> c_int;
+    errors_get c"H5Eget_auto2" (Id, *mut *mut c_void, *mut *mut c_void) -> c_int;
+    errors_set c"H5Eset_auto2" (Id, *mut c_void, *mut c_void) -> c_int;
+    errors_clear c"H5Eclear2" (Id) -> c_int;
+    file_intent c"H5Fget_intent" (Id, *mut c_uint) -> c_int;
+    file_properties c"H5Fget_access_plist" (Id) -> Id;
+    file_handle c"H5Fget_vfd_handle" (Id, Id, *mut *mut c_void) -> c_int;
+    array_space c"H5Dget_space" (Id) -> Id;
+    array_type c"H5Dget_type" (Id) -> Id;
+    array_properties c"H5Dget_create_plist" (Id) -> Id;
+    properties_driver c"H5Pget_driver" (Id) -> Id;
+    properties_equal c"H5Pequal" (Id, Id) -> c_int;
+    properties_layout c"H5Pget_layout" (Id) -> c_int;
+    properties_chunk c"H5Pget_chunk" (Id, c_int, *mut u64) -> c_int;
+    properties_filters c"H5Pget_nfilters" (Id) -> c_int;
+    array_access c"H5Dget_access_plist" (Id) -> Id;
+    access_cache c"H5Pget_chunk_cache" (Id, *mut usize, *mut usize, *mut f64) -> c_int;
+    type_class c"H5Tget_class" (Id) -> c_int;
+    type_order c"H5Tget_order" (Id) -> c_int;
+    type_set_order c"H5Tset_order" (Id, c_int) -> c_int;
+    type_copy c"H5Tcopy" (Id) -> Id;
+    type_equal c"H5Tequal" (Id, Id) -> c_int;
+    type_nbytes c"H5Tget_size" (Id) -> usize;
+    space_kind c"H5Sget_simple_extent_type" (Id) -> c_int;
+    space_ndim c"H5Sget_simple_extent_ndims" (Id) -> c_int;
+    space_shape c"H5Sget_simple_extent_dims" (Id, *mut u64, *mut u64) -> c_int;
+    selection_kind c"H5Sget_select_type" (Id) -> c_int;
+    selection_count c"H5Sget_select_npoints" (Id) -> i64;
+    selection_bounds c"H5Sget_select_bounds" (Id, *mut u64, *mut u64) -> c_int;
+    is_regular c"H5Sis_regular_hyperslab" (Id) -> c_int;
+    regular c"H5Sget_regular_hyperslab" (Id, *mut u64, *mut u64, *mut u64, *mut u64) -> c_int;
+    block_count c"H5Sget_select_hyper_nblocks" (Id) -> i64;
+    blocks c"H5Sget_select_hyper_blocklist" (Id, u64, u64, *mut u64) -> c_int;
+    point_count c"H5Sget_select_elem_npoints" (Id) -> i64;
+    create_space c"H5Screate_simple" (c_int, *const u64, *const u64) -> Id;
+    select_hyperslab c"H5Sselect_hyperslab" (Id, c_int, *const u64, *const u64, *const u64, *const u64) -> c_int;
+    points c"H5Sget_select_elem_pointlist" (Id, u64, u64, *mut u64) -> c_int;
+}
+
+/// Where an object is: the number of its open file, and the address of its header.
+type Info3 = unsafe extern "C" fn(Id, *mut c_void, c_uint) -> c_int;
+type Info1 = unsafe extern "C" fn(Id, *mut c_void) -> c_int;
+
+enum Info {
+    /// `H5Oget_info3`, or `H5Oget_info2`.
+    Fields(Info3),
+    /// `H5Oget_info`, as before HDF5 1.10.3.
+    Whole(Info1),
+}
+
+/// Where an array is among all that its library has open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The number that the library gave to the file when it was opened. It never gives it again.
+    pub file_number: c_ulong,
+    /// The address of the array's header, counted from the file's base address.
+    pub address: u64,
+}
+
+/// What only a libhdf5 has with which we can serve reads.
+pub(crate) struct Library {
+    pub call: Functions,
+    info: Info,
+    /// The identifier of the plain driver, of the default transfer properties.
+    plain_driver: PlainDriver,
+    transfer_defaults: *const Id,
+}
+
+enum PlainDriver {
+    Variable(*const Id),
+    Function(unsafe extern "C" fn() -> Id),
+}
+
+// SAFETY: the pointers are those of functions and variables of a library that is never unloaded.
+unsafe impl Send for Library {}
+// SAFETY: as above; libhdf5 sets the variables once, before the first array is open.
+unsafe impl Sync for Library {}
+
+/// `H5I_FILE` and so on.
+pub(crate) const DATATYPE_ID: c_int = 3;
+pub(crate) const SPACE_ID: c_int = 4;
+pub(crate) const ARRAY_ID: c_int = 5;
+/// `H5O_INFO_BASIC`.
+const BASIC: c_uint = 1;
+/// More than any version of `H5O_info_t` has.
+const INFO_WORDS: usize = 64;
+
+impl Library {
+    /// `None` if it is older than HDF5 1.10, or lacks functions.
+    ///
+    /// # Safety
+    /// `find` must return the addresses of functions and variables of one libhdf5 that is never unloaded.
+    pub unsafe fn find(find: impl Fn(&CStr) -> *mut c_void) -> Option<Self> {
+        let found = |name| Some(find(name)).filter(|address| !address.is_null());
+        // SAFETY: as the caller promises; the types are those of libhdf5's headers.
+        unsafe {
+            let version = found(c"H5get_libversion")?;
+            let version: unsafe extern "C" fn(*mut c_uint, *mut c_uint, *mut c_uint) -> c_int =
+                transmute_copy(&version);
+            let mut numbers: [c_uint; 3] = [0; 3];
+            let [major, minor, release] = &mut numbers;
+            if version(major, minor, release) < 0 || (*major, *minor) < (1, 10) {
+                return None;
+            }
+            let call = Functions::find(&find)?;
+            let fields = found(c"H5Oget_info3").or_else(|| found(c"H5Oget_info2"));
+            let info = match fields {
+                Some(address) => Info::Fields(transmute_copy(&address)),
+                None => Info::Whole(transmute_copy(&found(c"H5Oget_info")?)),
+            };
+            let variable = found(c"H5FD_SEC2_id_g").map(|address| PlainDriver::Variable(address.cast()));
+            let function =
+                || found(c"H5FD_sec2_init").map(|address| PlainDriver::Function(transmute_copy(&address)));
+            let plain_driver = function().or(variable)?;
+            let transfer_defaults = found(c"H5P_LST_DATASET_XFER_ID_g")?.cast_const().cast();
+            Some(Self { call, info, plain_driver, transfer_defaults })
+        }
+    }
+
+    /// Where an array is; `None` if the library does not say.
+    pub fn place(&self, array: Id) -> Option<Place> {
+        let mut info = [0_u64; INFO_WORDS];
+        let into = info.as_mut_ptr().cast::<c_void>();
+        // SAFETY: the buffer is larger than the structure of any version.
+        let done = unsafe {
+            match self.info {
+                Info::Fields(call) => call(array, into, BASIC),
+                Info::Whole(call) => call(array, into),
+            }
+        };
+        // All versions begin with the file's number and the address; since 1.12 the latter is the first half of a token.
+        let [file_number, address, ..] = info;
+        (done >= 0).then_some(Place { file_number, address })
+    }
+
+    /// The identifier of the plain driver, which reads files by position.
+    pub fn plain_driver(&self) -> Id {
+        // SAFETY: the function and the variable are libhdf5's.
+        unsafe {
+            match self.plain_driver {
+                PlainDriver::Variable(address) => *address,
+                PlainDriver::Function(call) => call(),
+            }
+        }
+    }
+
+    /// Whether transfer properties are the defaults.
+    pub fn is_default_transfer(&self, properties: Id) -> bool {
+        // SAFETY: the variable is libhdf5's; the function takes any identifier.
+        properties == 0 || unsafe { (self.call.properties_equal)(properties, *self.transfer_defaults) > 0 }
+    }
+}
+
+/// While it lives, libhdf5 prints no errors. Afterwards it has none on its stack.
+pub(crate) struct Quiet<'a> {
+    library: &'a Library,
+    function: *mut c_void,
+    data: *mut c_void,
+}
+
+impl<'a> Quiet<'a> {
+    /// `None` if libhdf5 refuses.
+    pub fn new(library: &'a Library) -> Option<Self> {
+        let (mut function, mut data) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let mut are_new: c_uint = 0;
+        // SAFETY: all pointers are valid for writes; 0 is the current stack.
+        let done = unsafe {
+            (library.call.errors_are_new)(0, &raw mut are_new) >= 0
+                && are_new != 0
+                && (library.call.errors_get)(0, &raw mut function, &raw mut data) >= 0
+                && (library.call.errors_set)(0, std::ptr::null_mut(), std::ptr::null_mut()) >= 0
+        };
+        done.then_some(Self { library, function, data })
+    }
+}
+
+impl Drop for Quiet<'_> {
+    fn drop(&mut self) {
+        // SAFETY: these are what the library returned.
+        unsafe {
+            (self.library.call.errors_set)(0, self.function, self.data);
+            (self.library.call.errors_clear)(0);
+        }
+    }
+}
+
+/// An identifier that we release.
+pub(crate) struct Held<'a> {
+    library: &'a Library,
+    pub id: Id,
+}
+
+impl<'a> Held<'a> {
+    /// `None` for the identifier of a failed call.
+    pub fn new(library: &'a Library, id: Id) -> Option<Self> {
+        (id > 0).then_some(Self { library, id })
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the identifier is ours.
+        unsafe { (self.library.call.id_release)(self.id) };
+    }
+}

@@ -1,0 +1,47 @@
+//! Settings from the environment, read once when the library is loaded.
+
+use std::ffi::{OsStr, OsString};
+use std::sync::OnceLock;
+
+/// The default for `HYPERSLAB_MEMORY`.
+const MEMORY_NBYTES: usize = 256 << 20;
+
+/// What the environment says.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// `HYPERSLAB_THREADS`: the most threads of a read; by default one for each processor that we may use.
+    pub thread_count: Option<usize>,
+    /// `HYPERSLAB_MEMORY`: the most bytes that we keep, or need for one read.
+    pub memory_nbytes: usize,
+    /// `HYPERSLAB_RUN_FOLDER`: where to leave counts for `hyperslab run`.
+    pub folder: Option<OsString>,
+}
+
+static SETTINGS: OnceLock<Settings> = OnceLock::new();
+
+/// The settings.
+pub(crate) fn settings() -> &'static Settings {
+    SETTINGS.get_or_init(|| {
+        let number = |name: &str| std::env::var_os(name).as_deref().and_then(OsStr::to_str).and_then(nbytes);
+        Settings {
+            thread_count: number("HYPERSLAB_THREADS").filter(|&count| count > 0),
+            memory_nbytes: number("HYPERSLAB_MEMORY").unwrap_or(MEMORY_NBYTES),
+            folder: std::env::var_os("HYPERSLAB_RUN_FOLDER").filter(|folder| !folder.is_empty()),
+        }
+    })
+}
+
+/// A number, with `K`, `M` or `G` for 2¹⁰, 2²⁰ or 2³⁰. `hyperslab run` checks it beforehand.
+fn nbytes(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let split = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let shift = match unit.trim().to_ascii_uppercase().trim_end_matches("IB") {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => return None,
+    };
+    digits.parse::<usize>().ok()?.checked_mul(1 << shift)
+}

@@ -1,0 +1,64 @@
+//! Keeps signals away from our threads: the program's handlers expect the program's own threads.
+
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use hyperslab_archive::{CallerError, InterruptCheck};
+
+thread_local! {
+    /// The signals that this thread did not take before we blocked all others.
+    static BEFORE: Cell<Option<libc::sigset_t>> = const { Cell::new(None) };
+}
+
+/// While it lives, the calling thread and the threads that it starts take no signals.
+pub(crate) struct Blocked {
+    before: libc::sigset_t,
+}
+
+impl Blocked {
+    /// Blocks all signals.
+    pub fn new() -> Self {
+        let mut all = MaybeUninit::uninit();
+        // SAFETY: the set is valid for writes, and `sigfillset` initializes it.
+        let all = unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            all.assume_init()
+        };
+        let before = exchange(&all);
+        BEFORE.set(Some(before));
+        Self { before }
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        BEFORE.set(None);
+        exchange(&self.before);
+    }
+}
+
+/// Lets waiting signals through several times a second, on the program's own thread.
+pub(crate) struct LetThrough;
+
+impl InterruptCheck for LetThrough {
+    fn check(&self) -> Result<(), CallerError> {
+        if let Some(before) = BEFORE.get() {
+            let all = exchange(&before); // signals that wait are delivered before it returns
+            exchange(&all);
+        }
+        Ok(())
+    }
+}
+
+/// Blocks these signals and no others. Returns those that were blocked.
+fn exchange(blocked: &libc::sigset_t) -> libc::sigset_t {
+    let mut before = MaybeUninit::zeroed();
+    // SAFETY: both sets are valid. A set of zeros is an empty one, should the call fail.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_SETMASK, ptr::from_ref(blocked), before.as_mut_ptr());
+        before.assume_init()
+    }
+}

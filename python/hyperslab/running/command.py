@@ -1,0 +1,214 @@
+"""Starts the program, waits for it, and ends as it did. Imports little, so that the program starts at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LIBRARY = "libhyperslab_preload.so"
+USAGE = """Usage: hyperslab run [OPTIONS] [--] PROGRAM [ARGUMENTS]...
+
+Run a program. Our engine serves its HDF5 reads, and those of the programs that it starts, where it can; libhdf5 does
+all others. At the end, one line on stderr says how many.
+
+Example: hyperslab run -- python analysis.py
+
+Options:
+  --threads N    The most threads of a read; by default one for each processor that the program may use.
+                 (HYPERSLAB_THREADS)
+  --memory SIZE  The most memory for decoded chunks, such as 512M or 2G; 256M by default. (HYPERSLAB_MEMORY)
+  --quiet        Print nothing.
+  --json         Print JSON.
+  -h, --help     Show this text.
+
+The exit status is the program's; if a signal ends the program, the same signal ends this command."""
+# Passed on if a process sent them. If a terminal did, the program has them already. SIGTSTP and the like stop both.
+PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
+             signal.SIGALRM, signal.SIGWINCH)  # fmt: skip
+_SENT_BY_A_PROCESS = 0
+WRONG_USE, NOT_EXECUTABLE, NOT_FOUND = 2, 126, 127
+
+
+class WrongUse(Exception):
+    """Options that make no sense."""
+
+
+class Options:
+    """What the command line asks for."""
+
+    def __init__(self) -> None:
+        self.is_quiet = False
+        self.is_json = False
+        self.is_help = False
+        self.settings: dict[str, str] = {}
+        self.program: list[str] = []
+
+
+def parse(arguments: list[str]) -> Options:
+    """Separate our options from the program and its arguments."""
+    options, rest = Options(), list(arguments)
+    names = {"--threads": "HYPERSLAB_THREADS", "--memory": "HYPERSLAB_MEMORY"}
+    while rest and rest[0].startswith("-"):
+        name, equals, value = rest.pop(0).partition("=")
+        if name == "--" and not equals:
+            break
+        if name in names:
+            if not equals and not rest:
+                raise WrongUse(f"{name} needs a value")
+            options.settings[names[name]] = value if equals else rest.pop(0)
+        elif name in ("--quiet", "--json", "--help", "-h") and not equals:
+            options.is_quiet |= name == "--quiet"
+            options.is_json |= name == "--json"
+            options.is_help |= name in ("--help", "-h")
+        else:
+            raise WrongUse(f"there is no option {name}; options of the program come after its name")
+    options.program = rest
+    for name in names.values():
+        _check(name, options.settings.get(name, os.environ.get(name)))
+    if not rest and not options.is_help:
+        raise WrongUse("name the program to run: hyperslab run -- PROGRAM")
+    return options
+
+
+def _check(name: str, value: str | None) -> None:
+    """Refuse numbers that the library would ignore."""
+    if value is None:
+        return
+    digits = value.strip().upper().removesuffix("IB") if name == "HYPERSLAB_MEMORY" else value.strip()
+    number = digits.rstrip("KMG") if name == "HYPERSLAB_MEMORY" else digits
+    is_right = number.isascii() and number.isdigit() and len(digits) - len(number) <= 1
+    if not is_right or (name == "HYPERSLAB_THREADS" and int(number) == 0):
+        what = "a number of bytes such as 512M" if name == "HYPERSLAB_MEMORY" else "a number of threads"
+        raise WrongUse(f"{name}={value!r} is not {what}")
+
+
+def run(arguments: list[str]) -> int:
+    """Run a program as the arguments say, and return its exit status. Does not return if a signal ended the program."""
+    try:
+        options = parse(arguments)
+    except WrongUse as problem:
+        _print(f"hyperslab run: {problem} [usage]")
+        return WRONG_USE
+    if options.is_help:
+        sys.stdout.write(USAGE + "\n")
+        return 0
+    notes: list[str] = []
+    folder = _folder(notes)
+    environment = prepared(os.environ | options.settings, folder, notes)
+    status = _status(options.program, environment)
+    if not options.is_quiet and status is not None:
+        _summarize(options, folder, notes, status)
+    if folder is not None:
+        _remove(folder)
+    if status is None:
+        return NOT_FOUND if _failure is None or _failure.errno == 2 else NOT_EXECUTABLE
+    return status if status >= 0 else _end_by(-status)
+
+
+def library() -> str | None:
+    """The path of the library to preload; None if this installation has none."""
+    path = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), LIBRARY)  # noqa: PTH100, PTH118, PTH120
+    return path if os.path.exists(path) else None  # noqa: PTH110
+
+
+def prepared(environment: Mapping[str, str], folder: str | None, notes: list[str]) -> dict[str, str]:
+    """The environment in which the dynamic linker preloads our library."""
+    found = dict(environment)
+    path = library()
+    if path is None:
+        notes.append(f"{LIBRARY} is not installed (only Linux has it), so all reads were libhdf5's")
+        return found
+    if folder is not None:
+        found["HYPERSLAB_RUN_FOLDER"] = folder
+        if any(letter in path for letter in " :"):  # which separate libraries
+            link = f"{folder}/{LIBRARY}"
+            os.symlink(path, link)  # noqa: PTH211
+            path = link
+    found["LD_PRELOAD"] = ":".join(one for one in (path, found.get("LD_PRELOAD", "")) if one)
+    return found
+
+
+def _folder(notes: list[str]) -> str | None:
+    """A new folder for the counts of the program's processes, which nobody else can enter."""
+    parent = os.path.abspath(os.environ.get("TMPDIR") or "/tmp")  # noqa: PTH100
+    path = f"{parent}/hyperslab-run-{os.getpid()}-{time.monotonic_ns()}"
+    try:
+        os.mkdir(path, 0o700)  # noqa: PTH102
+    except OSError as error:
+        notes.append(f"reads could not be counted: {error}")
+        return None
+    return path
+
+
+_failure: OSError | None = None
+
+
+def _status(program: list[str], environment: dict[str, str]) -> int | None:
+    """Run the program to its end: its exit status, or minus the signal; None if it cannot be started."""
+    global _failure
+    awaited = {*PASSED_ON, signal.SIGCHLD}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
+    # What Python ignores, programs expect to end them.
+    expected = [signal.SIGPIPE, signal.SIGXFSZ]
+    try:
+        process = os.posix_spawnp(program[0], program, environment, setsigmask=mask, setsigdef=expected)
+    except OSError as error:
+        _failure = error
+        _print(f"hyperslab run: {program[0]} cannot be started: {error.strerror}")
+        return None
+    while True:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        caught = signal.sigwaitinfo(awaited)
+        if caught.si_signo != signal.SIGCHLD and caught.si_code <= _SENT_BY_A_PROCESS:
+            os.kill(process, caught.si_signo)
+
+
+def _summarize(options: Options, folder: str | None, notes: list[str], status: int) -> None:
+    from hyperslab.running.programs import obstacle
+    from hyperslab.running.records import Totals, totals
+    from hyperslab.running.summary import as_json, line
+
+    found = totals(folder) if folder is not None else Totals()
+    problem = obstacle(options.program[0])
+    notes += [problem] if problem is not None else []
+    ended_by = signal.Signals(-status).name if status < 0 else None
+    text = as_json(found, notes, max(status, 0), ended_by) if options.is_json else line(found, notes)
+    _print(text)
+
+
+def _print(text: str) -> None:
+    """One line on stderr, if anyone still listens."""
+    try:
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        pass
+
+
+def _remove(folder: str) -> None:
+    try:
+        for entry in os.listdir(folder):  # noqa: PTH208
+            os.unlink(f"{folder}/{entry}")  # noqa: PTH108
+        os.rmdir(folder)  # noqa: PTH106
+    except OSError:
+        pass  # a process that outlived the program still writes there
+
+
+def _end_by(number: int) -> int:
+    """End by the signal that ended the program, without a core file of our own."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+    os.kill(os.getpid(), number)
+    return 128 + number

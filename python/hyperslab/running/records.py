@@ -1,0 +1,99 @@
+"""What the processes of a program counted. The preloaded library writes a small file for each."""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass, field
+
+# As in crates/hyperslab-preload/src/counts.rs: a mark with the version, eight numbers, and two for each reason.
+MAGIC = b"HSRUN\0\0\x01"
+REASONS = {
+    "small": "small",
+    "writable": "of files open for writing",
+    "driver": "by another file driver",
+    "swmr": "with SWMR",
+    "changed": "of files that changed",
+    "properties": "with transfer properties",
+    "conversion": "that convert elements",
+    "pointers": "of variable length or references",
+    "selection": "of irregular selections",
+    "memory": "into irregular memory",
+    "layout": "of a layout or filter that we do not read",
+    "failed": "that failed",
+    "library": "by a libhdf5 older than 1.10",
+    "invalid": "with wrong arguments",
+    "busy": "at the same time as others",
+}
+"""Why reads were left to libhdf5, in the order of crates/hyperslab-preload/src/reason.rs, and how to say it."""
+_NUMBERS = 8
+_WORDS = struct.Struct(f"<{_NUMBERS + 2 * len(REASONS)}Q")
+
+
+@dataclass
+class Totals:
+    """The counts of all processes of a program."""
+
+    process_count: int = 0
+    """How many processes read HDF5 files."""
+    unknown_count: int = 0
+    """How many left a record that cannot be read: of another version, or cut off."""
+    served_reads: int = 0
+    """Reads that our engine did."""
+    served_nbytes: int = 0
+    """The bytes that they brought."""
+    served_seconds: float = 0.0
+    """The time that they took."""
+    passed_seconds: float = 0.0
+    """The time of the reads that were passed on and timed; small ones are not."""
+    estimated_seconds: float = 0.0
+    """What libhdf5 would have taken for the reads of `compared_seconds`, by samples."""
+    compared_seconds: float = 0.0
+    """The time of the reads that were compared with libhdf5."""
+    passed: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """For each reason, how many reads were left to libhdf5, and how many bytes of them are known."""
+
+    def add(self, record: bytes) -> None:
+        """Add the record of one process."""
+        if len(record) != len(MAGIC) + _WORDS.size or not record.startswith(MAGIC):
+            self.unknown_count += 1
+            return
+        numbers = _WORDS.unpack(record[len(MAGIC) :])
+        self.process_count += 1
+        self.served_reads += numbers[0]
+        self.served_nbytes += numbers[1]
+        self.served_seconds += numbers[2] / 1e9
+        self.passed_seconds += numbers[3] / 1e9
+        self.estimated_seconds += numbers[6] / 1e9
+        self.compared_seconds += numbers[7] / 1e9
+        for place, reason in enumerate(REASONS):
+            reads, nbytes = numbers[_NUMBERS + 2 * place : _NUMBERS + 2 * place + 2]
+            before = self.passed.get(reason, (0, 0))
+            if reads:
+                self.passed[reason] = (before[0] + reads, before[1] + nbytes)
+
+    @property
+    def passed_reads(self) -> int:
+        """Reads that libhdf5 did."""
+        return sum(reads for reads, _ in self.passed.values())
+
+    @property
+    def libhdf5_seconds(self) -> float | None:
+        """What libhdf5 would have taken for all reads that we served; None if too little of that was compared."""
+        if not self.served_reads or self.compared_seconds < self.served_seconds / 2:
+            return None
+        return self.estimated_seconds * self.served_seconds / self.compared_seconds
+
+
+def totals(folder: str) -> Totals:
+    """The sum of all records in a folder."""
+    found = Totals()
+    for entry in sorted(os.listdir(folder)):  # noqa: PTH208
+        if entry.endswith(".so"):
+            continue
+        try:
+            with open(os.path.join(folder, entry), "rb") as file:  # noqa: PTH118, pathlib takes long to import
+                found.add(file.read(1 << 16))
+        except OSError:
+            found.unknown_count += 1
+    return found

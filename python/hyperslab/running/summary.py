@@ -1,0 +1,65 @@
+"""The line that `hyperslab run` prints at the end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hyperslab.running.records import REASONS, Totals
+
+
+def line(found: Totals, notes: list[str]) -> str:
+    """What happened, in one line of words."""
+    return "hyperslab run: " + "; ".join([*_said(found), *notes])
+
+
+def _said(found: Totals) -> list[str]:
+    if not found.served_reads and not found.passed_reads:
+        return ["no reads through libhdf5 were seen"]
+    said = []
+    if found.served_reads:
+        estimate = found.libhdf5_seconds
+        compared = "libhdf5's time is unknown" if estimate is None else f"libhdf5 would have taken about {_s(estimate)}"
+        size = nbytes(found.served_nbytes)
+        said.append(f"served {_reads(found.served_reads)}, {size}, in {_s(found.served_seconds)} ({compared})")
+    if found.passed_reads:
+        reasons = sorted(found.passed.items(), key=lambda item: -item[1][0])
+        why = ", ".join(f"{reads} {REASONS[reason]}" for reason, (reads, _) in reasons)
+        said.append(f"left {_reads(found.passed_reads)} to libhdf5: {why}")
+    if found.process_count > 1:
+        said.append(f"{found.process_count} processes")
+    if found.unknown_count:
+        said.append(f"the counts of {found.unknown_count} processes cannot be read")
+    return said
+
+
+def _reads(count: int) -> str:
+    return f"{count} read" if count == 1 else f"{count} reads"
+
+
+def _s(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:.0f} s"
+
+
+def nbytes(count: int) -> str:
+    """Bytes in the unit that people would use."""
+    size, units = float(count), ["B", "KiB", "MiB", "GiB", "TiB"]
+    while size >= 1024 and len(units) > 1:
+        size, units = size / 1024, units[1:]
+    return f"{count} B" if count < 1024 else f"{size:.1f} {units[0]}"
+
+
+def as_json(found: Totals, notes: list[str], status: int, signal: str | None) -> str:
+    """The same for programs: one JSON object."""
+    passed: dict[str, Any] = {
+        reason: {"reads": reads, "nbytes": size} for reason, (reads, size) in found.passed.items()
+    }
+    return json.dumps({
+        "served": {
+            "reads": found.served_reads, "nbytes": found.served_nbytes, "seconds": found.served_seconds,
+            "libhdf5_seconds": found.libhdf5_seconds,
+        },
+        "passed": {"reads": found.passed_reads, "timed_seconds": found.passed_seconds, "reasons": passed},
+        "processes": found.process_count, "unreadable_records": found.unknown_count,
+        "exit_status": status, "signal": signal, "notes": notes,
+    })  # fmt: skip

@@ -1,0 +1,123 @@
+"""Smoke-tests the wheel with each line of versions.txt, in an environment made for it: `make matrix`.
+
+The wheel is built, or given: `python tests/matrix/run.py --wheel dist/hyperslab-...whl`. A Python that is not on this
+machine, and that `uv` cannot provide, is named and left out. What was found is written to results.md beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+RESULTS = HERE / "results.md"
+NAMES = ("python", "numpy", "zarr", "h5py", "libhdf5", "xarray", "pandas")
+NEWEST = ["h5netcdf"]  # of whatever version fits
+
+
+def environments() -> list[list[str]]:
+    """The lines of versions.txt, as words."""
+    lines = (HERE / "versions.txt").read_text().splitlines()
+    return [line.split() for line in lines if line.strip() and not line.startswith("#")]
+
+
+def interpreter(python: str) -> str | None:
+    """The program of a version of Python: of this machine, of pyenv, or by uv."""
+    found = shutil.which(f"python{python}")
+    if found and _is(found, python):
+        return found
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    for program in sorted(pyenv.glob(f"{python}.*/bin/python")):
+        if _is(str(program), python):
+            return str(program)
+    if shutil.which("uv"):
+        done = subprocess.run(["uv", "python", "find", python], capture_output=True, text=True)
+        if done.returncode == 0:
+            return done.stdout.strip()
+    return None
+
+
+def _is(program: str, python: str) -> bool:
+    said = subprocess.run([program, "--version"], capture_output=True, text=True)
+    return said.returncode == 0 and said.stdout.startswith(f"Python {python}.")
+
+
+def built(folder: Path) -> Path:
+    """The wheel of this checkout, for all versions of Python (abi3)."""
+    command = [sys.executable, "-m", "maturin", "build", "--release", "--locked", "--quiet", "--out", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def tried(words: list[str], wheel: Path, folder: Path) -> dict[str, dict[str, str]]:
+    """The versions and outcomes of one environment; the reason if it cannot be made."""
+    python, *packages = words
+    program = interpreter(python)
+    if program is None:
+        return {"versions": {"python": python}, "outcomes": {"environment": f"no Python {python} on this machine"}}
+    place = folder / "environment"
+    subprocess.run([program, "-m", "venv", "--clear", str(place)], check=True)
+    inside = str(place / "bin" / "python")
+    install = [inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--prefer-binary"]
+    done = subprocess.run([*install, str(wheel), *packages, *NEWEST], capture_output=True, text=True)
+    if done.returncode:
+        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
+        return {"versions": {"python": python}, "outcomes": {"environment": said[-1]}}
+    plain = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "HDF5_PLUGIN_PATH")}
+    command = [inside, "-W", "ignore", str(HERE / "smoke.py")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=plain, timeout=600)
+    if done.returncode:
+        return {"versions": {"python": python}, "outcomes": {"import": (done.stderr.splitlines() or ["?"])[-1]}}
+    found: dict[str, dict[str, str]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def table(rows: list[tuple[list[str], dict[str, dict[str, str]]]]) -> str:
+    """The results as a page."""
+    lines = [
+        "# What the wheel was tried with",
+        "",
+        "`make matrix` makes one environment for each line of `versions.txt`, installs the wheel in it, and runs",
+        "`smoke.py`: HDF5, h5py's interface, Zarr folders, zarr-python with our pipeline, HDF5 as a store of",
+        "zarr-python, xarray's engine, references, versions, collections and the command line. A row shows the",
+        "versions that pip chose. Missing chunks are an error only from zarr 3.2 on; before, that part has nothing to do.",
+        "",
+        f"| {' | '.join(NAMES)} | result |",
+        f"|{'---|' * (len(NAMES) + 1)}",
+    ]
+    for words, found in rows:
+        wrong = {name: said for name, said in found["outcomes"].items() if said != "passed"}
+        said = "; ".join(f"{name}: {what[:200]}" for name, what in wrong.items()) or f"{len(found['outcomes'])} passed"
+        asked = dict(zip(NAMES, words[:1], strict=False)) | found["versions"]
+        lines.append(f"| {' | '.join(asked.get(name, '') for name in NAMES)} | {said} |")
+    return "\n".join([*lines, ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--wheel", type=Path)
+    parser.add_argument("--only", default="", help="environments whose line contains this; writes no results")
+    asked = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = (asked.wheel or built(Path(folder))).absolute()
+        for words in environments():
+            if asked.only in " ".join(words):
+                found = tried(words, wheel, Path(folder))
+                print(" ".join(words), "->", json.dumps(found), flush=True)
+                rows.append((words, found))
+    if not asked.only:
+        RESULTS.write_text(table(rows))
+    sys.exit(any(said != "passed" for _, found in rows for said in found["outcomes"].values()))
+
+
+if __name__ == "__main__":
+    main()

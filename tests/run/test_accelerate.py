@@ -1,0 +1,88 @@
+"""`accelerate` serves the reads of a process that runs already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from run_programs import without
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as made:
+        values = np.random.default_rng(1).random((400, 300))
+        made.create_dataset("v", data=values, chunks=(50, 300), compression="gzip")
+    return path
+
+
+def printed(code: str, *words: object) -> list[str]:
+    done = without(code, *words)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode().splitlines()
+
+
+def test_h5py_that_is_open_already(file: Path) -> None:
+    code = """
+    import sys, h5py, hyperslab
+    from hyperslab.running.accelerating import accelerations
+    array = h5py.File(sys.argv[1])["v"]
+    before = array[:]
+    undo = hyperslab.accelerate()
+    print((array[:] == before).all(), accelerations().served_reads)
+    undo()
+    undo()
+    print((array[:] == before).all(), accelerations().served_reads)
+    with hyperslab.accelerated():
+        print((array[:] == before).all(), accelerations().served_reads)
+        again = hyperslab.accelerate()
+    print((array[:] == before).all(), accelerations().served_reads)
+    again()
+    print((array[:] == before).all(), accelerations().served_reads)
+    """
+    assert printed(code, file) == ["True 1", "True 1", "True 2", "True 3", "True 3"]
+
+
+def test_libraries_that_are_imported_later(file: Path) -> None:
+    pytest.importorskip("netCDF4")
+    code = """
+    import sys, hyperslab
+    from hyperslab.running.accelerating import accelerations
+    hyperslab.accelerate()
+    import netCDF4, h5py
+    one = netCDF4.Dataset(sys.argv[1])["v"][:]
+    print(accelerations().served_reads)
+    other = h5py.File(sys.argv[1])["v"][:]
+    print(accelerations().served_reads, (one == other).all())
+    """
+    assert printed(code, file) == ["1", "2 True"]
+
+
+def test_xarrays_default_engine(file: Path) -> None:
+    pytest.importorskip("xarray")
+    code = """
+    import sys, hyperslab, xarray
+    from xarray.backends import plugins
+    before = plugins.guess_engine(sys.argv[1])
+    undo = hyperslab.accelerate()
+    print(plugins.guess_engine(sys.argv[1]))
+    xarray.open_dataset(sys.argv[1]).v.values
+    undo()
+    print(plugins.guess_engine(sys.argv[1]) == before)
+    """
+    assert printed(code, file) == ["hyperslab", "True"]
+
+
+def test_under_hyperslab_run_nothing_is_undone(file: Path) -> None:
+    from run_programs import python
+
+    code = """
+    import sys, h5py, hyperslab
+    hyperslab.accelerate()()
+    h5py.File(sys.argv[1])["v"][:]
+    """
+    ran = python(code, file)
+    assert (ran.status, ran.served) == (0, 1), ran.errors

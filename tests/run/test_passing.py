@@ -1,0 +1,182 @@
+"""What is not ours goes to libhdf5 untouched, with its own errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from run_programs import python, without
+
+VALUES = np.random.default_rng(1).integers(0, 1000, (400, 3000), dtype="i4")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as made:
+        made.create_dataset("packed", data=VALUES, chunks=(50, 600), compression="gzip")
+        made.create_dataset("text", data=["a" * (k % 50) for k in range(5000)], chunks=(500,), compression="gzip")
+        made.create_dataset("fixed", data=VALUES[:, :2000].astype("S4"), chunks=(50, 500), compression="gzip")
+    return path
+
+
+def check(code: str, path: Path, reason: str | None, served: int = 0) -> None:
+    expected = without(code, path)  # first, as the code may change the file in the same way each time
+    ran = python(code, path)
+    assert (ran.status, ran.out) == (expected.returncode, expected.stdout), ran.errors
+    assert ran.errors == expected.stderr.decode().rstrip("\n")
+    assert ran.served == served, ran.counts
+    if reason is not None:
+        assert ran.passed(reason) >= 1, ran.counts
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [
+        ("writable", 'file = h5py.File(sys.argv[1], "r+"); print(file["packed"][:].sum())'),
+        ("driver", 'file = h5py.File(sys.argv[1], driver="core"); print(file["packed"][:].sum())'),
+        ("driver", 'file = h5py.File(sys.argv[1], driver="stdio"); print(file["packed"][:].sum())'),
+        ("driver", 'file = h5py.File(open(sys.argv[1], "rb")); print(file["packed"][:].sum())'),
+        ("conversion", 'file = h5py.File(sys.argv[1]); print(file["packed"].astype("f8")[:].sum())'),
+        ("pointers", 'file = h5py.File(sys.argv[1]); print(file["text"][:].sum())'),
+    ],
+)
+def test_reads_of_libhdf5(file: Path, reason: str, code: str) -> None:
+    check(f"import sys, h5py\n{code}", file, reason)
+
+
+def test_a_file_that_is_open_for_writing_elsewhere_in_the_process(file: Path) -> None:
+    code = """
+    import os, sys, h5py
+    with h5py.File(sys.argv[1]) as read:
+        print(read["packed"][:].sum())
+        writer = os.open(sys.argv[1], os.O_RDWR)
+    with h5py.File(sys.argv[1]) as read:
+        print(read["packed"][:].sum())
+        os.close(writer)
+    with h5py.File(sys.argv[1]) as read:
+        print(read["packed"][:].sum())
+    """
+    check(code, file, "writable", served=2)
+
+
+def test_a_file_that_changes(file: Path) -> None:
+    code = """
+    import os, sys, h5py
+    with h5py.File(sys.argv[1]) as read:
+        print(read["packed"][:].sum())
+        os.utime(sys.argv[1])
+        print(read["packed"][:].sum())
+        print(read["packed"][1:].sum())
+    """
+    check(code, file, "changed", served=1)
+
+
+def test_a_truncated_file(file: Path) -> None:
+    code = """
+    import os, sys, h5py, shutil
+    path = sys.argv[1] + ".copy"
+    shutil.copy(sys.argv[1], path)
+    with h5py.File(path) as read:
+        print(read["packed"][:10].sum())
+        os.truncate(path, 20000)
+        try:
+            read["packed"][:]
+        except OSError as error:
+            print(str(error)[:20])
+        else:
+            print("read")
+    os.remove(path)
+    """
+    check(code, file, None, served=1)
+
+
+def test_damage(file: Path) -> None:
+    with h5py.File(file) as opened:
+        offset = opened["packed"].id.get_chunk_info(3).byte_offset
+    with file.open("r+b") as opened:
+        opened.seek(offset + 2)
+        opened.write(b"\xff" * 50)
+    code = """
+    import sys, h5py
+    with h5py.File(sys.argv[1]) as read:
+        try:
+            read["packed"][:]
+        except OSError as error:
+            print(error)
+    """
+    check(code, file, "failed")
+
+
+def test_wrong_arguments_give_the_errors_of_libhdf5(file: Path) -> None:
+    code = """
+    import sys, h5py, numpy as np
+    from h5py import h5s
+    with h5py.File(sys.argv[1]) as read:
+        array = read["packed"]
+        out = np.zeros(400 * 3000, "i4")
+        space = h5s.create_simple((400 * 3000 - 1,))
+        try:
+            array.id.read(space, array.id.get_space(), out)
+        except Exception as error:
+            print(type(error), error)
+        far = array.id.get_space()
+        far.select_hyperslab((0, 0), (400, 3000))
+        far.offset_simple((5, 5))
+        try:
+            array.id.read(h5s.create_simple((400 * 3000,)), far, out)
+        except Exception as error:
+            print(type(error), error)
+    """
+    check(code, file, None)
+
+
+def test_a_selection_that_was_moved(file: Path) -> None:
+    code = """
+    import sys, h5py, numpy as np
+    from h5py import h5s
+    with h5py.File(sys.argv[1]) as read:
+        array = read["packed"]
+        out = np.zeros(100 * 2000, "i4")
+        moved = array.id.get_space()
+        moved.select_hyperslab((0, 0), (100, 2000))
+        moved.offset_simple((7, 9))
+        array.id.read(h5s.create_simple((100 * 2000,)), moved, out)
+        print(out.sum(), out[:5])
+    """
+    check(code, file, "selection")
+
+
+def test_forked_children_are_served(file: Path) -> None:
+    code = """
+    import multiprocessing, sys, h5py
+    def total(path):
+        with h5py.File(path) as read:
+            return int(read["packed"][:].sum())
+    if __name__ == "__main__":
+        print(total(sys.argv[1]))
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            print(pool.map(total, [sys.argv[1]] * 4))
+    """
+    expected, ran = without(code, file), python(code, file)
+    assert (ran.status, ran.out, ran.errors) == (0, expected.stdout, "")
+    # The pool ends its processes by a signal: reads of the last tenth of a second may not be counted.
+    assert ran.served >= 2
+    assert ran.counts["processes"] >= 2
+
+
+def test_a_forked_child_reads_what_its_parent_opened(file: Path) -> None:
+    code = """
+    import os, sys, h5py
+    read = h5py.File(sys.argv[1])
+    print(read["packed"][:].sum(), flush=True)
+    child = os.fork()
+    if child == 0:
+        print(read["packed"][1:].sum(), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+    print(read["packed"][2:].sum())
+    """
+    check(code, file, None, served=3)
