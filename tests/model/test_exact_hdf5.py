@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +83,9 @@ class Chunks:
 
     def check(self, what: str, requests: list[tuple[str, int, int, int]], calls: list[Call]) -> None:
         """Compare all requests of one step: those of index blocks by length, all others by offset and length."""
-        writes = iter([(call.offset or 0, call.length) for call in calls if call.kind == "pwrite"])
+        writes: Iterator[tuple[int, int]] = iter(
+            [(call.offset or 0, call.length) for call in calls if call.kind == "pwrite"]
+        )
         reads = Counter((call.offset or 0, call.length) for call in calls if call.kind == "pread")
         predicted: Counter[tuple[int, int]] = Counter()
         for purpose, chunk, offset, length in requests:
@@ -90,6 +94,10 @@ class Chunks:
                 self.write(what, chunk, next(writes, (-1, -1)))
             elif purpose != "read_index":
                 start, stored_length = self.real[chunk]
+                if chunk not in self.simulated:  # it is new, and written in parts: its first part shows where it is
+                    first = next(writes, (-1, -1))
+                    writes = chain([first], writes)
+                    self.simulated[chunk] = offset - (first[0] - start)
                 whole = purpose == "read_chunk"
                 place = (start, stored_length) if whole else (start + offset - self.simulated[chunk], length)
                 if purpose.startswith("read"):

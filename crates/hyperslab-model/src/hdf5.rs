@@ -166,7 +166,10 @@ impl OpenHdf5 {
         watch: &mut impl Watch,
     ) -> Result<(), ModelError> {
         let is_overwritten = selection.len() == self.stored.grid.shape().iter().product();
-        let is_written = self.stored.is_encoded() || (self.hdf5.fills && !is_overwritten);
+        if is_overwritten && !self.stored.is_encoded() {
+            return Ok(());
+        }
+        let is_written = self.stored.is_encoded() || self.hdf5.fills;
         for chunk in 0..self.stored.grid.chunk_count() {
             if is_written {
                 self.write_chunk(chunk, variables, watch)?;

@@ -73,11 +73,11 @@ impl Btree {
         }
     }
 
-    /// The number that a node of this tree, in row-major order, has in a tree of the same chunks that lists its nodes.
-    pub fn same_node(&self, node: NodeId, other: &Self) -> Option<NodeId> {
+    /// The number in this tree of a node that has another one in a tree of the same chunks in row-major order.
+    pub fn renumbered(&self, node: NodeId) -> Option<NodeId> {
         let (level, position) = (node >> 48, node & ((1 << 48) - 1));
         let first = (0..=level).fold(position, |child, _| child * KEPT_BY_LAST);
-        let mut path = other.positions(first);
+        let mut path = self.positions(first);
         path.reverse();
         path.get(usize::try_from(level).ok()?).map(|&(node, _)| node)
     }

@@ -137,8 +137,8 @@ impl Index {
         built.forget();
         // Nodes of the first B-tree have other numbers there.
         let moved = |blocks: &HashSet<u64>| match (&self.structure, &built.structure) {
-            (Structure::Btree(old), Structure::Btree(new)) => {
-                blocks.iter().filter_map(|&node| old.same_node(node, new)).collect()
+            (Structure::Btree(_), Structure::Btree(new)) => {
+                blocks.iter().filter_map(|&node| new.renumbered(node)).collect()
             }
             _ => blocks.clone(),
         };
