@@ -217,7 +217,7 @@ def hs_workload(array: dict[str, Any], accesses: list[Any]) -> Any:
 
 def test_predict_says_what_is_missing(tmp_path: Path) -> None:
     for words, said in (
-        (["predict"], "name a workload file, or a trace"),
+        (["predict"], "or a trace with --trace"),
         (["predict", "--trace", str(tmp_path / "no")], "there is no trace"),
         (["trace", "show", str(tmp_path / "no")], "there is no trace"),
     ):

@@ -48,7 +48,7 @@ def test_a_version_is_named_as_everywhere(path: str) -> None:
     for key, error in [("z", KeyError), (-2, IndexError), (TIMES[0] - minute, KeyError)]:
         with pytest.raises(error):
             xr.open_dataset(path, engine="hyperslab", version=key)
-    with pytest.raises(UsageError, match="is open already"):
+    with pytest.raises(UsageError, match="is already open"):
         xr.open_dataset(hs.open(path), engine="hyperslab", version="a")
 
 

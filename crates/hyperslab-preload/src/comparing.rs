@@ -13,8 +13,7 @@ use crate::counts::{self, Count};
 use crate::dataspace::Dataspace;
 use crate::known::{ArrayKey, known};
 use crate::libhdf5::{Held, Library, has_failed};
-use crate::request::Request;
-use crate::serving::Call;
+use crate::request::{Call, Request};
 use crate::settings::settings;
 
 /// libhdf5 reads at least one byte in so many nanoseconds, as far as this decides when to sample.
@@ -27,18 +26,6 @@ const SAMPLES: u64 = 3;
 const MOST_GAPS: u64 = 2;
 /// `H5S_SELECT_SET`.
 const SET: i32 = 0;
-
-/// What is known of one array's speed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Comparison {
-    /// Reads that are not in the estimate yet.
-    nbytes: u64,
-    nanoseconds: u64,
-    /// The sample, once it was taken: bytes and nanoseconds.
-    sample: Option<(u64, u64)>,
-    /// Whether a sample could not be taken.
-    is_hopeless: bool,
-}
 
 /// Takes account of a read that we served, and takes a sample if it is time.
 pub(crate) fn compare(
@@ -89,17 +76,6 @@ pub(crate) fn compare(
         counts::add(Count::SampledNbytes, nbytes);
         counts::add(Count::SampledNanoseconds, nanoseconds);
         array.comparison.count();
-    }
-}
-
-impl Comparison {
-    /// Counts what is not in the estimate yet.
-    fn count(&mut self) {
-        let Some((nbytes, nanoseconds)) = self.sample else { return };
-        let estimate = u128::from(self.nbytes) * u128::from(nanoseconds) / u128::from(nbytes.max(1));
-        counts::add(Count::EstimatedNanoseconds, u64::try_from(estimate).unwrap_or(u64::MAX));
-        counts::add(Count::ComparedNanoseconds, self.nanoseconds);
-        (self.nbytes, self.nanoseconds) = (0, 0);
     }
 }
 

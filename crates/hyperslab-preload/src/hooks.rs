@@ -11,9 +11,10 @@ use std::time::Instant;
 
 use crate::callers::{Hook, Site, site};
 use crate::counts::{self, Count};
-use crate::patching::is_serving;
 use crate::reason::Reason;
-use crate::serving::{Call, Outcome, serve};
+use crate::request::Call;
+use crate::serving::{Outcome, serve};
+use crate::settings::is_serving;
 use crate::{callers, known, settings};
 
 /// What libhdf5's functions return if they fail.

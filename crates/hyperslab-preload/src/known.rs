@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-use crate::comparing::Comparison;
+use crate::comparison::Comparison;
 use crate::libhdf5::Place;
 use crate::open_array::OpenArray;
 use crate::open_file::OpenFile;

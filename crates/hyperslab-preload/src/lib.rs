@@ -30,6 +30,7 @@
 mod byte_order;
 mod callers;
 mod comparing;
+mod comparison;
 mod counts;
 mod dataspace;
 mod hints;

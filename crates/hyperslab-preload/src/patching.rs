@@ -6,11 +6,12 @@
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::callers::is_own;
 use crate::counts;
 use crate::hooks::REPLACED;
+use crate::settings::set_serving;
 
 /// Entries of the tables that the dynamic linker reads (System V ABI, chapter 5).
 #[repr(C)]
@@ -50,19 +51,12 @@ const ADDRESSES: [u64; 2] = [1025, 1026];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const ADDRESSES: [u64; 2] = [u64::MAX; 2];
 
-static IS_SERVING: AtomicBool = AtomicBool::new(true);
 static PATCHED: AtomicUsize = AtomicUsize::new(0);
-
-/// Whether reads are served at all.
-#[inline]
-pub(crate) fn is_serving() -> bool {
-    IS_SERVING.load(Ordering::Relaxed)
-}
 
 /// Begins to serve reads, or ends it. Called by `hyperslab.accelerate`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hyperslab_serve(is_wanted: c_int) {
-    IS_SERVING.store(is_wanted != 0, Ordering::Relaxed);
+    set_serving(is_wanted != 0);
 }
 
 /// Copies the counts of this process: at most `count` of them. Returns how many there are.

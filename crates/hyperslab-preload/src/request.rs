@@ -5,7 +5,16 @@
 use crate::dataspace::{Dataspace, Selected};
 use crate::libhdf5::{ARRAY_ID, DATATYPE_ID, Held, Id, Library, SPACE_ID};
 use crate::reason::Reason;
-use crate::serving::Call;
+
+/// The arguments of `H5Dread`.
+pub(crate) struct Call {
+    pub array: Id,
+    pub memory_type: Id,
+    pub memory_space: Id,
+    pub file_space: Id,
+    pub properties: Id,
+    pub out: *mut u8,
+}
 
 /// `H5S_ALL`.
 pub(crate) const ALL: Id = 0;

@@ -10,11 +10,11 @@ use crate::comparing::compare;
 use crate::counts::{self, Count};
 use crate::hints;
 use crate::known::{self, ArrayKey, Facts, known};
-use crate::libhdf5::{Held, Id, Library, Quiet};
+use crate::libhdf5::{Held, Library, Quiet};
 use crate::open_array::OpenArray;
 use crate::open_file::OpenFile;
 use crate::reason::Reason;
-use crate::request::{ALL, Request, is_space, makes_sense};
+use crate::request::{ALL, Call, Request, is_space, makes_sense};
 use crate::scatter::Target;
 use crate::settings::settings;
 
@@ -35,16 +35,6 @@ const FLOAT: i32 = 1;
 const LITTLE: i32 = 0;
 const BIG: i32 = 1;
 const MOST_NDIM: usize = 32;
-
-/// The arguments of `H5Dread`.
-pub(crate) struct Call {
-    pub array: Id,
-    pub memory_type: Id,
-    pub memory_space: Id,
-    pub file_space: Id,
-    pub properties: Id,
-    pub out: *mut u8,
-}
 
 /// What became of a call.
 pub(crate) enum Outcome {

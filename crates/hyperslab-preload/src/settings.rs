@@ -1,7 +1,8 @@
-//! Settings from the environment, read once when the library is loaded.
+//! Settings from the environment, read once when the library is loaded, and the switch of `hyperslab.accelerate`.
 
 use std::ffi::{OsStr, OsString};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The default for `HYPERSLAB_MEMORY`.
 const MEMORY_NBYTES: usize = 256 << 20;
@@ -18,6 +19,19 @@ pub(crate) struct Settings {
 }
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
+
+static IS_SERVING: AtomicBool = AtomicBool::new(true);
+
+/// Whether reads are served at all: `hyperslab.accelerate` turns this on and off.
+#[inline]
+pub(crate) fn is_serving() -> bool {
+    IS_SERVING.load(Ordering::Relaxed)
+}
+
+/// Begins to serve reads, or ends it.
+pub(crate) fn set_serving(is_wanted: bool) {
+    IS_SERVING.store(is_wanted, Ordering::Relaxed);
+}
 
 /// The settings.
 pub(crate) fn settings() -> &'static Settings {
