@@ -186,7 +186,13 @@ def difference(ours, theirs):
     return ""
 
 
-@pytest.mark.parametrize("path", _corpus(), ids=lambda path: path.name)
+def _cases():
+    """Each file of the corpus. One has more than 2^31 elements, which every judge reads."""
+    huge = {"tiny_huge_1d_over_maxint.hdf5"}
+    return [pytest.param(one, id=one.name, marks=[pytest.mark.slow] if one.name in huge else []) for one in _corpus()]
+
+
+@pytest.mark.parametrize("path", _cases())
 @pytest.mark.filterwarnings("ignore")
 def test_foreign_files(path):
     """Each is as netCDF4 has it, or else as h5netcdf does."""
