@@ -45,8 +45,8 @@ test-rust: setup
 	HYPERSLAB_CORPUS="$(CURDIR)/target/samples:$(CURDIR)/../shared/corpus" HYPERSLAB_DAMAGES=20 \
 	  cargo test --workspace --locked --quiet
 
-# One process for each processor; who is done first takes tests from the others.
-PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+# One process more than processors, because tests wait for others; who is done first takes tests from the others.
+PYTEST := $(BIN)/python -m pytest -n $(shell expr $$(nproc 2>/dev/null || echo 2) + 1) --dist worksteal
 
 test-python:
 	$(PYTEST)
