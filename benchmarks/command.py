@@ -15,6 +15,7 @@ from typing import Any
 import kept
 import peers
 import speed_table
+from files import Files
 
 from hyperslab.lab.environment import observe
 
@@ -47,6 +48,15 @@ def directory(said: argparse.Namespace) -> Iterator[Path]:
         chosen = (said.files or Path(scratch)).resolve()
         chosen.mkdir(parents=True, exist_ok=True)
         yield chosen
+
+
+def run_locally(about: str, groups: Callable[[Files, bool], Groups], path: Path, megabytes: int) -> None:
+    """Run the whole script of a table of local files; `groups` makes its rows from the files and `--quick`."""
+    said = arguments(about)
+    limit_processors()
+    with directory(said) as where:
+        known = groups(Files(where, QUICK_MEGABYTES if said.quick else megabytes), said.quick)
+        run(said, known, path, peers.versions(), where, megabytes=megabytes)
 
 
 def run(

@@ -145,11 +145,7 @@ def groups(files: Files, quick: bool) -> command.Groups:
 
 def main() -> None:
     """Measure, print a line for each comparison, and save the figures after each row."""
-    said = command.arguments(__doc__)
-    command.limit_processors()
-    with command.directory(said) as where:
-        known = groups(Files(where, command.QUICK_MEGABYTES if said.quick else MEGABYTES), said.quick)
-        command.run(said, known, RESULTS, peers.versions(), where, megabytes=MEGABYTES)
+    command.run_locally(__doc__, groups, RESULTS, MEGABYTES)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -56,6 +54,7 @@ def _output(
 )  # fmt: skip
 def run_program(context: typer.Context) -> None:
     """Run a program, and record what it reads and writes."""
+    from hyperslab.running.command import end_by
     from hyperslab.trace.starting import run_traced
 
     output, is_quiet = context.obj
@@ -73,7 +72,7 @@ def run_program(context: typer.Context) -> None:
     for line in lines:
         typer.echo(f"hyperslab trace: {line}", err=True)
     if done.status < 0:
-        _end_by(-done.status)
+        end_by(-done.status)
     sys.exit(done.status)
 
 
@@ -149,14 +148,3 @@ def _print(said: str, notes: list[str], summaries: list[ArraySummary], advice: l
         out.print(line(one.array.title), soft_wrap=True)
         for name, text in facts(one):
             out.print(line(f"  {name:<14}{text}"), soft_wrap=True)
-
-
-def _end_by(number: int) -> None:
-    """End by the signal that ended the program, without a core file of our own."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    if number not in (signal.SIGKILL, signal.SIGSTOP):
-        signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
-    sys.exit(128 + number)

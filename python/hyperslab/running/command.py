@@ -101,14 +101,18 @@ def run(arguments: list[str]) -> int:
     notes: list[str] = []
     folder = _folder(notes)
     environment = prepared(os.environ | options.settings, folder, notes)
-    status = _status(options.program, environment)
-    if not options.is_quiet and status is not None:
-        _summarize(options, folder, notes, status)
-    if folder is not None:
-        _remove(folder)
-    if status is None:
-        return NOT_FOUND if _failure is None or _failure.errno == 2 else NOT_EXECUTABLE
-    return status if status >= 0 else _end_by(-status)
+    try:
+        status = _status(options.program, environment)
+    except OSError as error:
+        _print(f"hyperslab run: {options.program[0]} cannot be started: {error.strerror}")
+        return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
+    else:
+        if not options.is_quiet:
+            _summarize(options, folder, notes, status)
+    finally:
+        if folder is not None:
+            _remove(folder)
+    return status if status >= 0 else end_by(-status)
 
 
 def library() -> str | None:
@@ -146,22 +150,13 @@ def _folder(notes: list[str]) -> str | None:
     return path
 
 
-_failure: OSError | None = None
-
-
-def _status(program: list[str], environment: dict[str, str]) -> int | None:
-    """Run the program to its end: its exit status, or minus the signal; None if it cannot be started."""
-    global _failure
+def _status(program: list[str], environment: dict[str, str]) -> int:
+    """Run the program to its end: its exit status, or minus the signal. Raises OSError if it cannot be started."""
     awaited = {*PASSED_ON, signal.SIGCHLD}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
     # What Python ignores, programs expect to end them.
     expected = [signal.SIGPIPE, signal.SIGXFSZ]
-    try:
-        process = os.posix_spawnp(program[0], program, environment, setsigmask=mask, setsigdef=expected)
-    except OSError as error:
-        _failure = error
-        _print(f"hyperslab run: {program[0]} cannot be started: {error.strerror}")
-        return None
+    process = os.posix_spawnp(program[0], program, environment, setsigmask=mask, setsigdef=expected)
     while True:
         ended, status = os.waitpid(process, os.WNOHANG)
         if ended:
@@ -202,7 +197,7 @@ def _remove(folder: str) -> None:
         pass  # a process that outlived the program still writes there
 
 
-def _end_by(number: int) -> int:
+def end_by(number: int) -> int:
     """End by the signal that ended the program, without a core file of our own."""
     import resource
 
