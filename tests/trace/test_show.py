@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 import hyperslab as hs
 from hyperslab.cli import app
+from hyperslab.report.wording import counted
 from hyperslab.trace import selection
 from hyperslab.trace.chunk_touches import decode_count, grid_shape, reuse_distances, touched
 from hyperslab.trace.patterns import classified
@@ -285,3 +286,9 @@ def test_any_trace_can_be_summarized(data: st.DataObject) -> None:
     keys = data.draw(st.lists(st.sampled_from([np.s_[...], *([np.s_[0:1]] if ndim else [])]), min_size=1, max_size=4))
     (one,) = summaries_of(made_trace(keys, array_of(shape, chunks or None)))
     assert json.dumps(one.to_dict())
+
+
+def test_nouns_agree_with_their_counts() -> None:
+    assert counted(1, "access", "accesses") == "1 access"
+    assert counted(0, "access", "accesses") == "0 accesses"
+    assert counted(1234, "access", "accesses") == "1,234 accesses"

@@ -30,7 +30,7 @@ def predict_trace(
     """Price each array of a trace in today's layout and in others, beside the seconds that were measured."""
     from hyperslab.model.predict import parse_layout, predict
     from hyperslab.model.traced import LIBRARY_OF, layout_of_traced, workload_of
-    from hyperslab.report.wording import seconds_text
+    from hyperslab.report.wording import counted, seconds_text
     from hyperslab.trace.summaries import summaries_of
     from hyperslab.trace.trace import Trace
 
@@ -64,7 +64,7 @@ def predict_trace(
                 }
             )  # fmt: skip
             continue
-        out.print(f"{array.array} of {array.file}: {len(one.rows)} accesses", soft_wrap=True)
+        out.print(f"{array.array} of {array.file}: {counted(len(one.rows), 'access', 'accesses')}", soft_wrap=True)
         beside = "" if predicted is None else f"; predicted for that, {cache}: {seconds_text(predicted)}"
         out.print(f"measured with {array.library}, {today}: {seconds_text(one.seconds)}{beside}", soft_wrap=True)
         for note in workload.notes:

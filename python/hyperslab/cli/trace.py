@@ -63,8 +63,10 @@ def run_program(context: typer.Context) -> None:
     done = run_traced(context.args, output)
     lines = [] if is_quiet else list(done.messages)
     if done.trace is not None and not is_quiet:
+        from hyperslab.report.wording import counted
+
         count, arrays = len(done.trace), len({(one.file, one.array) for one in done.trace.arrays})
-        words = f"{count} {'access' if count == 1 else 'accesses'} to {arrays} {'array' if arrays == 1 else 'arrays'}"
+        words = f"{counted(count, 'access', 'accesses')} to {counted(arrays, 'array', 'arrays')}"
         what = words if count else "no access to an array was seen"
         lines += [f"{done.path}: {what}", *done.trace.notes]
         if count:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hyperslab.report.trace_advice import Advice
-from hyperslab.report.wording import digits, nbytes_text, seconds_text
+from hyperslab.report.wording import counted, digits, nbytes_text, seconds_text
 from hyperslab.trace.summaries import ArraySummary, busy_seconds
 from hyperslab.trace.trace import Trace
 
@@ -16,10 +16,10 @@ def headline(trace: Trace, summaries: Sequence[ArraySummary]) -> str:
         return "No access to an array was seen."
     busy = busy_seconds(trace)
     names = {(one.array.file, one.array.array) for one in summaries}
-    arrays = "1 array" if len(names) == 1 else f"{len(names)} arrays"
+    what = f"{counted(len(trace), 'access', 'accesses')} to {counted(len(names), 'array', 'arrays')}"
     total = trace.seconds
     share = f", {100 * busy / total:.0f} % of its {seconds_text(total)}" if total else ""
-    return f"{len(trace):,} accesses to {arrays}: {seconds_text(busy)} in reading and writing{share}."
+    return f"{what}: {seconds_text(busy)} in reading and writing{share}."
 
 
 def advice_lines(advice: Sequence[Advice], has_prices: bool) -> list[tuple[str, str]]:

@@ -148,6 +148,11 @@ def trials_text(counts: Iterable[int]) -> str:
     return f"n = {least}" if least == most else f"n = {least} to {most}"
 
 
+def counted(count: int, one: str, more: str) -> str:
+    """A count with its noun, such as `1 access` or `21 accesses`."""
+    return f"{count:,} {one if count == 1 else more}"
+
+
 def names_text(names: Iterable[str]) -> str:
     """A list of names for a sentence, such as "a, b and c"."""
     *first, last = list(names)
