@@ -224,18 +224,25 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("signalled", [KeyboardInterrupt(), SystemExit(143)])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_inside_h5py(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], signalled: BaseException
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: signal.Signals
 ) -> None:
     """Cython may turn the exception of a signal into "returned a result with an exception set"."""
 
     def app() -> None:
-        raise SystemError("a function returned a result with an exception set") from signalled
+        try:
+            os.kill(os.getpid(), number)
+        except (KeyboardInterrupt, SystemExit) as signalled:
+            raise SystemError("a function returned a result with an exception set") from signalled
 
     monkeypatch.setattr(hyperslab.cli, "app", app)
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    number = 130 if isinstance(signalled, KeyboardInterrupt) else 143
-    assert stopped.value.code == number
-    assert capsys.readouterr().err == f"hyperslab: {'interrupted' if number == 130 else 'terminated'}\n"
+    monkeypatch.setattr(hyperslab.cli.signals, "_received", [])
+    before = signal.getsignal(number)
+    try:
+        with pytest.raises(SystemExit) as stopped:
+            main()
+    finally:
+        signal.signal(number, before)
+    assert stopped.value.code == 128 + number
+    assert capsys.readouterr().err == f"hyperslab: {'interrupted' if number == signal.SIGINT else 'terminated'}\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 
 import typer
@@ -25,6 +24,7 @@ from hyperslab.cli import (
     verify,
     versions,
 )
+from hyperslab.cli.signals import STOPPED, as_signalled, end_by_signals
 from hyperslab.errors import HyperslabError, UsageError
 
 app = typer.Typer(
@@ -66,33 +66,12 @@ def _root(
 ) -> None: ...
 
 
-# Messages for exit statuses: typer makes the first from Ctrl-C, `_end` the second from SIGTERM.
-STOPPED = {128 + signal.SIGINT: "interrupted", 128 + signal.SIGTERM: "terminated"}
-
-
-def _end(number: int, _: object) -> None:
-    """Exit as after Ctrl-C, so that temporary files are removed; a second signal does not interrupt that."""
-    signal.signal(number, signal.SIG_IGN)
-    sys.exit(128 + number)
-
-
-def _run() -> None:
-    """Run the command. h5py's compiled code turns the exception of a signal into a SystemError: raise what it was."""
-    try:
-        app()
-    except SystemError as error:
-        if isinstance(error.__cause__, KeyboardInterrupt | SystemExit):
-            raise error.__cause__ from None
-        raise
-
-
 def main() -> None:
     """Run the command line. An error prints one line; the exit status is 2 for a wrong request, 1 for a failure."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
-            signal.signal(number, _end)
+    end_by_signals()
     try:
-        _run()
+        with as_signalled():
+            app()
     except HyperslabError as error:
         typer.echo(f"hyperslab: {error} [{error.code}]", err=True)
         sys.exit(2 if isinstance(error, UsageError) else 1)

@@ -11,6 +11,7 @@ import typer
 
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
+from hyperslab.cli.signals import as_signalled
 from hyperslab.errors import RunError
 from hyperslab.needed import need_report
 
@@ -69,7 +70,7 @@ def bench(
     )
     log = console(stderr=True)
     try:
-        with live(log) as progress:
+        with as_signalled(), live(log) as progress:
             run = run_bench(request, progress, say=log.print)
     except (KeyboardInterrupt, SystemExit):
         log.print(f"interrupted: finished trials are in {output}; continue with: hyperslab bench --resume -o {output}")

@@ -14,6 +14,7 @@ from rich.table import Table
 from hyperslab.cli.archives import Options, storage_options
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
+from hyperslab.cli.signals import as_signalled
 from hyperslab.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _of_disk(where: Path, scale: Scale, libraries: list[str] | None, path: Path,
 
     journal, log = journal_beside(path), console(stderr=True)
     try:
-        with live(log, "passes") as progress:
+        with as_signalled(), live(log, "passes") as progress:
             made = calibrate(where, scale, libraries, progress=progress, journal=journal, resume=resume)
     except (KeyboardInterrupt, SystemExit, RunError):
         left = f"measured cells are in {journal}; continue with --resume" if journal.exists() else "nothing was kept"

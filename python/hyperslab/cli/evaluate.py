@@ -10,6 +10,7 @@ import typer
 
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
+from hyperslab.cli.signals import as_signalled
 from hyperslab.errors import RunError, UsageError
 from hyperslab.needed import need
 
@@ -127,7 +128,7 @@ def _measured(profile: Path | None, request: Request) -> Generated:
     errors = console(stderr=True)
     journal = request.output / JOURNAL_FILE
     try:
-        with live(errors, "passes") as progress:
+        with as_signalled(), live(errors, "passes") as progress:
             return run_generated(
                 profile, request, progress=progress, say=lambda said: errors.print(said, soft_wrap=True, markup=False)
             )

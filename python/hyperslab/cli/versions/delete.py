@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from hyperslab.cli.output import console, line
+from hyperslab.cli.signals import as_signalled
 from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, name_of, opened
 from hyperslab.errors import UsageError
 
@@ -32,7 +33,7 @@ def delete(
     """
     before, names = Path(file).stat().st_size if Path(file).is_file() else 0, list[str]()
     try:
-        with opened(file, "r+", timeout) as versions:
+        with as_signalled(), opened(file, "r+", timeout) as versions:
             names += dict.fromkeys(name_of(versions, said) for said in version)
             if not yes:
                 _ask(file, names, len(versions))
