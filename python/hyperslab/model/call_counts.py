@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import Hyperslab, Points
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.model.libraries import Hdf5, Zarr
 from hyperslab.model.workload import Step
 
@@ -18,6 +19,7 @@ Column: TypeAlias = npt.NDArray[np.float64]  # a number for each call
 # The size of a typical L2 cache of a core.
 NEAR_NBYTES = 1 << 20
 LINE_NBYTES = 64
+MOST_MARKED = 1 << 22
 # The largest allocation that glibc keeps for the next one (DEFAULT_MMAP_THRESHOLD_MAX).
 KEPT_NBYTES = 32 << 20
 # Zarr-python reads this many chunks of a call at a time (`async.concurrency`).
@@ -70,6 +72,29 @@ def spread_nbytes(step: Step, width: int) -> int:
     if isinstance(selection, Points) or not _gaps(selection)[-1]:
         return 0
     return int(selection.size) * min(LINE_NBYTES, int(selection.stride[-1]) * width)
+
+
+def touched_chunk_count(steps: Sequence[Step], shape: Sequence[int], chunk_shape: Sequence[int]) -> int:
+    """How many different chunks all selections together touch, as if steps skipped none. At most `MOST_MARKED` chunks
+    are looked at one by one; of more, all are taken to be touched.
+    """
+    grid = tuple(ceil_div(length, chunk) for length, chunk in zip(shape, chunk_shape, strict=True))
+    if prod(grid) > MOST_MARKED:
+        return prod(grid)
+    marks = np.zeros(grid, bool)
+    for step in steps:
+        if step.selection.size:
+            marks[_chunks_of(step, chunk_shape)] = True
+    return int(marks.sum())
+
+
+def _chunks_of(step: Step, chunk_shape: Sequence[int]) -> Any:
+    """An index of the grid's chunks."""
+    selection = step.selection
+    if isinstance(selection, Points):
+        return tuple((selection.coordinates // np.array(chunk_shape)).T)
+    each = zip(selection.start, selection.stride, selection.count, selection.block, chunk_shape, strict=True)
+    return tuple(slice(a // n, (a + s * (c - 1) + b - 1) // n + 1) for a, s, c, b, n in each)
 
 
 def fresh_nbytes(sizes: Iterable[int]) -> int:

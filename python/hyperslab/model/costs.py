@@ -22,6 +22,8 @@ from hyperslab.model.terms import PHASES, Phase, Term, codec_name, values
 
 # A 95 % interval of a normal distribution, for the logarithm of a prediction.
 DEVIATIONS = 1.96
+# Encoding or decoding elements that are all the same takes about this share of the time for others.
+FILLER_SHARE = 0.15
 # A variable may lie this far beyond its trained range before a prediction says so.
 TOLERANCE = 1.5
 # Each of these variables stands for a kind of work. If it was never trained, its seconds are missing.
@@ -148,6 +150,8 @@ def price(
     if rate:
         phases["codec"] += rate.decode * variables.s_decode + rate.encode * variables.s_encode
         phases["codec"] += _moved_more(variables, coefficients)
+    if variables.s_filler:
+        phases["codec"] *= 1 - (1 - FILLER_SHARE) * variables.s_filler / variables.s_encode
     seconds = sum(phases.values())
     relative = float(factors @ coefficients.covariance @ factors) / seconds**2 if seconds > 0 else 0.0
     reach = exp(DEVIATIONS * min(float(np.sqrt(max(relative, 0.0) + coefficients.spread**2)), 100.0))

@@ -19,6 +19,7 @@ from hyperslab.model.call_counts import (
     one_by_one,
     spread_nbytes,
     stepped_runs,
+    touched_chunk_count,
 )
 from hyperslab.model.cells import ModelCell
 from hyperslab.model.libraries import Caches, Hdf5, HyperslabEngine, Layout, Library, Zarr, options_of
@@ -51,8 +52,9 @@ class Variables(NamedTuple):
     `s_mshort` is the part of `s_memcpy` in the first kibibyte of each copy, and `s_spread` the bytes of the memory
     lines that selections with a step along the last axis touch. `s_fresh` is the bytes of results, and `s_kept` those
     of HDF5's chunk cache, in memory that the process has not touched before. `s_unique` is the part of `s_cache` that
-    is read for the first time, `s_dirty` the part of `s_wdisk` that is not written over again, and `s_grown` the part
-    of that which a new file needs room for; all three take it that accesses overlap only once they exceed the array.
+    the page cache has from before, `s_dirty` the part of `s_wdisk` that is not written over again, and `s_grown` the
+    part of that which a new file needs room for; no more than the touched chunks can be new. `s_filler` is the part
+    of `s_encode` in elements of a new array that nobody has written.
     """
 
     n_memcpy: float
@@ -98,6 +100,7 @@ class Variables(NamedTuple):
     s_unique: float = 0.0
     s_dirty: float = 0.0
     s_grown: float = 0.0
+    s_filler: float = 0.0
 
 
 # These are simulated; the others follow from the selections.
@@ -231,15 +234,17 @@ def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Dire
     return found
 
 
-def _kept(found: Variables, layout: Layout, library: Library, width: int) -> float:
+def _kept(found: Variables, layout: Layout, library: Library, chunk_nbytes: float) -> float:
     """The bytes of memory that HDF5's chunk cache takes from the system."""
-    if (
-        not isinstance(library, Hdf5)
-        or layout.contiguous
-        or prod(layout.chunk_shape) * width > library.chunk_cache_nbytes
-    ):
+    if not isinstance(library, Hdf5) or layout.contiguous or chunk_nbytes > library.chunk_cache_nbytes:
         return 0.0
-    return min(float(library.chunk_cache_nbytes), found.n_chunk * prod(layout.chunk_shape) * width)
+    return min(float(library.chunk_cache_nbytes), found.n_chunk * chunk_nbytes)
+
+
+def _last_shape(workload: Workload, steps: Sequence[Step]) -> list[int]:
+    """The shape of the array after it has grown."""
+    first, *others = workload.array.shape
+    return [max([first, *(step.length for step in steps if step.length is not None)]), *others]
 
 
 def _with_cache(found: Variables, cell: ModelCell, is_kept: bool) -> Variables:
@@ -256,8 +261,7 @@ def _with_cache(found: Variables, cell: ModelCell, is_kept: bool) -> Variables:
         )
     n_cache = found.n_cache + found.n_rdisk + found.n_rindex
     s_cache = found.s_cache + found.s_rdisk + found.s_rindex
-    unique = min(s_cache, cell.array_nbytes / (cell.layout.ratio or 1.0))
-    return found._replace(**reads, n_cache=n_cache, s_cache=s_cache, s_unique=unique)
+    return found._replace(**reads, n_cache=n_cache, s_cache=s_cache, s_unique=found.s_rdisk + found.s_rindex)
 
 
 def _summed(
@@ -286,9 +290,13 @@ def _summed(
     rows_nbytes = np.zeros(len(sums))  # of the selections' last axis
     rows_nbytes[: len(steps)] = [step.selection.shape[-1] * width for step in steps]
     ratio = layout.ratio or 1.0
-    stored = float(prod(workload.array.shape)) * width / ratio
+    chunk_nbytes = float(prod(layout.chunk_shape) * width)
+    touched = touched_chunk_count(steps, _last_shape(workload, steps), layout.chunk_shape) * chunk_nbytes
+    dirty = min(found.s_wdisk, touched / ratio)
+    written = sum(int(step.selection.size) * width for step in steps if step.operation == "write")
+    is_new = chunks == "missing"
     return found._replace(
-        n_made=float(chunks == "missing"),
+        n_made=float(is_new),
         n_call=float(len(steps)),
         n_far=far(column, rows_nbytes),
         n_element=float(elements.sum()),
@@ -296,10 +304,10 @@ def _summed(
         n_run=float(sum(map(stepped_runs, steps))) if is_hdf5 else 0.0,
         s_fresh=float(fresh_nbytes(int(step.selection.size) * width for step in steps if step.operation == "read")),
         s_mshort=float(np.minimum(column["s_memcpy"], column["n_memcpy"] * SHORT_COPY_NBYTES).sum()),
-        s_unique=min(found.s_cache, stored),
-        s_dirty=min(found.s_wdisk, stored),
-        s_grown=min(found.s_wdisk, stored) if chunks == "missing" else 0.0,
-        s_kept=_kept(found, layout, library, width),
+        s_dirty=dirty,
+        s_grown=dirty if is_new else 0.0,
+        s_filler=found.s_encode * max(0.0, 1.0 - written / touched) if is_new and touched else 0.0,
+        s_kept=_kept(found, layout, library, chunk_nbytes),
         s_spread=float(sum(spread_nbytes(step, width) for step in steps)),
         s_decode_in=found.s_decode / ratio,
         s_encode_out=found.s_encode / ratio,
