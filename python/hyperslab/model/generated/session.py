@@ -36,6 +36,7 @@ from hyperslab.replacing import replace_with
 # Six passes are the fewest that give an interval of the median.
 RULE = StopRule(6, 6)
 JOURNAL_FILE, MEASURED_FILE = "generated.measured.jsonl", "generated-measured.jsonl"
+CODECS_FILE = "generated-codecs.json"
 RESULT_FILE, OUTCOMES_FILE = "generated.json", "generated-outcomes.csv"
 WHAT = "an evaluation"
 
@@ -145,7 +146,7 @@ def run_generated(
         known = _measured(request, planned, environment, progress, say)
         seconds = time.monotonic() - started
         _keep(request, seconds, measured_at)
-    rates = rates_of_drawn([cell for cells in planned for cell in cells], known, progress)
+    rates = rates_of_drawn([cell for cells in planned for cell in cells], known, request.output / CODECS_FILE, progress)
     done = judged(drawn, planned, known, profile, say, rates)
     made = Generated(request.seed, request.count, round(seconds, 1), measured_at, environment, profile, warnings, *done)
     _write(request.output / RESULT_FILE, json.dumps(made.to_dict(), indent=1) + "\n")
@@ -174,6 +175,7 @@ def _measured(
     say(f"{len(cells)} workloads, {sum(map(len, cells))} cells; at most {most / 1e6:.0f} MB of disk at a time")
     limit = float("inf") if request.minutes is None else time.monotonic() + 60 * request.minutes
     path = request.output / JOURNAL_FILE
+    (request.output / CODECS_FILE).unlink(missing_ok=True)
     asked = {"seed": request.seed, "count": request.count, "size": repr(request.size)}
     expected = sum(trial_count(len(each), RULE) for each in cells)
     made = 0
