@@ -110,8 +110,8 @@ def smaller(size: TrainingSize, divisor: int) -> TrainingSize:
     drawn = size.drawn.size
     scaled = replace(
         drawn,
-        array_nbytes=tuple(nbytes / divisor for nbytes in drawn.array_nbytes),
-        chunk_nbytes=tuple(tuple(nbytes / divisor for nbytes in pair) for pair in drawn.chunk_nbytes),
+        array_nbytes=(drawn.array_nbytes[0] / divisor, drawn.array_nbytes[1] / divisor),
+        chunk_nbytes=tuple((low / divisor, high / divisor) for low, high in drawn.chunk_nbytes),
         most_moved_nbytes=drawn.most_moved_nbytes / divisor,
     )
     return replace(
