@@ -27,7 +27,7 @@ class Entry:
         module, _, attribute = self.place.partition(":")
         found = getattr(import_module(f"hyperslab.cli.{module}"), attribute)
         if isinstance(found, typer.Typer):
-            made = typer.main.get_group(found)
+            made: Any = typer.main.get_group(found)
         else:
             alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
             alone.command(name, context_settings=self.settings)(found)
