@@ -56,7 +56,7 @@ ENTRIES = {
     "report": Entry("report:report", "Make tables, figures and report.html again from the trials of a run."),
     "info": Entry(
         "info:info",
-        "Show the content of a file: groups, arrays, chunks, codecs, sizes, and advice for reading it from a cloud.",
+        "Show the content of a file: groups, arrays, chunks, codecs, sizes, and attributes.",
     ),
     # A selection may begin with a minus sign: "-1" is the last index, not an option.
     "read": Entry("read:read", "Read a selection of an array.", {"ignore_unknown_options": True}),
