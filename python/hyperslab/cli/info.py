@@ -215,10 +215,10 @@ def _print(
     for said in _attribute_lines([{"name": "", "attributes": attributes_of(root)}, *rows], out, every=every):
         out.print(line(said), soft_wrap=True)
     for row in rows:
-        said = [row["problem"]] if "problem" in row else []
+        notes = [row["problem"]] if "problem" in row else []
         if row["kind"] == "array":
-            said = [*problems(row), *(advice(row) if advise else ())]
-        for one in said:
+            notes = [*problems(row), *(advice(row) if advise else ())]
+        for one in notes:
             out.print(line(f"{row['name']}: {one}"), soft_wrap=True)
 
 
