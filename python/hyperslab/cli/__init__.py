@@ -15,6 +15,7 @@ from hyperslab.cli import (
     formats,
     index,
     info,
+    lab,
     predict,
     read,
     report,
@@ -50,6 +51,7 @@ app.command("index")(index.index)
 app.command("calibrate")(calibrate.calibrate_machine)
 app.command("predict")(predict.predict_costs)
 app.command("evaluate")(evaluate.evaluate)
+app.add_typer(lab.app, name="lab")
 app.add_typer(trace.app, name="trace")
 app.add_typer(versions.app, name="versions")
 

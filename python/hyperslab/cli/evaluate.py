@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hyperslab.cli.evaluate_published import evaluate_table
+from hyperslab.cli.evaluate_published import CalibrateOn, Parallel, Published, evaluate_processes
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
 from hyperslab.cli.signals import as_signalled
@@ -46,13 +46,9 @@ def evaluate(
     log: Annotated[
         Path | None, typer.Option("--log", help="Add the scores of a drawn evaluation to this CSV file.")
     ] = None,
-    published: Annotated[
-        str | None,
-        typer.Option("--published", help="Predict a published table of parallel runs instead: cori, or a CSV file."),
-    ] = None,
-    calibrate_on: Annotated[
-        str | None, typer.Option("--calibrate-on", help="Cells of that table to calibrate on (default: app=ior).")
-    ] = None,
+    published: Published = None,
+    calibrate_on: CalibrateOn = None,
+    parallel: Parallel = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted drawn evaluation.")] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Evaluate the measurements that the output already holds.")
@@ -63,17 +59,15 @@ def evaluate(
 
     With --generated and --seed, do so with workloads that are drawn from a seed: nobody can have chosen them.
     With --published, calibrate the parallel model on a part of a published table and predict the rest of it.
+    With --parallel, predict how long programs of several processes take on the striped store, and run them there.
 
     Example: hyperslab evaluate --quick
     Example: hyperslab evaluate --generated 40 --seed 7
     Example: hyperslab evaluate --published cori
     """
-    if published is not None or calibrate_on is not None:
-        if published is None:
-            raise UsageError("--calibrate-on needs --published")
-        if generated is not None or seed is not None or quick or full or again or resume or profile is not None:
-            raise UsageError("--published goes only with --calibrate-on and --json: it measures nothing here")
-        evaluate_table(published, calibrate_on or "app=ior", as_json)
+    if published is not None or calibrate_on is not None or parallel:
+        others = generated is not None or seed is not None or quick or full or again or resume
+        evaluate_processes(published, calibrate_on, others, profile, output, tiny, as_json)
         return
     if quick + full + tiny > 1:
         raise UsageError("--quick and --full exclude each other: use one of them")

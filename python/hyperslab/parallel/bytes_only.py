@@ -1,7 +1,7 @@
 """P2, the baseline of the paper: a model of bytes alone, without any time to start a request (Xie et al., HPDC 2017).
 
-The model of Titan is fitted to bytes, processes and targets. What the paper says of it, and what we keep, is that it has
-no startup time: t = s (k1 + k2 cf), fitted for each direction.
+The model of Titan is fitted to bytes, processes and targets. What the paper says of it, and what we keep, is that it
+has no startup time: t = s (k1 + k2 cf), fitted for each direction.
 """
 
 from __future__ import annotations
