@@ -21,7 +21,7 @@ from hyperslab.errors import NotAStoreProfile, StudyError, TooFewCells, UsageErr
 from hyperslab.model import Hdf5, Layout, Workload, Zarr, load_workload
 from hyperslab.parallel.partition import PARTITIONS, divided, owned_boxes
 from hyperslab.parallel.predict import Sharing, count_processes, predict_parallel
-from hyperslab.parallel.profile import ParallelObservation, fit_profile, load_parallel_profile
+from hyperslab.parallel.profile import Asked, ParallelObservation, fit_profile, load_parallel_profile
 from hyperslab.parallel.striping import Striping, requests_of
 
 runner = CliRunner()
@@ -135,7 +135,8 @@ def test_one_process_and_endless_servers_are_serial(n: float, s: float, processe
     profile = made_up_parallel_profile()
 
     def seconds(library: str, p: int, c: int) -> float:
-        return sum(profile.seconds(library, direction, n, s, p, c)[0].values())
+        asked = Asked.of((n, s), (n * p / c, s * p / c))  # shared evenly
+        return sum(profile.seconds(library, direction, asked, p, c)[0].values())
 
     serial = seconds("hdf5", 1, 1)
     assert seconds("hdf5", 1, 40) == pytest.approx(serial)
@@ -165,8 +166,9 @@ def test_the_fit_finds_known_coefficients() -> None:
         for _ in range(60):
             n, s = float(random.integers(1, 500)), float(random.integers(10**4, 10**8))
             p, c = int(random.integers(1, 32)), int(random.integers(1, 9))
-            seconds = sum(truth.seconds(library, "read", n, s, p, c)[0].values())
-            cells.append(ParallelObservation(library, "read", p, c, n, s, seconds))
+            asked = Asked.of((n, s), (n * p / c * random.uniform(1, 2), s * p / c * random.uniform(1, 2)))
+            seconds = sum(truth.seconds(library, "read", asked, p, c)[0].values())
+            cells.append(ParallelObservation(library, "read", p, c, asked, seconds))
     made = fit_profile("made up", 8, cells)
     for key in ("hdf5 read", "zarr read"):
         assert made.coefficients[key] == pytest.approx(truth.coefficients[key], rel=1e-3)

@@ -18,7 +18,16 @@ from typer.testing import CliRunner
 from hyperslab.cli import app
 from hyperslab.errors import Refused, RunError
 from hyperslab.parallel.experiments import Experiment, scores
-from hyperslab.parallel.session import calibrate_parallel, evaluate_parallel, speeds_of
+from hyperslab.parallel.profile import Asked
+from hyperslab.parallel.session import (
+    BASELINE,
+    OURS,
+    PAPER,
+    SIMULATION,
+    calibrate_parallel,
+    evaluate_parallel,
+    speeds_of,
+)
 from hyperslab.parallel.simulation import simulate
 from hyperslab.parallel.striped_store import namespaces
 from hyperslab.parallel.striped_store.store import StoreSpeeds, StripedStore
@@ -124,7 +133,7 @@ def test_a_store_is_calibrated_and_asked(tmp_path: Path) -> None:
     profile = calibrate_parallel(speeds, is_tiny=True)
     assert {"hdf5 read", "zarr write"} <= profile.coefficients.keys()
     found = evaluate_parallel(profile, speeds, is_tiny=True).to_dict()["parallel"]
-    assert set(found["models"]) == {"formulas 9 and 10", "P2: bytes only", "simulation"}
+    assert set(found["models"]) == {OURS, PAPER, BASELINE, SIMULATION}
     assert all(each["rmse_log10"] < 1 for each in found["models"].values())
     with pytest.raises(ValueError, match="describes another store"):
         evaluate_parallel(profile, StoreSpeeds(), is_tiny=True)
@@ -150,7 +159,7 @@ def test_scores_count_pairs_that_part() -> None:
     from hyperslab.parallel.experiments import Measured
 
     def measured(library: str, processes: int, *seconds: float) -> Measured:
-        return Measured(Experiment(library, "read", (8, 8), (2, 2), processes, 1), seconds, 1.0, 1.0)
+        return Measured(Experiment(library, "read", (8, 8), (2, 2), processes, 1), seconds, Asked(1.0, 1.0, 1.0, 1.0))
 
     cells = [
         measured("hdf5", 1, 1.0, 1.1), measured("zarr", 1, 2.0, 2.1),  # parts

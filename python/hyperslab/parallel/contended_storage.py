@@ -10,15 +10,17 @@ With p processes on c targets, each of which moves s MiB, the contention factor 
 
 A file for each process:  t = s (alpha + beta cf) + mu p
 A shared file, whose requests are larger than a piece, so that every process asks the targets itself:
-    reading:  t = s (alpha + beta cf) + (s / w) omega
+    reading:  t = s (alpha + beta cf) + (s / w) omega + mu p
               A process waits for its pieces of w MiB one after another. Locks for reading do not exclude each other.
+              All processes open the file, as they would open files of their own.
     writing:  t = s (alpha + beta cf) + k (s / w) omega cf(n, c)
               The lock of a piece belongs to one of the n nodes, not to a process. So the k processes of a node wait for
-              each other, and nodes contend for the pieces of a target, as formula 8 says of processes.
+              each other, and nodes contend for the pieces of a target, as formula 8 says of processes. Waiting for
+              locks hides the time to open the file.
 A shared file, whose requests are pieces: collective buffering has gathered them in one process for each target.
     t = (p s) / (min(c, p) w) (beta w + omega)
 
-Bandwidth never falls if processes are added, and never exceeds c / beta.
+Apart from the metadata server, bandwidth never falls if processes are added, and never exceeds c / beta.
 """
 
 from __future__ import annotations
@@ -76,4 +78,5 @@ def seconds_of(load: Load, coefficients: Coefficients) -> Mapping[str, float]:
     if load.direction == "write":
         nodes = max(p / load.processes_per_node, 1.0)
         pieces *= (p / nodes) * shares(nodes, c)
-    return {**found, "pieces": pieces * coefficients.omega}
+    opens = coefficients.mu * p if load.direction == "read" else 0.0
+    return {**found, "pieces": pieces * coefficients.omega, "metadata": opens}

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from math import log10, prod, sqrt
 from statistics import median
 
+from hyperslab.model.cells import CellCache
 from hyperslab.model.counting import Direction
 from hyperslab.model.libraries import Hdf5, Layout, Library, Zarr
 from hyperslab.model.workload import Access, Workload, WorkloadArray
 from hyperslab.parallel.partition import Partition
-from hyperslab.parallel.predict import Sharing, count_processes, servers_of
-from hyperslab.parallel.profile import ParallelObservation, ParallelProfile
+from hyperslab.parallel.predict import DIRECTIONS, Sharing, count_processes, servers_of
+from hyperslab.parallel.profile import Asked, ParallelObservation, ParallelProfile
 from hyperslab.parallel.simulation import ServerSpeeds, simulate
 from hyperslab.parallel.striped_store.store import StripedStore
-from hyperslab.parallel.striping import ProcessRequests, Striping
+from hyperslab.parallel.striping import ProcessRequests, Striping, busiest
 from hyperslab.progress import Progress
 
 SERVERS = 4
@@ -66,7 +67,7 @@ class Experiment:
             array=WorkloadArray(shape=list(self.shape), dtype="float32"),
             accesses=[Access(select="all", operation=self.direction)],
         )
-        state = "new" if self.direction == "write" else "cold"
+        state: CellCache = "new" if self.direction == "write" else "cold"
         return count_processes(workload, Layout(self.chunk_shape), LIBRARIES[self.library], self.sharing, state)
 
     @property
@@ -81,8 +82,7 @@ class Measured:
 
     experiment: Experiment
     seconds: tuple[float, ...]
-    n: float
-    s: float
+    asked: Asked
 
     @property
     def median_seconds(self) -> float:
@@ -93,19 +93,19 @@ class Measured:
         """What the parallel model is fitted to."""
         each = self.experiment
         return ParallelObservation(
-            each.library, each.direction, each.processes, each.servers, self.n, self.s, self.median_seconds, each.name
+            each.library, each.direction, each.processes, each.servers, self.asked, self.median_seconds, each.name
         )
 
 
 def training() -> list[Experiment]:
     """Tables of 64 columns, read and written by rows: chunks, processes and stripe counts vary."""
     found = []
-    for direction in ("read", "write"):
+    for direction in DIRECTIONS:
         for rows, chunk_rows in ((16384, 256), (16384, 1024), (32768, 512)):
             for processes in (1, 2, 4):
                 for library, counts in (("hdf5", (1, 2, 4)), ("zarr", (4,))):
                     found += [
-                        Experiment(library, direction, (rows, 64), (chunk_rows, 64), processes, count)  # type: ignore[arg-type]
+                        Experiment(library, direction, (rows, 64), (chunk_rows, 64), processes, count)
                         for count in counts
                     ]
     return found
@@ -124,8 +124,7 @@ def held_out() -> list[Experiment]:
             for processes in (1, 3, 6, 8):
                 for library, counts in (("hdf5", (1, 3)), ("zarr", (4,))):
                     found += [
-                        Experiment(library, direction, shape, chunk, processes, count, partition)  # type: ignore[arg-type]
-                        for count in counts
+                        Experiment(library, direction, shape, chunk, processes, count, partition) for count in counts
                     ]
     return found
 
@@ -145,9 +144,9 @@ def measure(store: StripedStore, experiments: Sequence[Experiment], repeats: int
             seconds[position].append(max(store.run(plan)))
     found = []
     for experiment, plan, times in zip(experiments, plans, seconds, strict=True):
-        totals = [each.totals(experiment.direction) for each in plan]
-        n, s = max(totals, key=lambda each: (each[1], each[0]))
-        found.append(Measured(experiment, tuple(times), n, s))
+        own = max((each.totals(experiment.direction) for each in plan), key=lambda each: (each[1], each[0]))
+        asked = Asked.of(own, busiest(plan, experiment.direction, SERVERS))
+        found.append(Measured(experiment, tuple(times), asked))
     return found
 
 
@@ -168,11 +167,11 @@ class ParallelScores:
         return self.order_right / self.pairs if self.pairs else float("nan")
 
 
-def predicted_seconds(profile: ParallelProfile, measured: Measured) -> tuple[float, float]:
-    """What formulas 9 and 10 say, and what the baseline P2 says."""
+def predicted_seconds(profile: ParallelProfile, measured: Measured) -> tuple[float, float, float]:
+    """What our model says, formulas 9 and 10 alone, and the baseline P2."""
     each = measured.experiment
-    parts, p2 = profile.seconds(each.library, each.direction, measured.n, measured.s, each.processes, each.servers)
-    return sum(parts.values()), p2
+    parts, paper, p2 = profile.seconds(each.library, each.direction, measured.asked, each.processes, each.servers)
+    return sum(parts.values()), paper, p2
 
 
 def simulated_seconds(speeds: ServerSpeeds, experiment: Experiment) -> float:

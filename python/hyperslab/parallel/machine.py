@@ -23,7 +23,7 @@ from hyperslab.parallel.published_cells import PublishedCell
 # a piece, 10,000 files created a second.
 USUAL = {"alpha": 1 / 100, "beta": 1 / 1024, "omega": 0.010, "mu": 1e-4}
 # How far the logarithm of a factor lies from 0: between directions, file systems and partitions.
-SPREADS = {"alpha": (0.5, 0.5, 0.35), "beta": (0.5, 0.5, 0.0), "omega": (1.0, 1.0, 0.5), "mu": (0.0, 1.0, 0.0)}
+SPREADS = {"alpha": (0.5, 0.5, 0.35), "beta": (0.4, 1.0, 0.0), "omega": (1.0, 1.0, 0.5), "mu": (0.0, 0.5, 0.0)}
 CLOSE = 0.05  # how well the medians of the training are met, in natural logarithms
 FORM = 0.35  # what the formulas leave out, for cells that are not in the training
 USUAL_PROCESSES_PER_NODE = 16.0

@@ -7,6 +7,7 @@ from math import prod
 from typing import Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from hyperslab._core import Hyperslab
 from hyperslab.chunk_grid import ceil_div
@@ -62,7 +63,7 @@ def _shares(count: int, processes: int) -> Iterator[Range]:
         yield count * process // processes, count * (process + 1) // processes
 
 
-def _indices(linear: np.ndarray, counts: Sequence[int]) -> Iterator[tuple[int, ...]]:  # type: ignore[type-arg]
+def _indices(linear: npt.NDArray[np.int64], counts: Sequence[int]) -> Iterator[tuple[int, ...]]:
     return zip(*(axis.tolist() for axis in np.unravel_index(linear, tuple(counts))), strict=True)
 
 

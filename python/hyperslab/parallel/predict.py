@@ -18,8 +18,8 @@ from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.workload import Workload
 from hyperslab.parallel.machine import USUAL
 from hyperslab.parallel.partition import Partition, divided
-from hyperslab.parallel.profile import ParallelProfile
-from hyperslab.parallel.striping import ProcessRequests, Striping, parallel_library, requests_of
+from hyperslab.parallel.profile import Asked, ParallelProfile
+from hyperslab.parallel.striping import ProcessRequests, Striping, busiest, parallel_library, requests_of
 
 LIBRARIES = ("hdf5", "zarr")
 DIRECTIONS: tuple[Direction, ...] = ("read", "write")
@@ -155,10 +155,12 @@ def _by_formulas(
     made = [requests_of(one, layout, library, sharing.striping, is_new=cache == "new") for one in shares]
     counted = [{d: each.totals(d) for d in DIRECTIONS} for each in made]
     c, p = servers_of(library.name, sharing.striping), sharing.processes
+    most = {d: busiest(made, d, sharing.striping.servers) for d in DIRECTIONS}
     if sharing.transfer == "collective" and isinstance(library, Hdf5):
         p = min(c, p)
         counted = [_gathered(counted, sharing.striping.stripe_nbytes, p)]
-    priced = [_priced(each, library.name, p, c, profile) for each in counted]
+        most = counted[0]
+    priced = [_priced(each, most, library.name, p, c, profile) for each in counted]
     slowest = max(range(len(priced)), key=lambda k: sum(priced[k][0].values()))
     parts, p2 = priced[slowest]
     seconds = sum(parts.values())
@@ -198,14 +200,19 @@ def _gathered(
 
 
 def _priced(
-    counted: dict[Direction, tuple[float, float]], library: str, p: int, c: int, profile: ParallelProfile
+    counted: dict[Direction, tuple[float, float]],
+    most: dict[Direction, tuple[float, float]],
+    library: str,
+    p: int,
+    c: int,
+    profile: ParallelProfile,
 ) -> tuple[dict[str, float], float]:
     parts: dict[str, float] = {}
     baseline = 0.0
-    for direction, (n, s) in counted.items():
-        if n == 0:
+    for direction, own in counted.items():
+        if own[0] == 0:
             continue
-        found, p2 = profile.seconds(library, direction, n, s, p, c)
+        found, _, p2 = profile.seconds(library, direction, Asked.of(own, most[direction]), p, c)
         parts |= {f"{direction} {term}": seconds for term, seconds in found.items()}
         baseline += p2
     return parts, baseline

@@ -5,6 +5,14 @@
 
 n and s are the requests and bytes of the slowest process. k1 and k2 are paid in the network and the process, k3 and k4
 in a data server, and k5 in the metadata server.
+
+Formula 8 holds for processes that visit servers at random. Processes that visit them in turn soon fall into step: then
+nobody waits until a server has more to do than the slowest process. Our extension is two more terms,
+
+    k6 max(n, n_busiest) + k7 max(s, s_busiest)
+
+where n_busiest and s_busiest are what all processes together ask of the busiest server. With one process, or ever more
+servers, they are n and s, so the serial limits stay.
 """
 
 from __future__ import annotations
@@ -14,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from math import exp, log10, sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,28 +33,49 @@ from hyperslab.parallel.bytes_only import best_of_subsets
 from hyperslab.replacing import replace_with
 
 KIND, VERSION = "hyperslab parallel profile", 1
-TERMS = {"hdf5": ("n", "s", "n*cf", "s*cf"), "zarr": ("n", "s", "n*cf", "s*cf", "n*p")}
+FORMULAS = {"hdf5": ("n", "s", "n*cf", "s*cf"), "zarr": ("n", "s", "n*cf", "s*cf", "n*p")}
+BUSIEST = ("n_busiest", "s_busiest")
+TERMS = {library: (*terms, *BUSIEST) for library, terms in FORMULAS.items()}
 # The baseline has no term that starts a request.
 BASELINE_TERMS = ("s", "s*cf")
 DEVIATIONS = 1.96
 
 
+class Asked(NamedTuple):
+    """What the slowest process asks of the data servers, and what all processes ask of the busiest one."""
+
+    n: float
+    s: float
+    n_busiest: float
+    s_busiest: float
+
+    @classmethod
+    def of(cls, own: tuple[float, float], busiest: tuple[float, float]) -> Asked:
+        """The requests and bytes of a process, and those of the busiest server if they are more."""
+        return cls(*own, max(own[0], busiest[0]), max(own[1], busiest[1]))
+
+    def values(self, processes: int, servers: int, terms: Sequence[str]) -> list[float]:
+        """The values of terms such as `n*cf`."""
+        cf = contention(processes, servers)
+        known = {**self._asdict(), "n*cf": self.n * cf, "s*cf": self.s * cf, "n*p": self.n * processes}
+        return [known[term] for term in terms]
+
+
 @dataclass(frozen=True)
 class ParallelObservation:
-    """One measured experiment: what the slowest process asked of the servers, and how long the program took."""
+    """One measured experiment: what its processes asked of the servers, and how long the slowest one took."""
 
     library: str
     direction: Direction
     processes: int
     servers: int
-    n: float
-    s: float
+    asked: Asked
     seconds: float
     name: str = ""
 
     def values(self, terms: Sequence[str]) -> list[float]:
         """What the coefficients are multiplied with."""
-        return term_values(self.n, self.s, self.processes, self.servers, terms)
+        return self.asked.values(self.processes, self.servers, terms)
 
 
 @dataclass(frozen=True)
@@ -56,6 +85,7 @@ class ParallelProfile:
     store: str
     servers: int
     coefficients: dict[str, dict[str, float]]
+    paper: dict[str, dict[str, float]]
     baseline: dict[str, dict[str, float]]
     spread: dict[str, float]
     cells: list[ParallelObservation] = field(default_factory=list)
@@ -66,16 +96,17 @@ class ParallelProfile:
         return sorted({key.split()[0] for key in self.coefficients})
 
     def seconds(
-        self, library: str, direction: Direction, n: float, s: float, processes: int, servers: int
-    ) -> tuple[dict[str, float], float]:
-        """The seconds of each term for one process, and those of the baseline P2."""
+        self, library: str, direction: Direction, asked: Asked, processes: int, servers: int
+    ) -> tuple[dict[str, float], float, float]:
+        """The seconds of each term for one process; those of formulas 9 and 10 alone; those of the baseline P2."""
         key = f"{library} {direction}"
         if key not in self.coefficients:
             raise NotAStoreProfile(f"the parallel profile has no {key}: it has {', '.join(self.coefficients)}")
         terms = TERMS[library]
-        made = dict(zip(terms, term_values(n, s, processes, servers, terms), strict=True))
+        made = dict(zip(terms, asked.values(processes, servers, terms), strict=True))
         parts = {name: value * self.coefficients[key][name] for name, value in made.items()}
-        return parts, sum(made[name] * self.baseline[key][name] for name in BASELINE_TERMS)
+        paper, baseline = self.paper[key], self.baseline[key]
+        return parts, sum(made[t] * paper[t] for t in paper), sum(made[t] * baseline[t] for t in baseline)
 
     def reach(self, library: str, direction: Direction) -> float:
         """The factor from a prediction to each end of its 95 % interval."""
@@ -87,13 +118,6 @@ class ParallelProfile:
         replace_with(path, (json.dumps(document, indent=1) + "\n").encode())
 
 
-def term_values(n: float, s: float, processes: int, servers: int, terms: Sequence[str]) -> list[float]:
-    """The values of terms such as `n*cf` for one process."""
-    cf = contention(processes, servers)
-    known = {"n": n, "s": s, "n*cf": n * cf, "s*cf": s * cf, "n*p": n * processes}
-    return [known[term] for term in terms]
-
-
 def fit_profile(store: str, servers: int, cells: Sequence[ParallelObservation]) -> ParallelProfile:
     """Fit formulas 9 and 10 to measured experiments.
 
@@ -102,19 +126,19 @@ def fit_profile(store: str, servers: int, cells: Sequence[ParallelObservation]) 
     TooFewCells
         A library was measured in fewer experiments than its formula has coefficients.
     """
-    coefficients, baseline, spread = {}, {}, {}
+    coefficients, paper, baseline, spread = {}, {}, {}, {}
     for library, direction in sorted({(cell.library, cell.direction) for cell in cells}):
         mine = [cell for cell in cells if (cell.library, cell.direction) == (library, direction)]
         terms, key = TERMS[library], f"{library} {direction}"
         if len(mine) < len(terms):
             raise TooFewCells(f"{key}: {len(mine)} experiments cannot determine {len(terms)} coefficients")
         coefficients[key] = _fitted(mine, terms)
-        baseline[key] = _fitted(mine, BASELINE_TERMS)
+        paper[key], baseline[key] = _fitted(mine, FORMULAS[library]), _fitted(mine, BASELINE_TERMS)
         found = [sum(v * coefficients[key][t] for v, t in zip(c.values(terms), terms, strict=True)) for c in mine]
         errors = [log10(one / cell.seconds) for one, cell in zip(found, mine, strict=True)]
         freedom = max(len(mine) - len(terms), 1)
         spread[key] = sqrt(sum(error**2 for error in errors) / freedom)
-    return ParallelProfile(store, servers, coefficients, baseline, spread, list(cells))
+    return ParallelProfile(store, servers, coefficients, paper, baseline, spread, list(cells))
 
 
 def _fitted(cells: Sequence[ParallelObservation], terms: Sequence[str]) -> dict[str, float]:
@@ -147,7 +171,7 @@ def load_parallel_profile(path: Path) -> ParallelProfile:
         given: dict[str, Any] = json.loads(path.read_text())
         if given.pop("kind") != KIND or given.pop("version") != VERSION:
             raise NotAStoreProfile(f"{path} is not a parallel profile of version {VERSION}: calibrate again")
-        cells = [ParallelObservation(**cell) for cell in given.pop("cells")]
+        cells = [ParallelObservation(**{**cell, "asked": Asked(*cell["asked"])}) for cell in given.pop("cells")]
         return ParallelProfile(**given, cells=cells)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, NotAStoreProfile):

@@ -32,7 +32,8 @@ from hyperslab.replacing import replace_with
 HEADERS = 1514 / 1448
 # From one request of a process to the next: the answer's way back, and Python.
 PROCESS_SECONDS = 0.0004
-OURS, BASELINE, SIMULATION = "formulas 9 and 10", "P2: bytes only", "simulation"
+OURS, PAPER = "formulas 9 and 10, and the busiest server", "formulas 9 and 10"
+BASELINE, SIMULATION = "P2: bytes only", "simulation"
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class ParallelEvaluation:
 def store_text(speeds: StoreSpeeds) -> str:
     """What the striped store is, in one line."""
     return (
-        f"emulated: {SERVERS} data servers of {speeds.mbit_s:g} Mbit/s, {speeds.request_seconds * 1e3:g} ms a request, "
+        f"Emulated: {SERVERS} data servers of {speeds.mbit_s:g} Mbit/s, {speeds.request_seconds * 1e3:g} ms a request, "
         f"and a metadata server of {speeds.metadata_seconds * 1e3:g} ms a file"
     )
 
@@ -89,7 +90,7 @@ def calibrate_parallel(
     RunError
         A server or a process failed.
     """
-    chosen = [each for each in training() if each.processes < 4][::2] if is_tiny else training()
+    chosen = [each for each in training() if not is_tiny or each.library == "zarr" or each.stripe_count == 2]
     with StripedStore(SERVERS, speeds) as store:
         found = measure(store, chosen, 1 if is_tiny else REPEATS, progress)
     return fit_profile(store_text(speeds), SERVERS, [each.observation() for each in found])
@@ -126,8 +127,9 @@ def judge(profile: ParallelProfile, speeds: StoreSpeeds, measured: Sequence[Meas
     formulas = [predicted_seconds(profile, each) for each in measured]
     known = speeds_of(speeds)
     seconds = {
-        OURS: [ours for ours, _ in formulas],
-        BASELINE: [p2 for _, p2 in formulas],
+        OURS: [ours for ours, _, _ in formulas],
+        PAPER: [paper for _, paper, _ in formulas],
+        BASELINE: [p2 for _, _, p2 in formulas],
         SIMULATION: [simulated_seconds(known, each.experiment) for each in measured],
     }
     judged = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -66,6 +66,17 @@ class ProcessRequests:
         """The requests to data servers, and their bytes."""
         chosen = (self.writes == (direction == "write")) & (self.nbytes >= 0)
         return float(chosen.sum()), float(self.nbytes[chosen].sum())
+
+
+def busiest(processes: Sequence[ProcessRequests], direction: Direction, servers: int) -> tuple[float, float]:
+    """What all processes together ask of the data server that moves most bytes: requests, and bytes."""
+    counts, nbytes = np.zeros(servers), np.zeros(servers)
+    for each in processes:
+        chosen = (each.writes == (direction == "write")) & (each.nbytes >= 0)
+        counts += np.bincount(each.servers[chosen], minlength=servers)[:servers]
+        nbytes += np.bincount(each.servers[chosen], each.nbytes[chosen], minlength=servers)[:servers]
+    most = int(nbytes.argmax())
+    return float(counts[most]), float(nbytes[most])
 
 
 def requests_of(

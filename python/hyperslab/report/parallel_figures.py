@@ -25,7 +25,7 @@ def draw_parallel(made: ParallelEvaluation, directory: Path) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     against_processes = _panels(made, by_servers=False)
     against_servers = _panels(made, by_servers=True)
-    caption = f"Points are measured, lines are predicted by formulas 9 and 10. {made.store}."
+    caption = f"Points are measured, lines are predicted by {OURS}. {made.store}."
     found = []
     for stem, panels, title, x in (
         ("speedup-processes", against_processes, "Speed-up against processes", "processes"),

@@ -39,6 +39,7 @@ def run(plan: str, number: int, addresses: list[str]) -> None:
             receive(connection, ANSWER.size)
         elif is_write:
             connection.sendall(HEADER.pack(WRITE, number, name, offset, length))
+            receive(connection, ANSWER.size)  # the server is ready
             connection.sendall(memoryview(blank)[:length])
             receive(connection, ANSWER.size)
         else:

@@ -16,7 +16,8 @@ from hyperslab.errors import RunError
 # The name of a namespace has the process that made it: what is left of a process that is gone can be removed.
 PREFIX = "hyperslab-"
 NAME = re.compile(rf"^{PREFIX}(\d+)-(\d+)\b")
-BURST_NBYTES, LIMIT_NBYTES = 1 << 17, 1 << 22
+# A burst is what passes without waiting: a request must be far larger. The limit is what may wait.
+BURST_NBYTES, LIMIT_NBYTES = 1 << 13, 1 << 22
 COMMAND_SECONDS = 20
 
 

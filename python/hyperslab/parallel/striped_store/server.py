@@ -1,7 +1,7 @@
 """A server of the striped store: `python -m hyperslab.parallel.striped_store.server ADDRESS PORT SECONDS LOG`.
 
-It serves one request after another, in the order in which they arrive, and takes at least SECONDS for each. Its log has
-a line for each request: the process, the operation, the object, the offset, the length, and when serving began and
+It serves one request after another, in the order in which they arrive: it waits SECONDS, then moves the bytes. Its log
+has a line for each request: the process, the operation, the object, the offset, the length, and when serving began and
 ended. A process in its own network namespace cannot be reached faster than the namespace's rate limit allows.
 """
 
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import TextIO
 
-from hyperslab.parallel.striped_store.wire import ANSWER, HEADER, MOST_LENGTH, OPEN, READ, WRITE, receive, tuned
+from hyperslab.parallel.striped_store.wire import ANSWER, HEADER, MOST_LENGTH, OPEN, READ, WRITE, drain, receive, tuned
 
 PR_SET_PDEATHSIG = 1
 OPERATIONS = {READ: "read", WRITE: "write", OPEN: "open"}
@@ -37,11 +37,10 @@ class Server:
         if operation not in OPERATIONS or length > MOST_LENGTH:
             raise EOFError("not a request")
         held = self._objects.setdefault(number, bytearray())
-        given = receive(connection, length) if operation == WRITE else b""
-        left = begun + self._seconds - time.monotonic()
-        if left > 0:
-            time.sleep(left)
+        time.sleep(self._seconds)
         if operation == WRITE:
+            connection.sendall(ANSWER.pack(length))
+            given = receive(connection, length)
             if len(held) < offset:
                 held.extend(bytes(offset - len(held)))
             held[offset : offset + length] = given
@@ -49,6 +48,7 @@ class Server:
         elif operation == READ:
             found = bytes(held[offset : offset + length])
             connection.sendall(ANSWER.pack(length) + found + bytes(length - len(found)))
+            drain(connection, IDLE_SECONDS)
         else:
             connection.sendall(ANSWER.pack(number))
         ended = time.monotonic()

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from hyperslab.errors import Refused, RunError
 from hyperslab.parallel.striped_store import namespaces
@@ -189,10 +190,11 @@ class StripedStore:
 
 
 def _write_plan(path: Path, plan: Sequence[ProcessRequests]) -> None:
-    def column(name: str) -> np.ndarray:  # type: ignore[type-arg]
+    def column(name: str) -> npt.NDArray[Any]:
         return np.concatenate([getattr(each, name) for each in plan])
 
     starts = np.concatenate([[0], np.cumsum([len(each.nbytes) for each in plan])])
     names = ("servers", "nbytes", "writes", "objects", "offsets")
+    columns: dict[str, Any] = {name: column(name) for name in names}
     with path.open("wb") as stream:
-        np.savez(stream, starts=starts, **{name: column(name) for name in names})
+        np.savez(stream, starts=starts, **columns)

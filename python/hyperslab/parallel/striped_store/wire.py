@@ -1,15 +1,23 @@
-"""What clients and servers of the striped store say to each other: a header of fixed length, then the bytes."""
+"""What clients and servers of the striped store say to each other: a header of fixed length, an answer, and bytes.
+
+A client that writes sends its bytes only after the server has answered the header. So the bytes of one request at a
+time pass the rate limit of a server, as if a disk served them.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import socket
 import struct
+import time
 
 # Operation, process, object, offset, length.
 HEADER = struct.Struct("<BIQQQ")
 READ, WRITE, OPEN = 1, 2, 3
 ANSWER = struct.Struct("<Q")
-BUFFER_NBYTES = 1 << 17  # small, so that a server waits until nearly all of an answer has passed its rate limit
+BUFFER_NBYTES = 1 << 18
+PAUSE_SECONDS = 0.0002
+SIOCOUTQNSD = 0x894B  # of linux/sockios.h: bytes that were not sent yet
 MOST_LENGTH = 1 << 28
 
 
@@ -31,3 +39,14 @@ def tuned(connection: socket.socket) -> socket.socket:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_NBYTES)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_NBYTES)
     return connection
+
+
+def drain(connection: socket.socket, seconds: float) -> None:
+    """Wait until all that was sent has left this side. Raises TimeoutError if it takes too long."""
+    waiting, until = bytearray(4), time.monotonic() + seconds
+    while time.monotonic() < until:
+        fcntl.ioctl(connection.fileno(), SIOCOUTQNSD, waiting)
+        if not any(waiting):
+            return
+        time.sleep(PAUSE_SECONDS)
+    raise TimeoutError("the other side takes nothing")
