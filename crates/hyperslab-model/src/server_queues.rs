@@ -70,7 +70,8 @@ impl ServerRequests<'_> {
         if self.service_seconds.len() != count || self.process_seconds.len() != count {
             return wrong("the columns of requests have different lengths");
         }
-        let ends = self.starts.first().copied() == Some(0) && self.starts.last().copied() == Some(count as u64);
+        let ends =
+            self.starts.first().copied() == Some(0) && self.starts.last().copied() == Some(count as u64);
         if !ends || self.starts.windows(2).any(|pair| pair[0] > pair[1]) {
             return wrong("the starts of processes must ascend, from 0 to the number of requests");
         }

@@ -24,7 +24,8 @@ pub(crate) fn serve_requests<'py>(
         service_seconds: service_seconds.as_slice()?,
         process_seconds: process_seconds.as_slice()?,
     };
-    let served =
-        py.detach(|| requests.serve(server_count)).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let served = py
+        .detach(|| requests.serve(server_count))
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok((PyArray1::from_vec(py, served.end_seconds), PyArray1::from_vec(py, served.busy_seconds)))
 }
