@@ -73,7 +73,7 @@ def test_a_file_says_a_workload(tmp_path: Path) -> None:
         ("array: {shape: [4]}\naccesses: [{select: all, weight: 1000000000}]", "lower count or weight"),
         ("array: {shape: [4]}\naccesses: [{select: all}]\nthreads: 4", "threads: 4 threads cannot be priced"),
         ("array: {shape: [4]}\naccesses: [{select: all}]\nservers: 0", "servers"),
-        ("array: {shape: [4]}\naccesses: [{select: all}]\nservers: 2\nstripe: {count: 3}", "count of 3, but there are 2"),
+        ("array: {shape: [4]}\naccesses: [{select: all}]\nservers: 2\nstripe: {count: 3}", "there are 2"),
         ("array: {shape: [4]}\naccesses: [{select: all}]\ntrace: mine.log", "trace: "),
         ("array: [", "boxes.yaml"),
     ],
