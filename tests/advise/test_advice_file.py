@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hyperslab.advise.advice import AdvisedArray, AdviceFile, load_advice
+
+from hyperslab.advise.advice import AdviceFile, AdvisedArray, load_advice
 from hyperslab.errors import UsageError
 
 
@@ -36,5 +37,5 @@ def test_what_is_wrong_with_it_is_said(tmp_path: Path, text: str, said: str) -> 
 
 
 def test_a_file_that_does_not_exist_is_named() -> None:
-    with pytest.raises(UsageError, match="advise FILE -o nowhere.json"):
+    with pytest.raises(UsageError, match=r"advise FILE -o nowhere\.json"):
         load_advice("nowhere.json")
