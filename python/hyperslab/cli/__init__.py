@@ -8,6 +8,7 @@ import typer
 
 import hyperslab
 from hyperslab.cli import (
+    advise,
     bench,
     calibrate,
     compare,
@@ -49,6 +50,7 @@ app.command("verify")(verify.verify)
 app.command("index")(index.index)
 app.command("calibrate")(calibrate.calibrate_machine)
 app.command("predict")(predict.predict_costs)
+app.command("advise")(advise.advise)
 app.command("evaluate")(evaluate.evaluate)
 app.add_typer(trace.app, name="trace")
 app.add_typer(versions.app, name="versions")
