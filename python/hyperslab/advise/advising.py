@@ -162,6 +162,25 @@ def _finalists(
     return list({one.key: one for one in chosen}.values())
 
 
+def _distinct(search: Search, listed: Sequence[Candidate]) -> list[Candidate]:
+    """The best distinct files of some candidates; of nearly equal ones, the one that asks for least."""
+    ranked = search.best_of(listed, len(listed))
+    costs = {one.key: search.pricer.price(one, SEARCH_TOUCHES).seconds for one in ranked}
+    found: dict[object, Candidate] = {}
+    for one in ranked:
+        if len(found) == KEPT:
+            break
+        usual = [other for other in found.values() if other.order is None]
+        # Another order must be worth changing the program.
+        if one.order is not None and usual and costs[one.key] * WORTH_ANOTHER_ORDER > costs[usual[0].key]:
+            continue
+        alike = [
+            each for each in ranked if each.file_key == one.file_key and costs[each.key] <= costs[one.key] * AS_GOOD
+        ]
+        found.setdefault(one.file_key, min(alike, key=lambda each: each.cache_nbytes or 0))
+    return list(found.values())
+
+
 def _option(array: StoredArray, pricer: Pricer, one: Candidate, today: Candidate, now: Price, limits: Limits) -> Option:
     price = pricer.price(one, FINAL_TOUCHES)
     shape = array.shape if one.order is None else tuple(array.shape[axis] for axis in one.order)

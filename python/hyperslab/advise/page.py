@@ -94,7 +94,7 @@ def _figure(advice: ArrayAdvice) -> str:
     marks = "".join(_mark(one, x_of, y_of) for one in known)
     caption = (
         "Predicted seconds (to the right) against the size of the file (upwards), both logarithmic. The line joins the "
-        "layouts that no other one beats in both. The square is today's layout. Blue is HDF5, orange netCDF4, green Zarr."
+        "layouts that no other one beats in both. The square is today's. Blue is HDF5, orange netCDF4, green Zarr."
     )
     return (
         f'<h3>Seconds against size</h3><figure class="pane"><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
