@@ -86,8 +86,8 @@ def advise(
         broken = ", ".join(f"{name} ({count} layouts)" for name, count in search.refused.items())
         raise Refused(f"{array.title}: no layout keeps to all limits; those that leave layouts out: {broken}")
     rest = _finalists(search, array, measured)
-    options = [_option(array, pricer, one, today, now, limits) for one in rest]
-    mine = _option(array, pricer, today, today, now, limits)
+    options = [_option(array, search, one, today, now) for one in rest]
+    mine = _option(array, search, today, today, now)
     ranked = sorted([mine, *options], key=lambda option: option.price.rank)
     tips = _tips(array, pricer, search, today, now)
     notes = list(dict.fromkeys(note for demand in demands for note in demand.notes))
@@ -181,7 +181,8 @@ def _distinct(search: Search, listed: Sequence[Candidate]) -> list[Candidate]:
     return list(found.values())
 
 
-def _option(array: StoredArray, pricer: Pricer, one: Candidate, today: Candidate, now: Price, limits: Limits) -> Option:
+def _option(array: StoredArray, search: Search, one: Candidate, today: Candidate, now: Price) -> Option:
+    pricer, limits = search.pricer, search.limits
     price = pricer.price(one, FINAL_TOUCHES)
     shape = array.shape if one.order is None else tuple(array.shape[axis] for axis in one.order)
     nbytes = array.stored_nbytes if one.is_today else one.stored_nbytes(shape, array.dtype.itemsize)
@@ -196,6 +197,7 @@ def _option(array: StoredArray, pricer: Pricer, one: Candidate, today: Candidate
         None if one.is_today else conversion_seconds(array, pricer, today, one),
         request_price=cost,
         reason="" if one.is_today else reason_of(pricer.demands, today, one),
+        breaks=None if one.is_today else search.broken_limit(one),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -14,7 +15,7 @@ from hyperslab.model.hdf5_settings import Hdf5Settings
 from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Library, Zarr
 
 MIB = 1 << 20
-# netCDF-C's own chunk cache for each variable (since 4.9): bytes and slots.
+# netCDF-C's own chunk cache for each variable (since 4.9), if the library cannot be asked: bytes and slots.
 NETCDF_CACHE = (16 * MIB, 4133)
 # zarr-python decodes this many chunks of a call at a time.
 SIDE_BY_SIDE = 10
@@ -40,6 +41,18 @@ class Encoding:
 
 
 PLAIN = Encoding()
+
+
+@cache
+def netcdf_cache() -> tuple[int, int]:
+    """The chunk cache that the installed netCDF gives each variable: bytes and slots."""
+    try:
+        import netCDF4
+
+        nbytes, slots, _ = netCDF4.get_chunk_cache()
+    except ImportError:
+        return NETCDF_CACHE
+    return int(nbytes), int(slots)
 
 
 @dataclass(frozen=True)
@@ -80,7 +93,7 @@ class Candidate:
             return Flat()
         nbytes, slots = self.cache_nbytes, self.cache_slots
         if nbytes is None and self.format == "netcdf4":
-            nbytes, slots = NETCDF_CACHE
+            nbytes, slots = netcdf_cache()
         found: Hdf5 = Hdf5Settings(rdcc_nbytes=nbytes, rdcc_nslots=slots).library()
         return found.with_file(None, shape, self.layout)
 

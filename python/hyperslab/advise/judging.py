@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hyperslab.advise.results import ArrayAdvice, Option
-from hyperslab.advise.verdict import AS_GOOD
+from hyperslab.advise.verdict import AS_GOOD, change
 from hyperslab.advise.verifying import Verification, Verified
 from hyperslab.report.wording import interval_text, seconds_text
 
@@ -44,8 +44,8 @@ def _choose(advice: ArrayAdvice, found: Verification, now: Verified, base: float
     weights = found.weights
     tips = [one for one in found.each if one.option.candidate.is_today and _is_tip(advice, one)]
     free = min((one for one in [now, *tips] if one.seconds(weights)), key=lambda one: one.seconds(weights) or 0.0)
-    known = [one for one in advice.options if one.measured_seconds is not None and not one.candidate.is_today]
-    best = _simplest(known)
+    known = [one for one in advice.options if one.measured_seconds is not None and one.can_be_advised]
+    best = _simplest(known, advice.today)
     least = free.seconds(weights) or base
     if best is not None and _is_faster(best.measured_interval, free.interval(weights)):
         advice.chosen = best
@@ -65,13 +65,13 @@ def _choose(advice: ArrayAdvice, found: Verification, now: Verified, base: float
     advice.verdict = "keep what you have: no other layout was measured to be faster"
 
 
-def _simplest(known: list[Option]) -> Option | None:
-    """The fastest measured option, or one as fast that keeps the format."""
+def _simplest(known: list[Option], today: Option) -> Option | None:
+    """The fastest measured option, or one that cannot be told from it and changes less."""
     if not known:
         return None
-    least = min(one.measured_seconds or 0.0 for one in known)
-    as_good = [one for one in known if (one.measured_seconds or 0.0) <= least * AS_GOOD]
-    return min(as_good, key=lambda one: (one.candidate.format.startswith("zarr"), one.measured_seconds))
+    best = min(known, key=lambda one: one.measured_seconds or 0.0)
+    limit = (best.measured_seconds or 0.0) * AS_GOOD
+    return min((one for one in known if (one.measured_seconds or 0.0) <= limit), key=lambda one: change(one, today))
 
 
 def _is_faster(mine: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:

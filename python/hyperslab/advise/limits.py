@@ -25,6 +25,7 @@ class Limits:
     append_axis: int | None = None
     keep: Keep | None = None
     price_per_request: float | None = None
+    max_nbytes: int | None = None  # of the stored array
 
     def check(self, shape: Sequence[int], element_nbytes: int) -> None:
         """Refuse limits that contradict each other or the array.
@@ -50,6 +51,8 @@ class Limits:
             raise UsageError(f"--max-files {self.max_files}: an array needs at least one file")
         if self.append_axis is not None and not 0 <= self.append_axis < len(shape):
             raise UsageError(f"--append-axis {self.append_axis}: the array has the axes 0 to {len(shape) - 1}")
+        if self.max_nbytes is not None and self.max_nbytes < 1:
+            raise UsageError("--max-size must be at least one byte")
         if self.price_per_request is not None and self.price_per_request < 0:
             raise UsageError("--price-per-request must not be negative")
 

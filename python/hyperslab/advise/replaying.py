@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import Hyperslab, Points
-from hyperslab.advise.candidate import NETCDF_CACHE, Candidate
+from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.demand import permuted
 from hyperslab.errors import Refused
 from hyperslab.formats import make_format
@@ -47,7 +47,7 @@ def reader_of(candidate: Candidate) -> tuple[str, dict[str, Any]]:
         return writer_of(candidate), {}
     nbytes, slots = candidate.cache_nbytes, candidate.cache_slots
     if candidate.format == "netcdf4" and nbytes is None:
-        return ("netcdf4", {}) if candidate.layout.contiguous is False else ("hdf5", {"rdcc_nbytes": NETCDF_CACHE[0]})
+        return "netcdf4", {}
     return "hdf5", {} if nbytes is None else {"rdcc_nbytes": nbytes, "rdcc_nslots": slots}
 
 

@@ -25,11 +25,17 @@ class Option:
     measured_interval: tuple[float, float] | None = None
     request_price: float | None = None
     reason: str = ""
+    breaks: str | None = None  # a limit: libraries' defaults are shown for comparison even then
 
     @property
     def seconds(self) -> float | None:
         """Predicted seconds; None if they are unknown."""
         return None if self.price.unknown else self.price.seconds
+
+    @property
+    def can_be_advised(self) -> bool:
+        """Whether it is another layout with a price, within all limits."""
+        return self.seconds is not None and not self.candidate.is_today and self.breaks is None
 
     def runs_until_it_pays(self, today: Option) -> int | None:
         """After how many runs the conversion has paid; None if never, or if it is unknown."""

@@ -21,21 +21,23 @@ def cells_of(option: Option, advice: ArrayAdvice) -> tuple[str, ...]:
         candidate.reader_text,
         "unknown" if option.seconds is None else seconds_text(option.seconds) + mark,
         UNKNOWN if option.seconds is None else interval_text(option.price.low, option.price.high),
-        "today" if candidate.is_today else gain_text(option.gain),
+        "today" if candidate.is_today else gain_text(option.gain, brief=True),
         seconds_text(option.measured_seconds),
         nbytes_text(option.stored_nbytes),
         f"{option.file_count:,}",
         _requests(option),
         UNKNOWN if candidate.is_today else seconds_text(option.conversion_seconds),
         _pays(option, today),
-        option.reason,
+        option.reason if option.breaks is None else f"breaks {option.breaks}; {option.reason}",
     )
 
 
-def gain_text(found: Gain | None) -> str:
+def gain_text(found: Gain | None, *, brief: bool = False) -> str:
     """How many times as fast, with the interval; `tie` if the interval does not exclude that nothing is gained."""
     if found is None:
         return "unknown"
+    if brief:
+        return f"{_digits(found.factor)} ×" + ("" if found.is_sure or found.high < 1 else ", tie")
     low, high = (_digits(one) for one in (found.low, found.high))
     said = f"{_digits(found.factor)} × [{low} to {high}]"
     return said if found.is_sure or found.high < 1 else f"{said}, tie"

@@ -58,6 +58,8 @@ class Search:
         shape = self.shape if candidate.order is None else tuple(self.shape[axis] for axis in candidate.order)
         if limits.max_files is not None and candidate.file_count(shape) > limits.max_files:
             return "--max-files"
+        if limits.max_nbytes is not None and candidate.stored_nbytes(shape, width) > limits.max_nbytes:
+            return "--max-size"
         if limits.memory_nbytes is not None and candidate.memory_nbytes(width, threads()) > limits.memory_nbytes:
             return "--memory"
         if layout.contiguous:

@@ -17,7 +17,7 @@ AS_GOOD = 1.05
 def choose(advice: ArrayAdvice, profile: StoreProfile) -> None:
     """Choose what to do and say why. Nothing is chosen whose gain lies inside its interval."""
     today = advice.today
-    known = [one for one in advice.options if one.seconds is not None and not one.candidate.is_today]
+    known = [one for one in advice.options if one.can_be_advised]
     tip = next((one for one in advice.tips if one.gain is not None and one.gain.is_sure), None)
     base_price, base_reader = today.price, today.candidate.reader
     if tip is not None:
@@ -51,20 +51,20 @@ def _least_change(known: Sequence[Option], today: Option) -> Option:
     """Of the options that are as good as the best, the one that changes least for the user's program."""
     least = min(one.seconds or 0.0 for one in known)
     as_good = [one for one in known if (one.seconds or 0.0) <= least * AS_GOOD]
+    return min(as_good, key=lambda one: change(one, today))
 
-    def change(one: Option) -> tuple[Any, ...]:
-        mine, now = one.candidate, today.candidate
-        return (
-            mine.format != now.format,
-            mine.order is not None,
-            mine.reader != now.reader,
-            mine.cache_nbytes is not None,
-            mine.encoding != now.encoding,
-            one.stored_nbytes,
-            one.seconds,
-        )
 
-    return min(as_good, key=change)
+def change(one: Option, today: Option) -> tuple[Any, ...]:
+    """How much an option changes: a sort key."""
+    mine, now = one.candidate, today.candidate
+    return (
+        mine.format != now.format,
+        mine.order is not None,
+        mine.reader != now.reader,
+        mine.cache_nbytes != now.cache_nbytes,
+        one.stored_nbytes,
+        one.measured_seconds or one.seconds,
+    )
 
 
 def factor_text(found: Gain | None) -> str:

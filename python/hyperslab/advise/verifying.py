@@ -149,10 +149,10 @@ def _chosen(advice: ArrayAdvice, count: int) -> list[Option]:
     today = advice.today
     tips = [replace(today, candidate=tip.candidate, price=tip.price, gain=tip.gain) for tip in advice.tips
             if tip.candidate is not None]  # fmt: skip
-    best = [one for one in advice.options if not one.candidate.is_today and one.seconds is not None and not (
-        one.candidate.label)][:count]  # fmt: skip
+    best = [one for one in advice.options if one.can_be_advised and not one.candidate.label][:count]
     mine = [] if advice.chosen.candidate.is_today else [advice.chosen]
-    listed = [today, *tips, *mine, *best]
+    usual = [one for one in advice.options if one.candidate.label and one.candidate.format == today.candidate.format]
+    listed = [today, *tips, *mine, *best, *(one for one in usual if one.seconds is not None)]
     return list({one.candidate.key: one for one in listed}.values())
 
 

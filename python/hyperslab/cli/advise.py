@@ -37,6 +37,7 @@ def advise(
     memory: Annotated[str | None, typer.Option(help="Memory for chunks, such as 256MiB.")] = None,
     min_chunk: Annotated[str | None, typer.Option(help="The least bytes of a chunk, such as 64KiB.")] = None,
     max_chunk: Annotated[str | None, typer.Option(help="The most bytes of a chunk, such as 8MiB.")] = None,
+    max_size: Annotated[str | None, typer.Option(help="The most bytes of the stored array, such as 2GB.")] = None,
     append_axis: Annotated[str | None, typer.Option(help="The axis that must be able to grow.")] = None,
     price_per_request: Annotated[float | None, typer.Option(help="What one request costs, in your currency.")] = None,
     verify: Annotated[
@@ -67,22 +68,23 @@ def advise(
     if verify is not None and verify < 1:
         raise UsageError(f"--verify {verify}: give at least 1")
     sizes = [nbytes_of(text, name) for text, name in ((memory, "--memory"), (min_chunk, "--min-chunk"),
-                                                      (max_chunk, "--max-chunk"), (sample, "--sample"))]  # fmt: skip
+                                                      (max_chunk, "--max-chunk"), (max_size, "--max-size"))]  # fmt: skip
+    most_sampled = nbytes_of(sample, "--sample") or 0
     question = ask(target, [_weighted(one) for one in trace or []], workload, like, storage_options(option or []))
     profile = _profile(place, question.file, log)
     if verify is not None and profile.is_far:
         raise UsageError("--verify measures on this machine: leave it out, or leave --target out")
     found = []
     for array, demands in question.arrays:
-        limits = _limits(array, sizes[:3], max_files, append_axis, keep, price_per_request)
+        limits = _limits(array, sizes, max_files, append_axis, keep, price_per_request)
         found.append(_advise_one(array, demands, profile, limits, question, log))
     found = [one for one in found if one is not None]
     if not found:
         raise Refused(f"{question.file}: nothing can be advised: {'; '.join(question.notes)}")
     if verify is not None:
         for one in found:
-            _verify(one, profile, verify, scratch, sizes[3] or 0, option or [], log)
-    axis = _limits(question.arrays[0][0], [None] * 3, None, append_axis, None, None).append_axis
+            _verify(one, profile, verify, scratch, most_sampled, option or [], log)
+    axis = _limits(question.arrays[0][0], [None] * 4, None, append_axis, None, None).append_axis
     _write(question.file, found, profile_text(profile), output, html, axis)
     if as_json:
         from hyperslab.advise.documents import document
@@ -122,8 +124,8 @@ def _limits(
 ) -> Limits:
     from hyperslab.advise.limits import Limits, axis_of
 
-    memory, least, most = sizes
-    return Limits(max_files, memory, least, most, axis_of(axis, array.shape, array.dims), keep, price)
+    memory, least, most, size = sizes
+    return Limits(max_files, memory, least, most, axis_of(axis, array.shape, array.dims), keep, price, size)
 
 
 def _advise_one(
