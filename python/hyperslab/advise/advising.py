@@ -70,7 +70,7 @@ def advise(
     """
     limits.check(array.shape, array.dtype.itemsize)
     pricer = Pricer(profile, list(demands), measured)
-    ratios = {key: found.ratio for key, found in measured.items()}
+    ratios: dict[tuple[str, Encoding], float | None] = {key: found.ratio for key, found in measured.items()}
     search = Search(pricer, limits, profile.environment.memory_nbytes or 1 << 33, ratios, progress)
     today = today_of(array, demands, profile)
     now = pricer.price(today)

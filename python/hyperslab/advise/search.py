@@ -24,7 +24,9 @@ MIB = 1 << 20
 Shape = tuple[int, ...]
 # Seconds of a chunk and of a decoded byte: they only decide where the search begins.
 CHUNK_SECONDS, BYTE_SECONDS = 1.5e-4, 1e-9
-LEAST_NBYTES, MOST_NBYTES = 4 << 10, 64 * MIB  # of chunks, if there are no limits
+# Of chunks, if there are no limits. Codecs are measured on larger chunks, and do worse on tiny ones.
+LEAST_NBYTES, MOST_NBYTES = 16 << 10, 64 * MIB
+MOST_IN_SHARD = 4096  # chunks: the index of a shard is read as a whole
 MOST_SHAPES = 40_000  # whose expectation is computed
 SEEDS, STARTS, MOST_STEPS = 8, 2, 12
 CACHES = (32 * MIB, 128 * MIB, 512 * MIB)
@@ -141,8 +143,12 @@ class Search:
     def climb(self, start: Candidate, most_steps: int = MOST_STEPS) -> Candidate:
         """The best candidate that steps between neighbours lead to."""
         best, least = start, self.consider(start)
+        whole = prod(self.shape) * self.pricer.element_nbytes
+        least_nbytes = min(self.limits.min_chunk_nbytes or LEAST_NBYTES, whole)
         for _ in range(most_steps):
-            nearby = [start.with_chunks(shape) for shape in dict.fromkeys(self.neighbours(best.layout.chunk_shape))]
+            shapes = dict.fromkeys(self.neighbours(best.layout.chunk_shape))
+            large = [shape for shape in shapes if prod(shape) * self.pricer.element_nbytes >= least_nbytes]
+            nearby = [start.with_chunks(shape) for shape in large]
             priced = [(self.consider(one), place) for place, one in enumerate(nearby)]
             costs = [(seconds, place) for seconds, place in priced if seconds is not None]
             if not costs or (least is not None and min(costs)[0] >= least * 0.995):
@@ -191,7 +197,8 @@ class Search:
             chunk = candidate.layout.chunk_shape
             for nbytes in SHARD_NBYTES:
                 shard = shard_of(self.shape, chunk, nbytes // width)
-                if shard != chunk:
+                count = prod(a // b for a, b in zip(shard, chunk, strict=True))
+                if 1 < count <= MOST_IN_SHARD:
                     layout = replace(candidate.layout, shard_shape=shard)
                     self.consider(replace(candidate, layout=layout))
 

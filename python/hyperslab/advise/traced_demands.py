@@ -82,7 +82,9 @@ def traced_demand(
 
 
 def _steps(trace: Trace, rows: Sequence[int], shape: tuple[int, ...], where: Path) -> tuple[list[Step], list[str]]:
-    numbers, steps, notes = trace.columns["array"], [], []
+    numbers = trace.columns["array"]
+    steps: list[Step] = []
+    notes: list[str] = []
     listed = irregular = 0
     for place, row in enumerate(rows):
         array = trace.arrays[numbers[row]]

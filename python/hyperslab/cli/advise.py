@@ -67,18 +67,18 @@ def advise(
         raise UsageError(f"--keep {keep} is unknown: write hdf5 or netcdf")
     if verify is not None and verify < 1:
         raise UsageError(f"--verify {verify}: give at least 1")
-    sizes = [nbytes_of(text, name) for text, name in ((memory, "--memory"), (min_chunk, "--min-chunk"),
-                                                      (max_chunk, "--max-chunk"), (max_size, "--max-size"))]  # fmt: skip
+    given = {"--memory": memory, "--min-chunk": min_chunk, "--max-chunk": max_chunk, "--max-size": max_size}
+    sizes = [nbytes_of(text, name) for name, text in given.items()]
     most_sampled = nbytes_of(sample, "--sample") or 0
     question = ask(target, [_weighted(one) for one in trace or []], workload, like, storage_options(option or []))
     profile = _profile(place, question.file, log)
     if verify is not None and profile.is_far:
         raise UsageError("--verify measures on this machine: leave it out, or leave --target out")
-    found = []
+    found: list[ArrayAdvice] = []
     for array, demands in question.arrays:
         limits = _limits(array, sizes, max_files, append_axis, keep, price_per_request)
-        found.append(_advise_one(array, demands, profile, limits, question, log))
-    found = [one for one in found if one is not None]
+        advice = _advise_one(array, demands, profile, limits, question, log)
+        found += [] if advice is None else [advice]
     if not found:
         raise Refused(f"{question.file}: nothing can be advised: {'; '.join(question.notes)}")
     if verify is not None:
