@@ -103,9 +103,18 @@ class Demand:
     def touches(self, chunk_shape: Sequence[int]) -> npt.NDArray[np.float64]:
         """The expected number of chunks that each call touches, wherever it begins."""
         chunk = np.array(chunk_shape, np.float64)
-        along = np.minimum(1 + (self.boxes.lengths - 1) / chunk, np.maximum(self.boxes.counts, 1))
+        kinds, places = self.kinds
+        lengths, counts = np.split(kinds, 2, axis=1)
+        along = np.minimum(1 + (lengths - 1) / chunk, np.maximum(counts, 1))
         expected: npt.NDArray[np.float64] = np.minimum(along, np.ceil(np.array(self.shape) / chunk)).prod(axis=1)
-        return expected
+        return expected[places]
+
+    @cached_property
+    def kinds(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The distinct lengths and counts of all calls, and which of them each call has."""
+        table = np.concatenate([self.boxes.lengths, self.boxes.counts], axis=1)
+        kinds, places = np.unique(table, axis=0, return_inverse=True)
+        return kinds, places.reshape(-1)
 
     def workload(self, steps: Sequence[Step] | None = None, order: Sequence[int] | None = None) -> GivenSteps:
         """The calls, or some of them, as a workload; with `order`, of the array with its axes in that order."""

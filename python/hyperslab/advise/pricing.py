@@ -21,8 +21,9 @@ from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.workload import Step
 
 # Chunk touches that are simulated for one price. Our own engine is simulated about ten times as slowly.
-SEARCH_TOUCHES, FINAL_TOUCHES = 3000.0, 200_000.0
+SEARCH_TOUCHES, FINAL_TOUCHES = 3000.0, 50_000.0
 SLOWER = {"hyperslab": 10.0}
+SHARDS_SLOWER = ORDERS_SLOWER = 5.0
 MOST_CHUNKS = 4_000_000
 LEAST_PAIRS = 12
 DEVICE = ("n_rdisk", "s_rdisk", "n_rseek", "s_rseek", "s_rshort", "s_covered", "s_exposed", "n_rindex", "s_rindex")
@@ -98,7 +99,10 @@ class Pricer:
         if chunks > MOST_CHUNKS:
             return _without(f"{chunks:,} chunks are too many to price")
         chunk = _in_order(layout.chunk_shape, candidate.order)
-        steps, factor = demand.sample(chunk, touches / SLOWER.get(candidate.reader, 1.0))
+        slower = SLOWER.get(candidate.reader, 1.0)
+        slower *= SHARDS_SLOWER if layout.shard_shape is not None else 1.0
+        slower *= ORDERS_SLOWER if candidate.order is not None else 1.0
+        steps, factor = demand.sample(chunk, touches / slower)
         workload = demand.workload(steps, candidate.order)
         library = candidate.library(shape, far=self.profile.is_far)
         cell = ModelCell(workload, layout, library, _cache_of(demand, candidate, workload.grows))

@@ -26,7 +26,7 @@ Shape = tuple[int, ...]
 CHUNK_SECONDS, BYTE_SECONDS = 1.5e-4, 1e-9
 # Of chunks, if there are no limits. Codecs are measured on larger chunks, and do worse on tiny ones.
 LEAST_NBYTES, MOST_NBYTES = 16 << 10, 64 * MIB
-MOST_IN_SHARD = 4096  # chunks: the index of a shard is read as a whole
+MOST_IN_SHARD = 1024  # chunks: the index of a shard is read as a whole
 MOST_SHAPES = 40_000  # whose expectation is computed
 SEEDS, STARTS, MOST_STEPS = 8, 2, 12
 CACHES = (32 * MIB, 128 * MIB, 512 * MIB)
@@ -115,8 +115,8 @@ class Search:
         costs = np.zeros(len(shapes))
         lengths_of_array = np.array(self.shape, np.float64)
         for demand in self.pricer.demands:
-            table = np.concatenate([demand.boxes.lengths, demand.boxes.counts], axis=1)
-            kinds, numbers = np.unique(table, axis=0, return_counts=True)
+            kinds, places = demand.kinds
+            numbers = np.bincount(places, minlength=len(kinds))
             for kind, number in zip(kinds[:200], numbers[:200], strict=True):
                 lengths, counts = np.split(kind, 2)
                 along = np.minimum(1 + (lengths - 1) / shapes, np.maximum(counts, 1))
@@ -174,7 +174,7 @@ class Search:
                     encoded.append(candidate.with_encoding(encoding, None if encoding == PLAIN else ratio))
         final = [self.climb(one, 4) for one in self.best_of(encoded, 2)]
         if format_name == "zarr3":
-            self._shards(self.best_of([*final, *encoded], 3))
+            self._shards(self.best_of([*final, *encoded], 2))
         if reader == "hdf5":
             self._caches(self.best_of([*final, *encoded], 3))
         if reader in ("hdf5", "hyperslab") and not format_name.startswith("zarr"):
