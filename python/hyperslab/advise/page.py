@@ -13,20 +13,23 @@ from hyperslab.advise.rows import HEADER, cells_of, tip_lines
 from hyperslab.advise.verdict import pareto
 from hyperslab.replacing import replace_with
 from hyperslab.report.markup import section
-from hyperslab.report.wording import nbytes_text, seconds_text
+from hyperslab.report.wording import UNKNOWN, nbytes_text, seconds_text
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 STYLE = """
 pre { overflow-x: auto; background: var(--raised); border: 1px solid var(--rule); border-radius: 6px;
   padding: .5rem .8rem; font-size: .85rem; margin: .4rem 0 1rem; }
 ol.todo > li { margin-bottom: .6rem; overflow-wrap: anywhere; }
-svg { display: block; max-width: 100%; height: auto; margin: .4rem 0; }
+svg { display: block; width: 100%; max-width: 45rem; height: auto; margin: .4rem 0; }
 svg text { font: 11px var(--sans); fill: var(--muted); }
 .verdict { font-size: 1.1rem; border-left: 3px solid var(--open); padding-left: .8rem; }
 tr.today th, tr.today td { font-weight: 600; }
+tbody th { white-space: normal; min-width: 15rem; max-width: 22rem; font-weight: 500; }
+thead th, tbody td { white-space: nowrap; overflow-wrap: normal; }
+.why { display: block; font-weight: 400; font-size: .8rem; color: var(--muted); }
 @media (max-width: 62rem) { body { overflow-wrap: anywhere; } tbody th { padding-right: .6rem; min-width: 11rem; } }
 """
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 720, 360, 70, 45, 20, 20
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 480, 280, 62, 36, 14, 14
 PAINTS = {"hdf5": "#1f5fa8", "netcdf4": "#e07b1a", "zarr3": "#35a873", "zarr2": "#1d7d54"}
 OTHER = "#444444"
 
@@ -66,19 +69,22 @@ def _array(place: int, advice: ArrayAdvice) -> str:
         "<h3>Without rewriting any data</h3><p>Nothing was found that helps.</p>"
     )  # fmt: skip
     said = "".join(f'<p class="note">{escape(note)}</p>' for note in [*advice.verified, *advice.notes])
-    inner = f'<p class="verdict">{escape(advice.verdict)}</p><p>{escape(calls)}</p>{tips}{_table(advice)}'
-    return section(f"array-{place}", advice.array.title, f"{inner}{_figure(advice)}{said}")
+    inner = f'<p class="verdict">{escape(advice.verdict)}</p><p>{escape(calls)}</p>{tips}{_figure(advice)}'
+    return section(f"array-{place}", advice.array.title, f"{inner}{_table(advice)}{said}")
 
 
 def _table(advice: ArrayAdvice) -> str:
-    header = "".join(f'<th scope="col">{escape(name)}</th>' for name in HEADER)
-    rows = []
-    for option in advice.options:
-        first, *rest = cells_of(option, advice)
-        cells = "".join(f"<td>{escape(text)}</td>" for text in rest)
+    """The ranking; the reason is in the first column, and columns that say nothing are left out."""
+    rows = [cells_of(option, advice) for option in advice.options]
+    kept = [place for place in range(1, len(HEADER) - 1) if any(row[place] != UNKNOWN for row in rows)]
+    header = "".join(f'<th scope="col">{escape(HEADER[place])}</th>' for place in (0, *kept))
+    lines = []
+    for option, row in zip(advice.options, rows, strict=True):
+        why = f'<span class="why">{escape(row[-1])}</span>' if row[-1] else ""
+        cells = "".join(f"<td>{escape(row[place])}</td>" for place in kept)
         kind = ' class="today"' if option.candidate.is_today else ""
-        rows.append(f'<tr{kind}><th scope="row">{escape(first)}</th>{cells}</tr>')
-    table = f"<table><thead><tr>{header}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        lines.append(f'<tr{kind}><th scope="row">{escape(row[0])}{why}</th>{cells}</tr>')
+    table = f"<table><thead><tr>{header}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
     return f'<h3>Layouts, the fastest first</h3><div class="scroll">{table}</div>'
 
 

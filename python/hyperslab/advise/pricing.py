@@ -26,6 +26,7 @@ SLOWER = {"hyperslab": 10.0}
 SHARDS_SLOWER = ORDERS_SLOWER = 5.0
 MOST_CHUNKS = 4_000_000
 LEAST_PAIRS = 12
+LEAST_SPREAD = 0.05  # of the logarithm of a ratio: no calibration knows better than this
 DEVICE = ("n_rdisk", "s_rdisk", "n_rseek", "s_rseek", "s_rshort", "s_covered", "s_exposed", "n_rindex", "s_rindex")
 
 
@@ -221,7 +222,7 @@ def ratio_spread(profile: StoreProfile, readers: tuple[str, str]) -> float:
     if len(found) < LEAST_PAIRS:
         spreads = [each.spread for name in readers for each in profile.fits if each.library == name][:2] or [1.0]
         return sqrt(sum(one**2 for one in spreads))
-    return sqrt(sum(one**2 for one in found) / len(found))
+    return max(LEAST_SPREAD, sqrt(sum(one**2 for one in found) / len(found)))
 
 
 Errors = dict[str, dict[tuple[str, str, str], list[tuple[str, float]]]]
