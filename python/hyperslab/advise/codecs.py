@@ -23,7 +23,7 @@ from hyperslab.lab.timers import Timers
 from hyperslab.model.codec_sample import FORMATS
 from hyperslab.model.costs import CodecRate
 
-SAMPLE_NBYTES, MOST_CHUNK_NBYTES = 4 << 20, 1 << 20
+SAMPLE_NBYTES, MOST_CHUNK_NBYTES, LEAST_CHUNK_NBYTES = 4 << 20, 1 << 20, 256 << 10
 REPEATS = 3
 # No codec is faster than this (seconds for a byte): a lower figure is noise.
 LEAST_RATE = 1.5e-10
@@ -66,11 +66,14 @@ def encoding_of(array: Array, codec: str | None) -> Encoding:
 
 
 def sample_of(array: Array, chunk_shape: Sequence[int]) -> tuple[tuple[int, ...], npt.NDArray[np.generic]]:
-    """A chunk shape of at most 1 MiB, and the elements of a few such chunks from all over the array."""
+    """A chunk shape of 256 KiB to 1 MiB, and the elements of a few such chunks from all over the array."""
     width, chunk = array.dtype.itemsize, [min(pair) for pair in zip(chunk_shape, array.shape, strict=True)]
     while prod(chunk) * width > MOST_CHUNK_NBYTES and max(chunk) > 1:
         axis = chunk.index(max(chunk))
         chunk[axis] = ceil_div(chunk[axis], 2)
+    while prod(chunk) * width < LEAST_CHUNK_NBYTES and any(a < b for a, b in zip(chunk, array.shape, strict=True)):
+        axis = min(range(len(chunk)), key=lambda one: chunk[one] / array.shape[one])
+        chunk[axis] = min(chunk[axis] * 2, array.shape[axis])
     grid = [length // part for length, part in zip(array.shape, chunk, strict=True)]
     count = max(1, min(SAMPLE_NBYTES // max(1, prod(chunk) * width), prod(grid)))
     chosen = np.unique(np.linspace(0, prod(grid) - 1, count).astype(int))

@@ -12,6 +12,8 @@ from hyperslab.report.wording import seconds_text
 
 # Layouts within this share of the best are as good: then the one that changes least is advised.
 AS_GOOD = 1.05
+# Rewriting a file for less than this gain is not worth the trouble, however sure it is.
+WORTH_REWRITING = 1.1
 
 
 def choose(advice: ArrayAdvice, profile: StoreProfile) -> None:
@@ -24,7 +26,7 @@ def choose(advice: ArrayAdvice, profile: StoreProfile) -> None:
         base_price, base_reader = tip.price, tip.candidate.reader if tip.candidate is not None else base_reader
     best = _least_change(known, today) if known else None
     over = None if best is None else gain(profile, base_price, best.price, (base_reader, best.candidate.reader))
-    if best is not None and over is not None and over.is_sure:
+    if best is not None and over is not None and over.is_sure and over.factor >= WORTH_REWRITING:
         advice.chosen = best
         advice.verdict = (
             f"rewrite as {best.candidate.title}: predicted {seconds_text(best.seconds)} instead of "
@@ -38,8 +40,8 @@ def choose(advice: ArrayAdvice, profile: StoreProfile) -> None:
     advice.verdict = "keep what you have"
     if best is None or over is None or best.gain is None:
         advice.verdict += ": no other layout has a price"
-    elif best.gain.factor <= AS_GOOD:
-        advice.verdict += ": no layout is predicted to be faster"
+    elif best.gain.factor < WORTH_REWRITING:
+        advice.verdict += ": no layout is predicted to be clearly faster"
     else:
         advice.verdict += (
             f": {best.candidate.title} is predicted to be {best.gain.factor:.1f} × faster, but that gain lies inside "
