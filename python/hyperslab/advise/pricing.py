@@ -25,6 +25,9 @@ SEARCH_TOUCHES, FINAL_TOUCHES = 3000.0, 50_000.0
 SLOWER = {"hyperslab": 10.0}
 SHARDS_SLOWER = ORDERS_SLOWER = 5.0
 MOST_CHUNKS = 4_000_000
+# What happens once however many calls there are, and bytes that cannot be more than the array has.
+ONCE = ("n_array", "n_made", "s_kept")
+AT_MOST_STORED = ("s_unique", "s_dirty", "s_grown")
 LEAST_PAIRS = 12
 LEAST_SPREAD = 0.05  # of the logarithm of a ratio: no calibration knows better than this
 DEVICE = ("n_rdisk", "s_rdisk", "n_rseek", "s_rseek", "s_rshort", "s_covered", "s_exposed", "n_rindex", "s_rindex")
@@ -157,7 +160,8 @@ def _in_order(chunk_shape: tuple[int, ...], order: tuple[int, ...] | None) -> tu
 def multiplied(each: Variables, factor: float, stored_nbytes: int) -> Variables:
     """The variables of `factor` times as many calls. What the page cache then holds is not read again."""
     values = {name: value * factor for name, value in each._asdict().items()}
-    values |= {"n_array": each.n_array, "n_made": each.n_made}
+    values |= {name: getattr(each, name) for name in ONCE}
+    values |= {name: min(values[name], max(getattr(each, name), stored_nbytes)) for name in AT_MOST_STORED}
     if values["s_rdisk"] > stored_nbytes > 0:
         kept = stored_nbytes / values["s_rdisk"]
         values["n_cache"] += (values["n_rdisk"] + values["n_rindex"]) * (1 - kept)
