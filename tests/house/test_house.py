@@ -18,6 +18,7 @@ LAYERS = [
     ["__main__"],
     ["cli"],
     ["running"],
+    ["advise"],
     ["report"],
     ["model"],
     ["trace"],  # what a program did; `model` prices it

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hyperslab._core import Hyperslab, Points
 from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.demand import permuted
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import Refused
 from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format, StoredLayout
@@ -61,7 +62,7 @@ def spec_of(candidate: Candidate, shape: tuple[int, ...], dtype: np.dtype[Any]) 
     shard = None
     if layout.shard_shape is not None:
         lengths = zip(layout.shard_shape, chunk, stored, strict=True)
-        shard = tuple(max(c, min(s, -(-n // c) * c) // c * c) for s, c, n in lengths)
+        shard = tuple(max(c, min(s, ceil_div(n, c) * c) // c * c) for s, c, n in lengths)
     return ArraySpec(stored, dtype, StoredLayout(chunk, shard, candidate.encoding.codecs))
 
 
