@@ -20,6 +20,7 @@ LAYERS = [
     ["running"],
     ["advise"],
     ["report"],
+    ["parallel"],  # counts by `model`, per process
     ["model"],
     ["trace"],  # what a program did; `model` prices it
     ["bench"],
