@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import math
@@ -300,3 +301,32 @@ def test_a_published_machine_prices_a_workload(tmp_path: Path) -> None:
     assert "has no partition cori-gpu" in str(failed.exception)
     few = json.loads(runner.invoke(app, [*arguments, "cori", "--processes", "8"]).stdout)
     assert all("8 processes, published from 512 to 4096" in each["extrapolating"] for each in few["predictions"])
+
+
+class Recorded(io.FileIO):
+    """A file that remembers what is read of it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "rb")
+        self.lengths: list[int] = []
+
+    def readinto(self, buffer: Any) -> int:
+        found = super().readinto(buffer) or 0
+        self.lengths.append(found)
+        return found
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+def test_h5py_makes_the_requests_of_each_process(tmp_path: Path, partition: Any) -> None:
+    h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
+    path, layout, sharing = tmp_path / "a.h5", Layout((32, 16)), Sharing(3, Striping(1, 1 << 30, 1), partition)
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", data=np.arange(256 * 64, dtype=np.float32).reshape(256, 64), chunks=(32, 16))
+    asked = workload([256, 64], select="list", boxes=[{"start": [5, 3], "shape": [200, 60]}])
+    predicted = count_processes(asked, layout, Hdf5(), sharing)
+    for part, requests in zip(divided(asked, layout, 3, partition), predicted, strict=True):
+        recorded = Recorded(path)
+        with h5py.File(recorded, "r") as file:
+            for step in part.steps():
+                file["x"][step.selection.slices]  # type: ignore[union-attr]
+        assert recorded.lengths.count(32 * 16 * 4) == int((requests.nbytes == 32 * 16 * 4).sum())

@@ -140,6 +140,7 @@ def test_more_processes_never_move_fewer_bytes_a_second(load: Load, fitted: Coef
         (HEADER, [row("ior", "read", "shared").replace("2199", "")], "line 2: gbytes is empty"),
         (HEADER, [row("ior", "read", "shared").replace("10000.0", "-inf")], "line 2: mib_s_median is -inf"),
         (HEADER, [row("ior", "read", "shared") + ",1"], "line 2: has 16 values for 15 columns"),
+        (HEADER, [row("ior", "read", "shared")] * 401, "line 402: a table has at most 400 cells"),
         ("# a comment\n" + HEADER, [row("", "read", "shared")], "line 3: app is empty"),
     ],
 )

@@ -90,9 +90,10 @@ class Machine:
         return float(np.sqrt(spread + (CLOSE if trained else FORM) ** 2)) / log(10)
 
     def _coefficients(self, cell: PublishedCell, factors: npt.NDArray[np.float64]) -> Coefficients:
+        keys = (cell.direction, cell.file_system, cell.partition)
+
         def value(name: str) -> float:
             found = log(USUAL[name])
-            keys = (cell.direction, cell.file_system, cell.partition)
             for depth in (1, 2, 3):
                 position = self._positions.get((name, *keys[:depth]))
                 found += 0.0 if position is None else float(factors[position])
@@ -107,9 +108,20 @@ class Machine:
         return np.array([log(self._seconds(cell, factors)) for cell in cells])
 
     def _slopes(self, cells: Sequence[PublishedCell], factors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        step, here = 1e-5, self._logarithms(cells, factors)
-        columns = [self._logarithms(cells, factors + step * each) - here for each in np.eye(len(factors))]
-        return np.stack(columns, axis=1) / step
+        step, found = 1e-5, np.zeros((len(cells), len(factors)))
+        for row, cell in enumerate(cells):
+            here = log(self._seconds(cell, factors))
+            for position in self._factors_of(cell):
+                moved = factors.copy()
+                moved[position] += step
+                found[row, position] = (log(self._seconds(cell, moved)) - here) / step
+        return found
+
+    def _factors_of(self, cell: PublishedCell) -> list[int]:
+        """The positions of the factors that a cell depends on."""
+        keys = (cell.direction, cell.file_system, cell.partition)
+        names = [(name, *keys[:depth]) for name in USUAL for depth in (1, 2, 3)]
+        return [self._positions[name] for name in names if name in self._positions]
 
     def _fit(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """The most probable factors (Levenberg and Marquardt's method), and their covariance."""

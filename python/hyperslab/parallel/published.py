@@ -16,6 +16,7 @@ from hyperslab.parallel.machine import USUAL_PROCESSES_PER_NODE, Machine
 from hyperslab.parallel.published_cells import PublishedCell, matching, read_cells
 
 DEVIATIONS = 1.96
+MOST_LEFT_OUT = 40  # calibrated cells, each of which takes a fit
 SAME_MODE, BYTES_ONLY = "the calibrated cell most like it", "P2: bytes only"
 
 
@@ -205,7 +206,7 @@ def _bytes_only(training: Sequence[PublishedCell], machine: Machine) -> Callable
 
 def _left_out(training: Sequence[PublishedCell], cells: Sequence[PublishedCell]) -> float | None:
     """RMSE over the calibrated cells, each predicted from the others."""
-    if len(training) < 2:
+    if not 2 <= len(training) <= MOST_LEFT_OUT:
         return None
     errors = []
     for cell in training:

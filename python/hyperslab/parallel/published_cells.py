@@ -19,7 +19,7 @@ NEEDED = ("file_system", "app", "direction", "mode", "processes", "gbytes", "mb_
 CHOICES = {"direction": ("read", "write"), "mode": ("shared", "file-per-process")}
 # Of the columns that a table must have, these may be empty in a row: `machine.assumptions` says what is assumed then.
 MAY_BE_EMPTY = ("mb_per_request", "osts")
-MOST_NBYTES = 50_000_000
+MOST_NBYTES, MOST_CELLS = 10_000_000, 400
 MOST_PROCESSES = 10**8
 
 
@@ -117,6 +117,8 @@ def read_cells(path: Path) -> list[PublishedCell]:
         cells = [_cell(path, rows.line_num, header, row) for row in rows if any(each.strip() for each in row)]
     except csv.Error as error:
         raise UsageError(f"{path}, line {rows.line_num}: {error}") from error
+    if len(cells) > MOST_CELLS:
+        raise UsageError(f"{path}, line {cells[MOST_CELLS].line}: a table has at most {MOST_CELLS} cells, one a median")
     if not cells:
         raise UsageError(f"{path}, line {max(rows.line_num, 1)}: there are no cells below the names of the columns")
     return cells
