@@ -71,8 +71,8 @@ def advise(
     limits.check(array.shape, array.dtype.itemsize)
     pricer = Pricer(profile, list(demands), measured)
     ratios: dict[tuple[str, Encoding], float | None] = {key: found.ratio for key, found in measured.items()}
-    search = Search(pricer, limits, profile.environment.memory_nbytes or 1 << 33, ratios, progress)
     today = today_of(array, demands, profile)
+    search = Search(pricer, limits, profile.environment.memory_nbytes or 1 << 33, ratios, today, progress)
     now = pricer.price(today)
     if now.unknown:
         raise Refused(f"{array.title}: today's layout has no price: {'; '.join(now.unknown)}")
@@ -109,7 +109,11 @@ def today_of(array: StoredArray, demands: Sequence[Demand], profile: StoreProfil
     if profile.is_far or reader not in profile.libraries:
         reader = "hyperslab"
     nbytes, slots = (made.cache_nbytes, made.cache_slots) if made is not None and reader == "hdf5" else (None, None)
-    return Candidate(array.format, reader, array.layout, array.encoding, nbytes, slots, is_today=True, label="today")
+    # A trace of h5py says how large its chunk cache was.
+    by_netcdf = array.format == "netcdf4" and nbytes is None
+    return Candidate(
+        array.format, reader, array.layout, array.encoding, nbytes, slots, by_netcdf, is_today=True, label="today"
+    )
 
 
 def _readers(format_name: str, profile: StoreProfile, demands: Sequence[Demand]) -> list[str]:
@@ -156,7 +160,8 @@ def _finalists(
                 encoding = array.encoding if (reader, array.encoding) in measured else PLAIN
                 found = measured.get((reader, encoding))
                 if like:
-                    made = replace(like[0], cache_nbytes=None, cache_slots=None, order=None).with_chunks(chunk)
+                    usual = (search.today.cache_nbytes, search.today.cache_slots) if reader == "hdf5" else (None, None)
+                    made = replace(like[0], cache_nbytes=usual[0], cache_slots=usual[1], order=None).with_chunks(chunk)
                     made = made.with_encoding(encoding, None if found is None else found.ratio)
                     chosen.append(replace(made, label=f"{LIBRARY_NAMES[name]}'s default chunks"))
     return list({one.key: one for one in chosen}.values())
@@ -170,7 +175,7 @@ def _distinct(search: Search, listed: Sequence[Candidate]) -> list[Candidate]:
     for one in ranked:
         if len(found) == KEPT:
             break
-        usual = [other for other in found.values() if other.order is None]
+        usual = [other for other in ranked if other.order is None]
         # Another order must be worth changing the program.
         if one.order is not None and usual and costs[one.key] * WORTH_ANOTHER_ORDER > costs[usual[0].key]:
             continue

@@ -65,6 +65,7 @@ class Candidate:
     encoding: Encoding = PLAIN
     cache_nbytes: int | None = None  # of HDF5; None: the library's default
     cache_slots: int | None = None
+    by_netcdf: bool = False  # whether HDF5 is called by netCDF, with its own chunk cache
     order: tuple[int, ...] | None = None
     is_today: bool = False
     label: str = ""  # what it is besides its layout: "today", "h5py's default chunks"
@@ -92,7 +93,7 @@ class Candidate:
         if self.reader == "flat":
             return Flat()
         nbytes, slots = self.cache_nbytes, self.cache_slots
-        if nbytes is None and self.format == "netcdf4":
+        if nbytes is None and self.by_netcdf:
             nbytes, slots = netcdf_cache()
         found: Hdf5 = Hdf5Settings(rdcc_nbytes=nbytes, rdcc_nslots=slots).library()
         return found.with_file(None, shape, self.layout)
@@ -155,10 +156,13 @@ class Candidate:
             return "hyperslab run" if self.format in ("hdf5", "netcdf4") else "hyperslab.open"
         if self.reader == "zarr":
             return "zarr-python"
-        name = "netCDF4" if self.format == "netcdf4" else "h5py"
         if self.reader == "flat":
             return "its own library"
-        return name if self.cache_nbytes is None else f"{name}, cache {self.cache_nbytes / MIB:.3g} MiB"
+        name = "netCDF4" if self.by_netcdf else "h5py"
+        usual = None if self.by_netcdf else Hdf5Settings().library().chunk_cache_nbytes
+        if self.cache_nbytes in (None, usual):
+            return name
+        return f"{name}, cache {(self.cache_nbytes or 0) / MIB:.3g} MiB"
 
     @property
     def title(self) -> str:

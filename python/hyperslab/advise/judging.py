@@ -29,7 +29,7 @@ def judge(advice: ArrayAdvice, found: Verification) -> None:
     advice.verified = [f"measured on {found.words}"]
     base = None if now is None else now.seconds(weights)
     if now is None or base is None:
-        reason = now.reason if now is not None and now.reason else "no pass was accepted"
+        reason = "no pass was accepted" if now is None else now.reason or now.last_rejection
         advice.verified.append(f"today's layout could not be measured ({reason}), so nothing is decided by measuring")
         return
     _choose(advice, found, now, base)
@@ -45,7 +45,7 @@ def _choose(advice: ArrayAdvice, found: Verification, now: Verified, base: float
     tips = [one for one in found.each if one.option.candidate.is_today and _is_tip(advice, one)]
     free = min((one for one in [now, *tips] if one.seconds(weights)), key=lambda one: one.seconds(weights) or 0.0)
     known = [one for one in advice.options if one.measured_seconds is not None and one.can_be_advised]
-    best = _simplest(known, advice.today)
+    best = _simplest(known, advice)
     least = free.seconds(weights) or base
     if best is not None and _is_faster(best.measured_interval, free.interval(weights)):
         advice.chosen = best
@@ -62,16 +62,16 @@ def _choose(advice: ArrayAdvice, found: Verification, now: Verified, base: float
             f"{base / least:.3g} × faster"
         )
         return
-    advice.verdict = "keep what you have: no other layout was measured to be faster"
+    advice.verdict = "keep what you have: nothing was measured to be faster beyond the measured intervals"
 
 
-def _simplest(known: list[Option], today: Option) -> Option | None:
+def _simplest(known: list[Option], advice: ArrayAdvice) -> Option | None:
     """The fastest measured option, or one that cannot be told from it and changes less."""
     if not known:
         return None
     best = min(known, key=lambda one: one.measured_seconds or 0.0)
     limit = (best.measured_seconds or 0.0) * AS_GOOD
-    return min((one for one in known if (one.measured_seconds or 0.0) <= limit), key=lambda one: change(one, today))
+    return min((one for one in known if (one.measured_seconds or 0.0) <= limit), key=lambda one: change(one, advice))
 
 
 def _is_faster(mine: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
@@ -84,7 +84,8 @@ def _contradictions(advice: ArrayAdvice, found: Verification, now: Verified, bas
     for one in found.each:
         seconds = one.seconds(weights)
         if seconds is None:
-            said.append(f"{one.option.candidate.title} was not measured: {one.reason or 'no pass was accepted'}")
+            why = one.reason or f"no pass was accepted: {one.last_rejection}"
+            said.append(f"{one.option.candidate.title} was not measured: {why}")
         elif not one.low <= seconds <= one.high:
             said.append(
                 f"contradicted: {one.option.candidate.title} took {seconds_text(seconds)}, outside the predicted "

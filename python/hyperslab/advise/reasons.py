@@ -18,7 +18,7 @@ def reason_of(demands: Sequence[Demand], today: Candidate, other: Candidate) -> 
 def _of_counts(demands: Sequence[Demand], today: Candidate, other: Candidate) -> list[str]:
     """The chunks that are touched, and the elements that are decoded."""
     said = []
-    now, then = (_touches(demands, one) for one in (today, other))
+    now, then = (touches_of(demands, one) for one in (today, other))
     if now[0] > CLEAR * then[0]:
         said.append(f"a call touches {_number(then[0])} instead of {_number(now[0])} chunks")
     elif then[0] > CLEAR * now[0]:
@@ -49,7 +49,7 @@ def _of_settings(today: Candidate, other: Candidate) -> list[str]:
     return said
 
 
-def _touches(demands: Sequence[Demand], one: Candidate) -> tuple[float, float]:
+def touches_of(demands: Sequence[Demand], one: Candidate) -> tuple[float, float]:
     """The chunks that a call touches on average, and the elements in them; runs if the array is in one piece."""
     chunk = one.layout.chunk_shape
     if one.order is not None:

@@ -43,6 +43,7 @@ class Search:
     limits: Limits
     memory_nbytes: int
     ratios: dict[tuple[str, Encoding], float | None]
+    today: Candidate
     progress: Callable[[str], None] = lambda _: None
     found: dict[object, Candidate] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)
@@ -178,12 +179,21 @@ class Search:
         if reader == "hdf5":
             self._caches(self.best_of([*final, *encoded], 3))
         if reader in ("hdf5", "hyperslab") and not format_name.startswith("zarr"):
-            self.consider(Candidate(format_name, reader, Layout(self.shape, contiguous=True)))
+            whole = replace(
+                self._made(format_name, reader, PLAIN, self.shape), layout=Layout(self.shape, contiguous=True)
+            )
+            self.consider(whole)
 
     def _made(self, format_name: str, reader: str, encoding: Encoding, shape: Shape) -> Candidate:
         ratio = self.ratios.get((reader, encoding))
         used = encoding if ratio is not None else PLAIN
-        return Candidate(format_name, reader, Layout(shape, None, ratio, used.codec), used)
+        layout = Layout(shape, None, ratio if used != PLAIN else None, used.codec)
+        if reader != "hdf5":
+            return Candidate(format_name, reader, layout, used)
+        # The program opens the new file as it opens today's.
+        now = self.today
+        by_netcdf = now.by_netcdf or (format_name == "netcdf4" and now.format not in ("hdf5", "netcdf4"))
+        return Candidate(format_name, reader, layout, used, now.cache_nbytes, now.cache_slots, by_netcdf)
 
     def best_of(self, candidates: Iterable[Candidate], count: int) -> list[Candidate]:
         """The fastest of these candidates, by a sample of the calls."""

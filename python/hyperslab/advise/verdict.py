@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from hyperslab.advise.pricing import Gain, gain
+from hyperslab.advise.reasons import touches_of
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.report.wording import seconds_text
 
-# Layouts within this share of the best are as good: then the one that changes least is advised.
-AS_GOOD = 1.05
+# Layouts within this share of the best are as good: then the one that changes least is advised. No calibration tells
+# predictions apart that are as near as ALIKE.
+AS_GOOD, ALIKE = 1.05, 1.25
 # Rewriting a file for less than this gain is not worth the trouble, however sure it is.
 WORTH_REWRITING = 1.1
 
@@ -24,7 +26,7 @@ def choose(advice: ArrayAdvice, profile: StoreProfile) -> None:
     base_price, base_reader = today.price, today.candidate.reader
     if tip is not None:
         base_price, base_reader = tip.price, tip.candidate.reader if tip.candidate is not None else base_reader
-    best = _least_change(known, today) if known else None
+    best = _least_change(known, advice) if known else None
     over = None if best is None else gain(profile, base_price, best.price, (base_reader, best.candidate.reader))
     if best is not None and over is not None and over.is_sure and over.factor >= WORTH_REWRITING:
         advice.chosen = best
@@ -49,21 +51,22 @@ def choose(advice: ArrayAdvice, profile: StoreProfile) -> None:
         )
 
 
-def _least_change(known: Sequence[Option], today: Option) -> Option:
-    """Of the options that are as good as the best, the one that changes least for the user's program."""
+def _least_change(known: Sequence[Option], advice: ArrayAdvice) -> Option:
+    """Of the options that cannot be told from the best, the one that changes least for the user's program."""
     least = min(one.seconds or 0.0 for one in known)
-    as_good = [one for one in known if (one.seconds or 0.0) <= least * AS_GOOD]
-    return min(as_good, key=lambda one: change(one, today))
+    alike = [one for one in known if (one.seconds or 0.0) <= least * ALIKE]
+    return min(alike, key=lambda one: change(one, advice))
 
 
-def change(one: Option, today: Option) -> tuple[Any, ...]:
-    """How much an option changes: a sort key."""
-    mine, now = one.candidate, today.candidate
+def change(one: Option, advice: ArrayAdvice) -> tuple[Any, ...]:
+    """How much an option changes, then the chunks that its calls touch: a sort key."""
+    mine, now = one.candidate, advice.today.candidate
     return (
         mine.format != now.format,
         mine.order is not None,
         mine.reader != now.reader,
         mine.cache_nbytes != now.cache_nbytes,
+        touches_of(advice.demands, mine)[0],
         one.stored_nbytes,
         one.measured_seconds or one.seconds,
     )

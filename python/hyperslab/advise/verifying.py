@@ -46,6 +46,7 @@ class Verified:
     passes: dict[int, list[float]] = field(default_factory=dict)  # of each demand
     rejected: dict[int, int] = field(default_factory=dict)
     reason: str | None = None  # why it was not measured
+    last_rejection: str | None = None  # why a pass did not count
 
     def seconds(self, weights: list[float]) -> float | None:
         """The sum of the medians over all demands; None if one was not measured."""
@@ -260,6 +261,6 @@ class _Session:
         wrote = "write" in calls.operations
         reason = None if is_new else cache.why_not(state, resident, timing.device_read_nbytes, 0 if wrote else 1)
         if reason is not None:
-            one.rejected[place] = one.rejected.get(place, 0) + 1
+            one.rejected[place], one.last_rejection = one.rejected.get(place, 0) + 1, reason
             return
         one.passes.setdefault(place, []).append(sum(timing.seconds.values()))
