@@ -213,7 +213,13 @@ impl Mapped {
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         // SAFETY: a new mapping.
         let start = unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, file.number, at) };
-        if start == libc::MAP_FAILED { Err(errno()) } else { Ok(Self { start: start.cast(), nbytes: size }) }
+        if start == libc::MAP_FAILED {
+            return Err(errno());
+        }
+        // All pages at once cost less than one after the other. Before Linux 5.14, they come one after the other.
+        // SAFETY: the mapping was just made.
+        unsafe { libc::madvise(start, size, libc::MADV_POPULATE_WRITE) };
+        Ok(Self { start: start.cast(), nbytes: size })
     }
 
     fn unmap(self) {

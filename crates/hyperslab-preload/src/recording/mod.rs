@@ -11,6 +11,7 @@ mod json;
 mod labels;
 mod log;
 mod process;
+mod recent;
 mod selections;
 mod state;
 mod types;
@@ -23,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use self::arrays::described;
 use self::calls::Describing;
 use self::process::Process;
-use self::selections::Selected;
+use self::selections::{Selected, element};
 use self::state::{Row, State};
 use self::types::memory_type;
 use crate::callers::Site;
@@ -90,6 +91,7 @@ pub(crate) fn start() {
 
 /// A child that was forked has a log of its own.
 pub(crate) fn forked() {
+    recent::forget();
     state::forget();
 }
 
@@ -199,55 +201,89 @@ fn noted(
     times: (u64, u64),
     flags: u8,
 ) -> Option<()> {
-    let call = &library.call;
-    let mut shape = [0_u64; MOST_NDIM];
+    let number = site.libhdf5.number();
+    let (key, kind) = ((number, asked.array), (number, asked.memory_type));
+    let flags = flags | collective(library, asked.properties);
+    let mut row = Row { times, operation: asked.operation as u8, flags };
+    if let Part::Space(space) = asked.part {
+        let done = recent::with(key, kind, |known, shape| {
+            if let Some(index) = (space >= FIRST_ID).then(|| element(library, space, shape)).flatten()
+                && state::with(|state| state.write_element(&row, known, &index[..shape.len()]))?
+            {
+                return Some(());
+            }
+            let selected =
+                if space < FIRST_ID { Selected::all(shape) } else { Selected::of(library, space, shape)? };
+            state::with(|state| state.write(&row, known, &selected))
+        });
+        if done.is_some() {
+            return done;
+        }
+    }
+    let epoch = recent::epoch();
+    let mut room = [0_u64; MOST_NDIM];
+    let shape = shape_of(library, asked, &mut room)?;
+    let selected = match asked.part {
+        Part::Space(given) if given >= FIRST_ID => Selected::of(library, given, shape)?,
+        Part::Space(_) => Selected::all(shape),
+        Part::Chunk(offset) => {
+            row.flags |= ENCODED;
+            let chunk = match state::with(|state| state.chunk(key, shape))? {
+                Some(chunk) => chunk,
+                None => described(library, describing, site.label, asked.array, shape)?.chunk,
+            };
+            // SAFETY: libhdf5 has read as many indices there.
+            let offset = unsafe { std::slice::from_raw_parts(offset, shape.len()) };
+            Selected::chunk(offset, &chunk, shape)
+        }
+    };
+    let known = match state::with(|state| state.numbers(key, kind, shape))? {
+        Some(known) => known,
+        None => {
+            // Something is new: libhdf5 tells what it is, without the state being held.
+            let array = described(library, describing, site.label, asked.array, shape)?;
+            let words = match asked.memory_type {
+                0 => String::new(),
+                kind => memory_type(library, describing, kind),
+            };
+            state::with(|state| {
+                state.keep_array(key, array);
+                state.keep_type(kind, words);
+                state.numbers(key, kind, shape)
+            })??
+        }
+    };
+    recent::keep(epoch, key, kind, known, shape);
+    state::with(|state| state.write(&row, known, &selected))
+}
+
+/// The shape of an array: as the given dataspace has it, or as libhdf5 says.
+fn shape_of<'r>(library: &Library, asked: &Asked, room: &'r mut [u64; MOST_NDIM]) -> Option<&'r [u64]> {
     let own;
     let space = match asked.part {
         Part::Space(space) if space >= FIRST_ID => space,
         _ => {
             // SAFETY: the function takes any identifier.
-            own = Held::new(library, unsafe { (call.array_space)(asked.array) })?;
+            own = Held::new(library, unsafe { (library.call.array_space)(asked.array) })?;
             own.id
         }
     };
     // SAFETY: there is room for as many axes as libhdf5 allows.
-    let ndim = unsafe { (call.space_shape)(space, shape.as_mut_ptr(), std::ptr::null_mut()) };
-    let shape = shape.get(..usize::try_from(ndim).ok()?)?;
-    let mut selected = match asked.part {
-        Part::Space(given) if given >= FIRST_ID && ndim > 0 => Selected::of(library, given, shape)?,
-        _ => Selected::all(shape),
-    };
-    let mut flags = flags | collective(library, asked.properties);
-    let number = site.libhdf5.number();
-    let key = (number, asked.array);
-    let mut row =
-        Row { times, operation: asked.operation as u8, flags, key, kind: (number, asked.memory_type) };
-    if let Part::Chunk(offset) = asked.part {
-        flags |= ENCODED;
-        row.flags = flags;
-        let chunk = match state::with(|state| state.chunk(key, shape))? {
-            Some(chunk) => chunk,
-            None => described(library, describing, site.label, asked.array, shape)?.chunk,
-        };
-        // SAFETY: libhdf5 has read as many indices there.
-        let offset = unsafe { std::slice::from_raw_parts(offset, shape.len()) };
-        selected = Selected::chunk(offset, &chunk, shape);
+    let ndim = unsafe { (library.call.space_shape)(space, room.as_mut_ptr(), std::ptr::null_mut()) };
+    room.get(..usize::try_from(ndim).ok()?)
+}
+
+/// The shapes of arrays may have changed.
+pub(crate) fn shapes_changed() {
+    recent::forget();
+}
+
+/// libhdf5 was closed: it begins anew to number what it has open.
+pub(crate) fn identifiers_changed() {
+    recent::forget();
+    if IS_ON.load(Ordering::Relaxed) && state::exists() {
+        state::with(State::forget_identifiers);
     }
-    if state::with(|state| state.write(&row, shape, &selected))? {
-        return Some(());
-    }
-    // Something is new: libhdf5 tells what it is, without the state being held.
-    let array = described(library, describing, site.label, asked.array, shape)?;
-    let words = if asked.memory_type == 0 {
-        String::new()
-    } else {
-        memory_type(library, describing, asked.memory_type)
-    };
-    state::with(|state| {
-        state.keep_array(key, array);
-        state.keep_type(row.kind, words);
-        state.write(&row, shape, &selected);
-    })
 }
 
 fn collective(library: &Library, properties: Id) -> u8 {

@@ -19,7 +19,9 @@ const ARRAY: u8 = 1;
 const ACCESS: u8 = 2;
 const TEXT: u8 = 3;
 const EVENT: u8 = 4;
+const ELEMENT: u8 = 5;
 const HEAD_NBYTES: usize = 43;
+const ELEMENT_NBYTES: usize = 32;
 /// How many arrays and types are known at most.
 const MOST_ARRAYS: usize = 1 << 16;
 const TYPES: usize = 32;
@@ -29,15 +31,11 @@ const MOST_TRIES: usize = 100_000;
 /// An identifier, and the number of its library.
 pub(crate) type Key = (usize, Id);
 
-/// One access, without its selection.
+/// One access, without its array and its selection.
 pub(crate) struct Row {
     pub times: (u64, u64),
     pub operation: u8,
     pub flags: u8,
-    /// The array.
-    pub key: Key,
-    /// The type in memory; its identifier is 0 if there is none.
-    pub kind: Key,
 }
 
 struct Known {
@@ -45,6 +43,14 @@ struct Known {
     shape: Vec<u64>,
     width: u64,
     chunk: Vec<u64>,
+}
+
+/// The numbers that an access needs in the log.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Numbers {
+    pub array: u32,
+    pub text: u32,
+    pub width: u64,
 }
 
 /// Everything.
@@ -91,9 +97,14 @@ pub(crate) fn with<R>(act: impl FnOnce(&mut State) -> R) -> Option<R> {
     None
 }
 
+/// Whether there is anything to forget or to close.
+pub(crate) fn exists() -> bool {
+    STATE.load(Ordering::Acquire) != NEW
+}
+
 /// Closes the log, if this process has one.
 pub(crate) fn close() {
-    if STATE.load(Ordering::Acquire) != NEW {
+    if exists() {
         with(|state| {
             if let Some(log) = state.log.as_mut().filter(|log| log.is_of_this_process()) {
                 log.close();
@@ -109,19 +120,20 @@ impl State {
         self.arrays.get(&key).filter(|known| known.shape == shape).map(|known| known.chunk.clone())
     }
 
-    /// Writes an access. Returns false if its array or its type are not known.
-    #[inline]
-    pub fn write(&mut self, row: &Row, shape: &[u64], selected: &Selected) -> bool {
-        let Some(known) = self.arrays.get(&row.key).filter(|known| known.shape == shape) else {
-            return false;
-        };
-        let text = match row.kind {
+    /// The numbers of an array that has this shape, and of a type in memory; `None` if one of them is not known.
+    pub fn numbers(&self, key: Key, kind: Key, shape: &[u64]) -> Option<Numbers> {
+        let known = self.arrays.get(&key).filter(|known| known.shape == shape)?;
+        let text = match kind {
             (_, 0) => 0,
-            kind => match self.types.iter().find(|(known, _)| *known == kind) {
-                Some(&(_, text)) => text,
-                None => return false,
-            },
+            kind => self.types.iter().find(|(known, _)| *known == kind)?.1,
         };
+        Some(Numbers { array: known.number, text, width: known.width })
+    }
+
+    /// Writes an access.
+    #[inline]
+    pub fn write(&mut self, row: &Row, known: Numbers, selected: &Selected) {
+        let Some(log) = self.log.as_mut().filter(|_| !self.is_closed) else { return };
         let (start, took) = row.times;
         // SAFETY: the call has no effect.
         let thread = unsafe { libc::pthread_self() } as u64;
@@ -130,17 +142,37 @@ impl State {
         for (room, value) in head.chunks_exact_mut(8).zip([start, took, thread, nbytes]) {
             room.copy_from_slice(&value.to_le_bytes());
         }
-        head[32..36].copy_from_slice(&known.number.to_le_bytes());
-        head[36..40].copy_from_slice(&text.to_le_bytes());
+        head[32..36].copy_from_slice(&known.array.to_le_bytes());
+        head[36..40].copy_from_slice(&known.text.to_le_bytes());
         head[40..].copy_from_slice(&[row.operation, row.flags, selected.kind]);
         let numbers = selected.numbers();
         // SAFETY: numbers are as good as their bytes; both machines that we support have the order of the log.
         let bytes =
             unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast::<u8>(), size_of_val(numbers)) };
-        if let Some(log) = self.log.as_mut().filter(|_| !self.is_closed) {
-            let is_written = log.append(ACCESS, &[&head, bytes]);
-            log.count(is_written);
-        }
+        let is_written = log.append(ACCESS, &[&head, bytes]);
+        log.count(is_written);
+    }
+
+    /// Writes an access to a single element, in as few bytes as it needs: programs make very many of these. Returns false
+    /// if it took so long that it needs more.
+    #[inline]
+    pub fn write_element(&mut self, row: &Row, known: Numbers, index: &[u64]) -> bool {
+        let Some(log) = self.log.as_mut().filter(|_| !self.is_closed) else { return true };
+        let (start, took) = row.times;
+        let Ok(took) = u32::try_from(took) else { return false };
+        // SAFETY: the call has no effect.
+        let thread = unsafe { libc::pthread_self() } as u64;
+        let mut head = [0_u8; ELEMENT_NBYTES];
+        head[..8].copy_from_slice(&start.to_le_bytes());
+        head[8..16].copy_from_slice(&thread.to_le_bytes());
+        head[16..20].copy_from_slice(&took.to_le_bytes());
+        head[20..24].copy_from_slice(&known.array.to_le_bytes());
+        head[24..28].copy_from_slice(&known.text.to_le_bytes());
+        head[28..30].copy_from_slice(&[row.operation, row.flags]);
+        // SAFETY: as above.
+        let bytes = unsafe { std::slice::from_raw_parts(index.as_ptr().cast::<u8>(), size_of_val(index)) };
+        let is_written = log.append(ELEMENT, &[&head, bytes]);
+        log.count(is_written);
         true
     }
 
@@ -149,6 +181,12 @@ impl State {
         if let Some(log) = self.log.as_mut().filter(|_| !self.is_closed) {
             log.count(false);
         }
+    }
+
+    /// Identifiers may mean something else from now on.
+    pub fn forget_identifiers(&mut self) {
+        self.arrays.clear();
+        self.types.clear();
     }
 
     /// Keeps what an array is.
