@@ -6,9 +6,7 @@
 #![allow(unsafe_code)]
 
 mod arrays;
-pub(crate) mod calls;
 mod json;
-mod labels;
 mod log;
 mod process;
 mod recent;
@@ -17,22 +15,19 @@ mod state;
 mod types;
 
 use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use self::arrays::described;
-use self::calls::Describing;
+use self::arrays::{described, is_writable};
 use self::process::Process;
 use self::selections::{Selected, element};
-use self::state::{Row, State};
-use self::types::memory_type;
+use self::state::{Key, Numbers, Row, State};
+use self::types::{memory_type, simple};
 use crate::callers::Site;
 use crate::counts::now;
-use crate::libhdf5::{ARRAY_ID, DATATYPE_ID, Held, Id, Library, Quiet, SPACE_ID, has_failed};
+use crate::libhdf5::{ARRAY_ID, DATATYPE_ID, Describing, Held, Id, Library, Quiet, SPACE_ID, has_failed};
 use crate::settings::settings;
-
-pub(crate) use self::labels::label;
 
 /// `H5S_MAX_RANK`.
 const MOST_NDIM: usize = 32;
@@ -223,38 +218,59 @@ fn noted(
     let epoch = recent::epoch();
     let mut room = [0_u64; MOST_NDIM];
     let shape = shape_of(library, asked, &mut room)?;
+    let (array, width) = match state::with(|state| state.array(key, shape))? {
+        Some(known) => known,
+        None => new_array(site, library, describing, key, shape)?,
+    };
+    let text = match state::with(|state| state.kind(kind))? {
+        Some(text) => text,
+        None => {
+            let simple = simple(library, describing, asked.memory_type);
+            match simple.and_then(|simple| state::with(|state| state.simple_kind(simple))?) {
+                Some(text) => text,
+                None => {
+                    let words = memory_type(library, describing, asked.memory_type);
+                    state::with(|state| state.keep_type(kind, simple, words))?
+                }
+            }
+        }
+    };
     let selected = match asked.part {
         Part::Space(given) if given >= FIRST_ID => Selected::of(library, given, shape)?,
         Part::Space(_) => Selected::all(shape),
         Part::Chunk(offset) => {
             row.flags |= ENCODED;
-            let chunk = match state::with(|state| state.chunk(key, shape))? {
-                Some(chunk) => chunk,
-                None => described(library, describing, site.label, asked.array, shape)?.chunk,
-            };
+            let chunk = state::with(|state| state.chunk(key, shape))??;
             // SAFETY: libhdf5 has read as many indices there.
             let offset = unsafe { std::slice::from_raw_parts(offset, shape.len()) };
             Selected::chunk(offset, &chunk, shape)
         }
     };
-    let known = match state::with(|state| state.numbers(key, kind, shape))? {
-        Some(known) => known,
-        None => {
-            // Something is new: libhdf5 tells what it is, without the state being held.
-            let array = described(library, describing, site.label, asked.array, shape)?;
-            let words = match asked.memory_type {
-                0 => String::new(),
-                kind => memory_type(library, describing, kind),
-            };
-            state::with(|state| {
-                state.keep_array(key, array);
-                state.keep_type(kind, words);
-                state.numbers(key, kind, shape)
-            })??
-        }
-    };
+    let known = Numbers { array, text, width };
     recent::keep(epoch, key, kind, known, shape);
     state::with(|state| state.write(&row, known, &selected))
+}
+
+/// The number of an array that this identifier is new for, and the bytes of an element. libhdf5 tells what it is, without
+/// the state being held.
+#[cold]
+fn new_array(
+    site: &Site,
+    library: &Library,
+    describing: &Describing,
+    key: Key,
+    shape: &[u64],
+) -> Option<(u32, u64)> {
+    let is_writable = is_writable(library, key.1);
+    // In a file that is written to, another array may take the place of one that was removed.
+    let place = if is_writable { None } else { library.place(key.1) };
+    if let Some(place) = place
+        && let Some(known) = state::with(|state| state.keep_place(key, (key.0, place), shape))?
+    {
+        return Some(known);
+    }
+    let array = described(library, describing, site.label, key.1, shape, is_writable)?;
+    state::with(|state| state.keep_array(key, array, place))
 }
 
 /// The shape of an array: as the given dataspace has it, or as libhdf5 says.
@@ -300,16 +316,4 @@ fn collective(library: &Library, properties: Id) -> u8 {
 pub extern "C" fn hyperslab_recording_inside(change: c_int) -> c_int {
     INSIDE.with(|inside| inside.set(inside.get().saturating_add_signed(change)));
     c_int::from(IS_ON.load(Ordering::Relaxed))
-}
-
-/// `H5Pget_dxpl_mpio`, which only parallel builds have.
-pub(crate) type TransferMode = unsafe extern "C" fn(Id, *mut c_int) -> c_int;
-
-/// The function at an address, if there is one.
-///
-/// # Safety
-/// The address must be that of this function, or null.
-pub(crate) unsafe fn transfer_mode(address: *mut c_void) -> Option<TransferMode> {
-    // SAFETY: as the caller promises; null is `None`.
-    unsafe { std::mem::transmute::<*mut c_void, Option<TransferMode>>(address) }
 }

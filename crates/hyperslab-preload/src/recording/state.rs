@@ -11,7 +11,7 @@ use super::log::Log;
 use super::process::Process;
 use super::selections::Selected;
 use crate::counts::now;
-use crate::libhdf5::Id;
+use crate::libhdf5::{Id, Place};
 use crate::settings::settings;
 
 /// The kinds of records of `log.py`.
@@ -38,6 +38,7 @@ pub(crate) struct Row {
     pub flags: u8,
 }
 
+#[derive(Clone)]
 struct Known {
     number: u32,
     shape: Vec<u64>,
@@ -59,10 +60,14 @@ pub(crate) struct State {
     log: Option<Log>,
     is_closed: bool,
     arrays: HashMap<Key, Known>,
+    /// Arrays of files that are only read, by library and place: programs open them again and again.
+    places: HashMap<(usize, Place), Key>,
     /// The numbers of what the log has described.
     numbers: HashMap<String, u32>,
     texts: HashMap<String, u32>,
     types: Vec<(Key, u32)>,
+    /// The texts of numbers that `types::simple` gives.
+    simple_types: HashMap<u64, u32>,
     next_type: usize,
 }
 
@@ -120,14 +125,32 @@ impl State {
         self.arrays.get(&key).filter(|known| known.shape == shape).map(|known| known.chunk.clone())
     }
 
-    /// The numbers of an array that has this shape, and of a type in memory; `None` if one of them is not known.
-    pub fn numbers(&self, key: Key, kind: Key, shape: &[u64]) -> Option<Numbers> {
+    /// The number of an array that has this shape, and the bytes of an element; `None` if it is not known.
+    pub fn array(&self, key: Key, shape: &[u64]) -> Option<(u32, u64)> {
         let known = self.arrays.get(&key).filter(|known| known.shape == shape)?;
-        let text = match kind {
-            (_, 0) => 0,
-            kind => self.types.iter().find(|(known, _)| *known == kind)?.1,
-        };
-        Some(Numbers { array: known.number, text, width: known.width })
+        Some((known.number, known.width))
+    }
+
+    /// The number of a type in memory; `None` if it is not known.
+    pub fn kind(&self, kind: Key) -> Option<u32> {
+        if kind.1 == 0 {
+            return Some(0);
+        }
+        self.types.iter().find(|(known, _)| *known == kind).map(|(_, text)| *text)
+    }
+
+    /// The number of a type in memory, by what `types::simple` gives.
+    pub fn simple_kind(&self, simple: u64) -> Option<u32> {
+        self.simple_types.get(&simple).copied()
+    }
+
+    /// The array at this place, under another identifier: takes over what is known, if the shape is the same.
+    pub fn keep_place(&mut self, key: Key, place: (usize, Place), shape: &[u64]) -> Option<(u32, u64)> {
+        let other = *self.places.get(&place)?;
+        let known = self.arrays.get(&other).filter(|known| known.shape == shape)?.clone();
+        let found = (known.number, known.width);
+        self.arrays.insert(key, known);
+        Some(found)
     }
 
     /// Writes an access.
@@ -186,32 +209,40 @@ impl State {
     /// Identifiers may mean something else from now on.
     pub fn forget_identifiers(&mut self) {
         self.arrays.clear();
+        self.places.clear();
         self.types.clear();
     }
 
     /// Keeps what an array is.
-    pub fn keep_array(&mut self, key: Key, array: Described) {
+    pub fn keep_array(&mut self, key: Key, array: Described, place: Option<Place>) -> (u32, u64) {
         self.begin();
         if self.arrays.len() >= MOST_ARRAYS {
             self.arrays.clear();
+            self.places.clear();
         }
         let number = numbered(&mut self.log, ARRAY, &mut self.numbers, array.text, 0);
         let Described { shape, width, chunk, .. } = array;
         self.arrays.insert(key, Known { number, shape, width, chunk });
+        if let Some(place) = place {
+            self.places.insert((key.0, place), key);
+        }
+        (number, width)
     }
 
     /// Keeps what a type in memory is.
-    pub fn keep_type(&mut self, key: Key, words: String) {
-        if key.1 == 0 || self.types.iter().any(|(known, _)| *known == key) {
-            return;
-        }
+    pub fn keep_type(&mut self, key: Key, simple: Option<u64>, words: String) -> u32 {
+        self.begin();
         let text = numbered(&mut self.log, TEXT, &mut self.texts, words, 1);
+        if let Some(simple) = simple {
+            self.simple_types.insert(simple, text);
+        }
         if self.types.len() < TYPES {
             self.types.push((key, text));
         } else {
             self.types[self.next_type] = (key, text);
             self.next_type = (self.next_type + 1) % TYPES;
         }
+        text
     }
 
     /// Creates the log, at the first access.
