@@ -161,6 +161,8 @@ unsafe impl Send for Library {}
 // SAFETY: as above; libhdf5 sets the variables once, before the first array is open.
 unsafe impl Sync for Library {}
 
+/// `H5S_MAX_RANK`.
+pub(crate) const MOST_NDIM: usize = 32;
 /// `H5I_FILE` and so on.
 pub(crate) const DATATYPE_ID: c_int = 3;
 pub(crate) const SPACE_ID: c_int = 4;

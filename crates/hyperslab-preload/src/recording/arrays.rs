@@ -7,9 +7,9 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
+use super::json;
 use super::types::stored_type;
-use super::{MOST_NDIM, json};
-use crate::libhdf5::{Describing, Held, Id, Library};
+use crate::libhdf5::{Describing, Held, Id, Library, MOST_NDIM};
 
 /// `H5D_CHUNKED`.
 const CHUNKED: i32 = 2;

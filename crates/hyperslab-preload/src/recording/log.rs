@@ -7,7 +7,6 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, OsStr, c_void};
-use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -290,12 +289,4 @@ impl Drop for Descriptor {
 
 fn errno() -> Errno {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
-}
-
-/// Bytes of a path and its closing zero.
-pub(crate) fn joined(folder: &OsStr, name: &str) -> Option<CString> {
-    let mut path = folder.as_bytes().to_vec();
-    path.push(b'/');
-    path.extend_from_slice(name.as_bytes());
-    CString::new(path).ok()
 }

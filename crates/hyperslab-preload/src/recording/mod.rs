@@ -26,11 +26,11 @@ use self::state::{Key, Numbers, Row, State};
 use self::types::{memory_type, simple};
 use crate::callers::Site;
 use crate::counts::now;
-use crate::libhdf5::{ARRAY_ID, DATATYPE_ID, Describing, Held, Id, Library, Quiet, SPACE_ID, has_failed};
+use crate::libhdf5::{
+    ARRAY_ID, DATATYPE_ID, Describing, Held, Id, Library, MOST_NDIM, Quiet, SPACE_ID, has_failed,
+};
 use crate::settings::settings;
 
-/// `H5S_MAX_RANK`.
-const MOST_NDIM: usize = 32;
 /// `H5S_ALL`, and more than all identifiers that stand for something special.
 const ALL: Id = 0;
 const FIRST_ID: Id = 16;
@@ -79,7 +79,8 @@ pub(crate) enum Part {
 /// Begins to record, if the environment says so.
 pub(crate) fn start() {
     let Some(folder) = &settings().trace_folder else { return };
-    Process::own().say_replaced(folder);
+    // Programs that this one replaced in the same process have ended.
+    let _ = Process::own().paths(folder).find(|path| !log::say_replaced(path));
     state::forget();
     IS_ON.store(true, Ordering::Release);
 }

@@ -4,8 +4,8 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::MOST_NDIM;
 use super::state::{Key, Numbers};
+use crate::libhdf5::MOST_NDIM;
 
 struct Recent {
     epoch: u64,

@@ -2,8 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use super::MOST_NDIM;
-use crate::libhdf5::{Id, Library};
+use crate::libhdf5::{Id, Library, MOST_NDIM};
 
 /// The kinds of `log.py`.
 pub(crate) const ALL: u8 = 0;

@@ -24,8 +24,8 @@ zeros in place of a record end the log. The bodies, by kind:
               u8 flags (1 collective, 2 failed, 4 encoded chunk), u8 kind of selection, then the selection as i64
     3 text    u32 number (from 1), then UTF-8
     4 event   JSON: `arguments` at the start
-    5 element  access to a single element: u64 start, u64 thread, u32 duration, u32 array, u32 text, u8 operation, u8 flags,
-              u16 zero, then its indices as i64
+    5 element access to a single element: u64 start, u64 thread, u32 duration, u32 array, u32 text, u8 operation,
+              u8 flags, u16 zero, then its indices as i64
 
 Kinds of selection, for an array with n axes:
 
