@@ -27,7 +27,7 @@ class Entry:
         module, _, attribute = self.place.partition(":")
         found = getattr(import_module(f"hyperslab.cli.{module}"), attribute)
         if isinstance(found, typer.Typer):
-            made = typer.main.get_group(found)
+            made: Any = typer.main.get_group(found)
         else:
             alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
             alone.command(name, context_settings=self.settings)(found)
@@ -56,7 +56,7 @@ ENTRIES = {
     "report": Entry("report:report", "Make tables, figures and report.html again from the trials of a run."),
     "info": Entry(
         "info:info",
-        "Show the content of a file: groups, arrays, chunks, codecs, sizes, and advice for reading it from a cloud.",
+        "Show the content of a file: groups, arrays, chunks, codecs, sizes, and attributes.",
     ),
     # A selection may begin with a minus sign: "-1" is the last index, not an option.
     "read": Entry("read:read", "Read a selection of an array.", {"ignore_unknown_options": True}),
@@ -81,6 +81,7 @@ ENTRIES = {
         "evaluate:evaluate",
         "Replay the paper's experiments on this machine, predict each one, and report how good the predictions are.",
     ),
+    "lab": Entry("lab:app", "Start what measurements need."),
     "trace": Entry(
         "trace:app", "Record what a program reads and writes: hyperslab trace -o run.trace -- python analysis.py"
     ),
