@@ -6,12 +6,15 @@
 #![allow(unsafe_code, non_snake_case)]
 
 use std::ffi::{CStr, c_int};
+use std::mem::transmute;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use crate::callers::{Hook, Site, site};
 use crate::counts::{self, Count};
+use crate::libhdf5::{Id, Real};
 use crate::reason::Reason;
+use crate::recording::{self, Asked, Operation, Part};
 use crate::request::Call;
 use crate::serving::{Outcome, serve};
 use crate::settings::is_serving;
@@ -23,7 +26,7 @@ const FAILURE: usize = usize::MAX;
 const WRITABLE: usize = 1;
 
 macro_rules! hooks {
-    ($($name:ident $inner:ident;)*) => {
+    ($($name:ident $inner:ident $link:literal;)*) => {
         $(
             #[doc = concat!("Replaces `", stringify!($name), "`.")]
             #[cfg(target_arch = "x86_64")]
@@ -48,30 +51,186 @@ macro_rules! hooks {
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             pub unsafe extern "C" fn $name() {
-                core::arch::naked_asm!("mov x6, x30", "b {inner}", inner = sym $inner)
+                core::arch::naked_asm!(concat!("mov ", $link, ", x30"), "b {inner}", inner = sym $inner)
+            }
+        )*
+
+        /// The functions that we replace by their names.
+        pub(crate) static REPLACED: &[(&CStr, unsafe extern "C" fn())] =
+            &[$((c_name(concat!(stringify!($name), "\0")), $name)),*];
+    };
+}
+
+// The register is the one in which ARM64 passes the address that a call returns to: after the last argument.
+hooks! {
+    H5Dread read "x6";
+    H5Dread_multi read_multi "x7";
+    H5Dread_chunk read_chunk "x6";
+    H5Dread_chunk1 read_chunk1 "x6";
+    H5Dread_chunk2 read_chunk2 "x6";
+    H5Dwrite write "x6";
+    H5Dwrite_multi write_multi "x7";
+    H5Dwrite_chunk write_chunk "x6";
+    H5Dset_extent set_extent "x6";
+    H5Dextend extend "x6";
+    H5Drefresh refresh "x6";
+    H5close close_library "x6";
+    H5Fopen open "x6";
+    H5Fcreate create "x6";
+    H5Fclose close "x6";
+}
+
+/// A name that ends with a zero, as the macro above makes it.
+const fn c_name(name: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => c"",
+    }
+}
+
+type Arguments = (usize, usize, usize, usize, usize, usize);
+
+/// Defines functions that stand for some with seven arguments. x86-64 passes the seventh on the stack, above the address
+/// that the call returns to; ARM64 in a register.
+macro_rules! with_seven_arguments {
+    ($(#[doc = $said:literal] fn $name:ident $inner:ident;)*) => {
+        $(
+            #[doc = $said]
+            #[cfg(target_arch = "x86_64")]
+            #[allow(clippy::too_many_arguments)]
+            unsafe extern "C" fn $name(
+                first: usize, second: usize, third: usize, fourth: usize, fifth: usize, sixth: usize,
+                caller: usize, _returns_to: usize, seventh: usize,
+            ) -> usize {
+                $inner(caller, (first, second, third, fourth, fifth, sixth), seventh)
+            }
+
+            #[doc = $said]
+            #[cfg(not(target_arch = "x86_64"))]
+            #[allow(clippy::too_many_arguments)]
+            unsafe extern "C" fn $name(
+                first: usize, second: usize, third: usize, fourth: usize, fifth: usize, sixth: usize,
+                seventh: usize, caller: usize,
+            ) -> usize {
+                $inner(caller, (first, second, third, fourth, fifth, sixth), seventh)
             }
         )*
     };
 }
 
-hooks! {
-    H5Dread read;
-    H5Fopen open;
-    H5Fcreate create;
-    H5Fclose close;
+with_seven_arguments! {
+    /// Several arrays at once.
+    fn read_multi several_read;
+    /// Several arrays at once.
+    fn write_multi several_written;
 }
 
-/// The functions that we replace by their names.
-pub(crate) static REPLACED: [(&CStr, unsafe extern "C" fn()); 4] =
-    [(c"H5Dread", H5Dread), (c"H5Fopen", H5Fopen), (c"H5Fcreate", H5Fcreate), (c"H5Fclose", H5Fclose)];
+/// Defines functions that stand for some with at most six arguments, which pass through and are recorded. The function at
+/// the end tells from the arguments what the call asks for.
+macro_rules! recorded {
+    ($($name:ident $hook:ident $asked:ident;)*) => {
+        $(
+            unsafe extern "C" fn $name(
+                first: usize, second: usize, third: usize, fourth: usize, fifth: usize, sixth: usize, caller: usize,
+            ) -> usize {
+                let Some(site) = site(Hook::$hook, caller) else { return FAILURE };
+                let arguments = (first, second, third, fourth, fifth, sixth);
+                let begun = recording::begin(site);
+                let result = pass(site, arguments);
+                recording::note(begun, site, &$asked(arguments), result);
+                result
+            }
+        )*
+    };
+}
 
-type Arguments = (usize, usize, usize, usize, usize, usize);
+recorded! {
+    read_chunk ReadChunk read_of_chunk;
+    read_chunk1 ReadChunk1 read_of_chunk;
+    read_chunk2 ReadChunk2 read_of_chunk;
+    write Write written;
+    write_chunk WriteChunk write_of_chunk;
+}
+
+/// Defines functions that stand for some after which the recorder has to ask again.
+macro_rules! changing {
+    ($($name:ident $hook:ident $changed:ident;)*) => {
+        $(
+            unsafe extern "C" fn $name(
+                first: usize, second: usize, third: usize, fourth: usize, fifth: usize, sixth: usize, caller: usize,
+            ) -> usize {
+                let Some(site) = site(Hook::$hook, caller) else { return FAILURE };
+                let result = pass(site, (first, second, third, fourth, fifth, sixth));
+                recording::$changed();
+                result
+            }
+        )*
+    };
+}
+
+changing! {
+    set_extent SetExtent shapes_changed;
+    extend Extend shapes_changed;
+    refresh Refresh shapes_changed;
+    close_library CloseLibrary identifiers_changed;
+}
+
+/// An identifier among the arguments.
+fn id(argument: usize) -> Id {
+    argument.cast_signed() as Id
+}
+
+/// `H5Dwrite`; `H5Dread` has the same arguments.
+fn written((array, memory_type, _, space, properties, _): Arguments) -> Asked {
+    let part = Part::Space(id(space));
+    let (memory_type, properties) = (id(memory_type), id(properties));
+    Asked { operation: Operation::Write, array: id(array), memory_type, properties, part }
+}
+
+/// `H5Dread_chunk`, in all its versions.
+fn read_of_chunk((array, properties, offset, ..): Arguments) -> Asked {
+    let part = Part::Chunk(offset as *const u64);
+    Asked { operation: Operation::Read, array: id(array), memory_type: 0, properties: id(properties), part }
+}
+
+fn write_of_chunk((array, properties, _, offset, ..): Arguments) -> Asked {
+    let operation = Operation::Write;
+    Asked { operation, ..read_of_chunk((array, properties, offset, 0, 0, 0)) }
+}
+
+fn several_read(caller: usize, arguments: Arguments, memory: usize) -> usize {
+    let Some(site) = site(Hook::ReadMulti, caller) else { return FAILURE };
+    several(site, Operation::Read, arguments, memory)
+}
+
+fn several_written(caller: usize, arguments: Arguments, memory: usize) -> usize {
+    let Some(site) = site(Hook::WriteMulti, caller) else { return FAILURE };
+    several(site, Operation::Write, arguments, memory)
+}
+
+fn several(site: &Site, operation: Operation, arguments: Arguments, memory: usize) -> usize {
+    let begun = recording::begin(site);
+    let result = pass_seven(site, arguments, memory);
+    let (count, arrays, kinds, _, spaces, properties) = arguments;
+    let lists = (count, arrays as *const Id, kinds as *const Id, spaces as *const Id);
+    // SAFETY: the program says that its lists have so many entries.
+    unsafe { recording::note_several(begun, site, operation, lists, id(properties), result) };
+    result
+}
 
 /// Calls what the program meant to call.
 fn pass(site: &Site, arguments: Arguments) -> usize {
     let (first, second, third, fourth, fifth, sixth) = arguments;
     // SAFETY: these are the program's own arguments.
     unsafe { (site.real)(first, second, third, fourth, fifth, sixth) }
+}
+
+/// The same with seven arguments.
+fn pass_seven(site: &Site, arguments: Arguments, seventh: usize) -> usize {
+    type Real7 = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize) -> usize;
+    let (first, second, third, fourth, fifth, sixth) = arguments;
+    // SAFETY: as above; the site is that of a function with seven arguments.
+    unsafe { transmute::<Real, Real7>(site.real)(first, second, third, fourth, fifth, sixth, seventh) }
 }
 
 unsafe extern "C" fn read(
@@ -85,16 +244,21 @@ unsafe extern "C" fn read(
 ) -> usize {
     let arguments = (array, memory_type, memory_space, file_space, properties, out);
     let Some(site) = site(Hook::Read, caller) else { return FAILURE };
-    if !is_serving() {
-        return pass(site, arguments);
-    }
-    let id = usize::cast_signed;
+    let begun = recording::begin(site);
+    let result = if is_serving() { serve_or_pass(site, arguments) } else { pass(site, arguments) };
+    let asked = Asked { operation: Operation::Read, ..written(arguments) };
+    recording::note(begun, site, &asked, result);
+    result
+}
+
+fn serve_or_pass(site: &Site, arguments: Arguments) -> usize {
+    let (array, memory_type, memory_space, file_space, properties, out) = arguments;
     let call = Call {
-        array: id(array) as i64,
-        memory_type: id(memory_type) as i64,
-        memory_space: id(memory_space) as i64,
-        file_space: id(file_space) as i64,
-        properties: id(properties) as i64,
+        array: id(array),
+        memory_type: id(memory_type),
+        memory_space: id(memory_space),
+        file_space: id(file_space),
+        properties: id(properties),
         out: out as *mut u8,
     };
     // A panic would be our fault, and libhdf5 can still do the read.
@@ -176,6 +340,7 @@ pub extern "C" fn _Exit(status: c_int) -> ! {
 
 fn end(status: c_int) -> ! {
     counts::write();
+    recording::end();
     loop {
         // SAFETY: the system call ends the process.
         unsafe { libc::syscall(libc::SYS_exit_group, status) };
@@ -191,6 +356,7 @@ static START: extern "C" fn() = {
         callers::start();
         std::panic::set_hook(Box::new(|_| {})); // a panic of ours is no message of the program
         counts::start();
+        recording::start();
         // SAFETY: the function does only what may be done after a fork.
         unsafe { libc::pthread_atfork(None, None, Some(forked)) };
     }
@@ -203,6 +369,7 @@ static START: extern "C" fn() = {
 static END: extern "C" fn() = {
     extern "C" fn end() {
         counts::write();
+        recording::end();
     }
     end
 };
@@ -211,4 +378,5 @@ static END: extern "C" fn() = {
 extern "C" fn forked() {
     known::forget();
     counts::start();
+    recording::forked();
 }

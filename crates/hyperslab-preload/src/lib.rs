@@ -1,4 +1,5 @@
-//! A library for `LD_PRELOAD`: programs that read HDF5 files through libhdf5 get their reads served by our engine.
+//! A library for `LD_PRELOAD`: programs that read HDF5 files through libhdf5 get their reads served by our engine,
+//! or recorded.
 //!
 //! ```text
 //! program ─► H5Dread (hooks) ─► the libhdf5 of the caller (libhdf5) ─► request: selections, types
@@ -15,6 +16,7 @@
 //! | what is known of open files and arrays; what is guessed | `known`, `open_file`, `open_array`; `hints` |
 //! | how long libhdf5 would have taken | `comparing` |
 //! | elements into memory with gaps; in the other byte order | `scatter`; `byte_order` |
+//! | what the program reads and writes, for `hyperslab trace` | `recording` |
 //! | modules that are loaded already | `patching` |
 //! | signals while our threads work | `signals` |
 //! | counts, for the command that started the program | `counts` |
@@ -41,6 +43,7 @@ mod open_array;
 mod open_file;
 mod patching;
 mod reason;
+mod recording;
 mod request;
 mod scatter;
 mod serving;

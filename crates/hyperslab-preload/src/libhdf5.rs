@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_int, c_uint, c_ulong, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::mem::transmute_copy;
 
 /// An identifier, as of HDF5 1.10. In 1.8 it had 32 bits.
@@ -18,18 +18,18 @@ pub(crate) fn has_failed(result: usize) -> bool {
 }
 
 macro_rules! functions {
-    ($($field:ident $name:literal ($($argument:ty),*) -> $result:ty;)*) => {
-        /// The functions that we call ourselves. Their signatures are the same in HDF5 1.10 to 2.2.
-        pub(crate) struct Functions {
+    ($(#[doc = $said:literal])* $functions:ident: $($field:ident $name:literal ($($argument:ty),*) -> $result:ty;)*) => {
+        $(#[doc = $said])*
+        pub(crate) struct $functions {
             $(pub $field: unsafe extern "C" fn($($argument),*) -> $result,)*
         }
 
-        impl Functions {
+        impl $functions {
             /// `None` if one of them is missing.
             ///
             /// # Safety
             /// `find` must return the addresses of libhdf5's functions.
-            unsafe fn find(find: impl Fn(&CStr) -> *mut c_void) -> Option<Self> {
+            pub unsafe fn find(find: impl Fn(&CStr) -> *mut c_void) -> Option<Self> {
                 $(
                     let $field = find($name);
                     if $field.is_null() {
@@ -38,7 +38,11 @@ macro_rules! functions {
                 )*
                 // SAFETY: the functions of these names have these signatures.
                 unsafe {
-                    Some(Self { $($field: transmute_copy::<*mut c_void, unsafe extern "C" fn($($argument),*) -> $result>(&$field),)* })
+                    Some(Self {
+                        $($field: std::mem::transmute_copy::<
+                            *mut c_void, unsafe extern "C" fn($($argument),*) -> $result,
+                        >(&$field),)*
+                    })
                 }
             }
         }
@@ -46,6 +50,8 @@ macro_rules! functions {
 }
 
 functions! {
+    /// The functions that we call ourselves. Their signatures are the same in HDF5 1.10 to 2.2.
+    Functions:
     id_type c"H5Iget_type" (Id) -> c_int;
     id_file c"H5Iget_file_id" (Id) -> Id;
     id_release c"H5Idec_ref" (Id) -> c_int;
@@ -88,6 +94,30 @@ functions! {
     points c"H5Sget_select_elem_pointlist" (Id, u64, u64, *mut u64) -> c_int;
 }
 
+functions! {
+    /// What the recorder calls besides: it tells what an array is.
+    Describing:
+    file_name c"H5Fget_name" (Id, *mut c_char, usize) -> isize;
+    id_name c"H5Iget_name" (Id, *mut c_char, usize) -> isize;
+    stored_nbytes c"H5Dget_storage_size" (Id) -> u64;
+    filter c"H5Pget_filter2"
+        (Id, c_uint, *mut c_uint, *mut usize, *mut c_uint, usize, *mut c_char, *mut c_uint) -> c_int;
+    type_sign c"H5Tget_sign" (Id) -> c_int;
+    type_super c"H5Tget_super" (Id) -> Id;
+    type_is_text c"H5Tis_variable_str" (Id) -> c_int;
+    member_count c"H5Tget_nmembers" (Id) -> c_int;
+    member_name c"H5Tget_member_name" (Id, c_uint) -> *mut c_char;
+    member_type c"H5Tget_member_type" (Id, c_uint) -> Id;
+    array_ndim c"H5Tget_array_ndims" (Id) -> c_int;
+    array_shape c"H5Tget_array_dims2" (Id, *mut u64) -> c_int;
+    free c"H5free_memory" (*mut c_void) -> c_int;
+    errors_take c"H5Eget_current_stack" () -> Id;
+    errors_put_back c"H5Eset_current_stack" (Id) -> c_int;
+}
+
+/// `H5Pget_dxpl_mpio`, which only parallel builds have.
+pub(crate) type TransferMode = unsafe extern "C" fn(Id, *mut c_int) -> c_int;
+
 /// Where an object is: the number of its open file, and the address of its header.
 type Info3 = unsafe extern "C" fn(Id, *mut c_void, c_uint) -> c_int;
 type Info1 = unsafe extern "C" fn(Id, *mut c_void) -> c_int;
@@ -100,7 +130,7 @@ enum Info {
 }
 
 /// Where an array is among all that its library has open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     /// The number that the library gave to the file when it was opened. It never gives it again.
     pub file_number: c_ulong,
@@ -111,6 +141,10 @@ pub(crate) struct Place {
 /// What only a libhdf5 has with which we can serve reads.
 pub(crate) struct Library {
     pub call: Functions,
+    /// What only the recorder calls; `None` if functions are missing.
+    pub describing: Option<Describing>,
+    /// Tells whether a transfer is collective; `None` in builds without MPI.
+    pub transfer_mode: Option<TransferMode>,
     info: Info,
     /// The identifier of the plain driver, of the default transfer properties.
     plain_driver: PlainDriver,
@@ -127,6 +161,8 @@ unsafe impl Send for Library {}
 // SAFETY: as above; libhdf5 sets the variables once, before the first array is open.
 unsafe impl Sync for Library {}
 
+/// `H5S_MAX_RANK`.
+pub(crate) const MOST_NDIM: usize = 32;
 /// `H5I_FILE` and so on.
 pub(crate) const DATATYPE_ID: c_int = 3;
 pub(crate) const SPACE_ID: c_int = 4;
@@ -154,6 +190,9 @@ impl Library {
                 return None;
             }
             let call = Functions::find(&find)?;
+            let describing = Describing::find(&find);
+            let transfer_mode =
+                transmute_copy::<*mut c_void, Option<TransferMode>>(&find(c"H5Pget_dxpl_mpio"));
             let fields = found(c"H5Oget_info3").or_else(|| found(c"H5Oget_info2"));
             let info = match fields {
                 Some(address) => Info::Fields(transmute_copy(&address)),
@@ -164,7 +203,7 @@ impl Library {
                 || found(c"H5FD_sec2_init").map(|address| PlainDriver::Function(transmute_copy(&address)));
             let plain_driver = function().or(variable)?;
             let transfer_defaults = found(c"H5P_LST_DATASET_XFER_ID_g")?.cast_const().cast();
-            Some(Self { call, info, plain_driver, transfer_defaults })
+            Some(Self { call, describing, transfer_mode, info, plain_driver, transfer_defaults })
         }
     }
 

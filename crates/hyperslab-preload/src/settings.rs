@@ -16,6 +16,8 @@ pub(crate) struct Settings {
     pub memory_nbytes: usize,
     /// `HYPERSLAB_RUN_FOLDER`: where to leave counts for `hyperslab run`.
     pub folder: Option<OsString>,
+    /// `HYPERSLAB_TRACE_FOLDER`: where to record accesses for `hyperslab trace`.
+    pub trace_folder: Option<OsString>,
 }
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
@@ -37,11 +39,16 @@ pub(crate) fn set_serving(is_wanted: bool) {
 pub(crate) fn settings() -> &'static Settings {
     SETTINGS.get_or_init(|| {
         let number = |name: &str| std::env::var_os(name).as_deref().and_then(OsStr::to_str).and_then(nbytes);
-        Settings {
+        let text = |name: &str| std::env::var_os(name).filter(|text| !text.is_empty());
+        let settings = Settings {
             thread_count: number("HYPERSLAB_THREADS").filter(|&count| count > 0),
             memory_nbytes: number("HYPERSLAB_MEMORY").unwrap_or(MEMORY_NBYTES),
-            folder: std::env::var_os("HYPERSLAB_RUN_FOLDER").filter(|folder| !folder.is_empty()),
-        }
+            folder: text("HYPERSLAB_RUN_FOLDER"),
+            trace_folder: text("HYPERSLAB_TRACE_FOLDER"),
+        };
+        // A program that is only traced does its own reads.
+        set_serving(settings.trace_folder.is_none() || settings.folder.is_some());
+        settings
     })
 }
 

@@ -100,7 +100,7 @@ def _read_log(path: Path, gathered: _Gathered) -> None:
         gathered.notes.append(f"{where}{missing}: the log could not be written ({os.strerror(errno)})")
     elif problem is not None:
         gathered.notes.append(f"{where}: {problem}")
-    elif state != log.ENDED:
+    elif state not in (log.ENDED, log.REPLACED):
         gathered.notes.append(f"{where}: the process was killed, or left without telling")
     elif count != found:
         gathered.notes.append(f"{where}, but there were {count}")
@@ -117,14 +117,17 @@ def _read_records(content: bytes, process: int, gathered: _Gathered) -> str | No
         if place + record.size > end:
             return f"its log is cut off at byte {place}"
         length, kind = record.unpack_from(content, place)
-        body, place = place + record.size, place + record.size + length
-        if place > end:
-            return f"its log is cut off at byte {body - record.size}"
+        if length == kind == 0:  # a mapped log is longer than what was written
+            return None
+        body, stop = place + record.size, place + record.size + length
+        if stop > end:
+            return f"its log is cut off at byte {place}"
+        place = stop + -stop % log.ALIGNMENT
         try:
             if kind == log.ACCESSED:
                 found = head.unpack_from(content, body)
                 start, duration, thread, nbytes, array, text, operation, flags, selected = found
-                part = content[body + head.size : place]
+                part = content[body + head.size : stop]
                 is_right = selected in NAMES and _fits(selected, len(part) // 8, ndims[array]) and len(part) % 8 == 0
                 if not is_right or max(start, duration, thread, nbytes) >= _MOST:
                     return f"its log is damaged at byte {body}"
@@ -132,11 +135,32 @@ def _read_records(content: bytes, process: int, gathered: _Gathered) -> str | No
                 row = (start, duration, process, thread, *words, nbytes, selected)
                 gathered.rows.append(row)
                 gathered.parts.append(part)
+            elif kind == log.ELEMENT:
+                if not _read_element(content[body:stop], process, gathered, arrays, ndims, texts):
+                    return f"its log is damaged at byte {body}"
             else:
-                _read_other(kind, content[body:place], gathered, arrays, ndims, texts)
+                _read_other(kind, content[body:stop], gathered, arrays, ndims, texts)
         except (struct.error, ValueError, KeyError, TypeError, OverflowError):
             return f"its log is damaged at byte {body}"
     return None
+
+
+def _read_element(
+    body: bytes, process: int, gathered: _Gathered, arrays: dict[int, int], ndims: dict[int, int], texts: dict[int, int]
+) -> bool:
+    """Read a short record. Returns whether it makes sense."""
+    head = log.ELEMENT_ACCESS
+    start, thread, duration, array, text, operation, flags = head.unpack_from(body)
+    number, ndim = arrays[array], ndims[array]
+    if len(body) != head.size + 8 * ndim or max(start, thread) >= _MOST:
+        return False
+    numbers = [1] * (4 * ndim)
+    numbers[::4] = struct.unpack_from(f"<{ndim}q", body, head.size)
+    words = (operation, flags, number, texts[text])
+    nbytes = gathered.arrays[number].element_nbytes
+    gathered.rows.append((start, duration, process, thread, *words, nbytes, log.HYPERSLAB))
+    gathered.parts.append(struct.pack(f"<{4 * ndim}q", *numbers))
+    return True
 
 
 def _fits(kind: int, count: int, ndim: int) -> bool:

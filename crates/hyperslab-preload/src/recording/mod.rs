@@ -1,0 +1,318 @@
+//! Records what the program reads and writes, for `hyperslab trace`.
+//!
+//! Everything is asked of libhdf5 after its call has come back: then all identifiers are valid, and the time is the
+//! program's own. The state is held for moments only, and never while libhdf5 works, which may wait for other threads.
+
+#![allow(unsafe_code)]
+
+mod arrays;
+mod json;
+mod log;
+mod process;
+mod recent;
+mod selections;
+mod state;
+mod types;
+
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use self::arrays::{described, is_writable};
+use self::process::Process;
+use self::selections::{Selected, element};
+use self::state::{Key, Numbers, Row, State};
+use self::types::{memory_type, simple};
+use crate::callers::Site;
+use crate::counts::now;
+use crate::libhdf5::{
+    ARRAY_ID, DATATYPE_ID, Describing, Held, Id, Library, MOST_NDIM, Quiet, SPACE_ID, has_failed,
+};
+use crate::settings::settings;
+
+/// `H5S_ALL`, and more than all identifiers that stand for something special.
+const ALL: Id = 0;
+const FIRST_ID: Id = 16;
+/// `H5FD_MPIO_COLLECTIVE`.
+const IS_COLLECTIVE: c_int = 1;
+/// The flags of `log.py`.
+const COLLECTIVE: u8 = 1;
+const FAILED: u8 = 2;
+const ENCODED: u8 = 4;
+
+static IS_ON: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// How many accesses of other recorders this thread is in: these count, and not the ones that they make.
+    static INSIDE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// What a call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Operation {
+    Read = 0,
+    Write = 1,
+}
+
+/// One array of a call.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    pub operation: Operation,
+    pub array: Id,
+    /// 0 for encoded chunks.
+    pub memory_type: Id,
+    pub properties: Id,
+    pub part: Part,
+}
+
+/// What of it.
+#[derive(Clone, Copy)]
+pub(crate) enum Part {
+    /// What a dataspace selects.
+    Space(Id),
+    /// The encoded chunk that begins here: as many indices as the array has axes.
+    Chunk(*const u64),
+}
+
+/// Begins to record, if the environment says so.
+pub(crate) fn start() {
+    let Some(folder) = &settings().trace_folder else { return };
+    // Programs that this one replaced in the same process have ended.
+    let _ = Process::own().paths(folder).find(|path| !log::say_replaced(path));
+    state::forget();
+    IS_ON.store(true, Ordering::Release);
+}
+
+/// A child that was forked has a log of its own.
+pub(crate) fn forked() {
+    recent::forget();
+    state::forget();
+}
+
+/// The process ends.
+pub(crate) fn end() {
+    if IS_ON.load(Ordering::Relaxed) {
+        state::close();
+    }
+}
+
+/// When a call begins; `None` if it is not recorded.
+#[inline]
+pub(crate) fn begin(site: &Site) -> Option<u64> {
+    if !IS_ON.load(Ordering::Relaxed) || INSIDE.with(Cell::get) > 0 {
+        return None;
+    }
+    site.libhdf5.library()?; // looked up before the call: asking for the version forgets errors
+    Some(now())
+}
+
+/// Records a call that began then and has returned this.
+#[inline]
+pub(crate) fn note(begun: Option<u64>, site: &Site, asked: &Asked, result: usize) {
+    if let Some(begun) = begun {
+        let took = now().saturating_sub(begun);
+        note_times(site, asked, (begun, took), has_failed(result));
+    }
+}
+
+/// Records a call on several arrays. Each is given the same share of its time.
+///
+/// # Safety
+/// The lists have so many entries.
+pub(crate) unsafe fn note_several(
+    begun: Option<u64>,
+    site: &Site,
+    operation: Operation,
+    (count, arrays, memory_types, spaces): (usize, *const Id, *const Id, *const Id),
+    properties: Id,
+    result: usize,
+) {
+    let Some(begun) = begun else { return };
+    if arrays.is_null() || memory_types.is_null() || spaces.is_null() || count == 0 {
+        return;
+    }
+    let took = now().saturating_sub(begun) / count as u64;
+    for place in 0..count {
+        // SAFETY: as the caller promises.
+        let (array, memory_type, space) =
+            unsafe { (*arrays.add(place), *memory_types.add(place), *spaces.add(place)) };
+        let asked = Asked { operation, array, memory_type, properties, part: Part::Space(space) };
+        note_times(site, &asked, (begun + took * place as u64, took), has_failed(result));
+    }
+}
+
+fn note_times(site: &Site, asked: &Asked, times: (u64, u64), has_failed: bool) {
+    // A panic would be our fault, and only the record is lost.
+    let done = catch_unwind(AssertUnwindSafe(|| {
+        let library = site.libhdf5.library()?;
+        let describing = library.describing.as_ref()?;
+        if has_failed {
+            noted_after_failure(site, library, describing, asked, times)
+        } else {
+            noted(site, library, describing, asked, times, 0)
+        }
+    }));
+    if !matches!(done, Ok(Some(()))) {
+        state::with(State::lose);
+    }
+}
+
+/// The same after a call that failed: its arguments may be anything, and its errors must stay where they are.
+#[cold]
+fn noted_after_failure(
+    site: &Site,
+    library: &Library,
+    describing: &Describing,
+    asked: &Asked,
+    times: (u64, u64),
+) -> Option<()> {
+    // SAFETY: the functions take any number, and report no error for a wrong one.
+    unsafe {
+        let errors = (describing.errors_take)();
+        let kind = |id| (library.call.id_type)(id);
+        let is_space = match asked.part {
+            Part::Space(space) => space == ALL || kind(space) == SPACE_ID,
+            Part::Chunk(offset) => !offset.is_null(),
+        };
+        let is_type = asked.memory_type == 0 || kind(asked.memory_type) == DATATYPE_ID;
+        let done = if kind(asked.array) == ARRAY_ID && is_space && is_type {
+            Quiet::new(library).and_then(|_quiet| noted(site, library, describing, asked, times, FAILED))
+        } else {
+            Some(()) // a call that makes no sense is no access
+        };
+        if errors > 0 {
+            (describing.errors_put_back)(errors);
+        }
+        done
+    }
+}
+
+fn noted(
+    site: &Site,
+    library: &Library,
+    describing: &Describing,
+    asked: &Asked,
+    times: (u64, u64),
+    flags: u8,
+) -> Option<()> {
+    let number = site.libhdf5.number();
+    let (key, kind) = ((number, asked.array), (number, asked.memory_type));
+    let flags = flags | collective(library, asked.properties);
+    let mut row = Row { times, operation: asked.operation as u8, flags };
+    if let Part::Space(space) = asked.part {
+        let done = recent::with(key, kind, |known, shape| {
+            if let Some(index) = (space >= FIRST_ID).then(|| element(library, space, shape)).flatten()
+                && state::with(|state| state.write_element(&row, known, &index[..shape.len()]))?
+            {
+                return Some(());
+            }
+            let selected =
+                if space < FIRST_ID { Selected::all(shape) } else { Selected::of(library, space, shape)? };
+            state::with(|state| state.write(&row, known, &selected))
+        });
+        if done.is_some() {
+            return done;
+        }
+    }
+    let epoch = recent::epoch();
+    let mut room = [0_u64; MOST_NDIM];
+    let shape = shape_of(library, asked, &mut room)?;
+    let array = state::with(|state| state.array(key, shape))?;
+    let (array, width) = array.or_else(|| new_array(site, library, describing, key, shape))?;
+    let text = state::with(|state| state.kind(kind))?;
+    let text = text.or_else(|| new_type(library, describing, kind))?;
+    let selected = match asked.part {
+        Part::Space(given) if given >= FIRST_ID => Selected::of(library, given, shape)?,
+        Part::Space(_) => Selected::all(shape),
+        Part::Chunk(offset) => {
+            row.flags |= ENCODED;
+            let chunk = state::with(|state| state.chunk(key, shape))??;
+            // SAFETY: libhdf5 has read as many indices there.
+            let offset = unsafe { std::slice::from_raw_parts(offset, shape.len()) };
+            Selected::chunk(offset, &chunk, shape)
+        }
+    };
+    let known = Numbers { array, text, width };
+    recent::keep(epoch, key, kind, known, shape);
+    state::with(|state| state.write(&row, known, &selected))
+}
+
+/// The number of an array that this identifier is new for, and the bytes of an element. libhdf5 tells what it is, without
+/// the state being held.
+#[cold]
+fn new_array(
+    site: &Site,
+    library: &Library,
+    describing: &Describing,
+    key: Key,
+    shape: &[u64],
+) -> Option<(u32, u64)> {
+    let is_writable = is_writable(library, key.1);
+    // In a file that is written to, another array may take the place of one that was removed.
+    let place = if is_writable { None } else { library.place(key.1) };
+    if let Some(place) = place
+        && let Some(known) = state::with(|state| state.keep_place(key, (key.0, place), shape))?
+    {
+        return Some(known);
+    }
+    let array = described(library, describing, site.label, key.1, shape, is_writable)?;
+    state::with(|state| state.keep_array(key, array, place))
+}
+
+/// The number of the words for a type in memory that this identifier is new for.
+#[cold]
+fn new_type(library: &Library, describing: &Describing, kind: Key) -> Option<u32> {
+    let simple = simple(library, describing, kind.1);
+    if let Some(text) = simple.and_then(|simple| state::with(|state| state.simple_kind(simple))?) {
+        return Some(text);
+    }
+    let words = memory_type(library, describing, kind.1);
+    state::with(|state| state.keep_type(kind, simple, words))
+}
+
+/// The shape of an array: as the given dataspace has it, or as libhdf5 says.
+fn shape_of<'r>(library: &Library, asked: &Asked, room: &'r mut [u64; MOST_NDIM]) -> Option<&'r [u64]> {
+    let own;
+    let space = match asked.part {
+        Part::Space(space) if space >= FIRST_ID => space,
+        _ => {
+            // SAFETY: the function takes any identifier.
+            own = Held::new(library, unsafe { (library.call.array_space)(asked.array) })?;
+            own.id
+        }
+    };
+    // SAFETY: there is room for as many axes as libhdf5 allows.
+    let ndim = unsafe { (library.call.space_shape)(space, room.as_mut_ptr(), std::ptr::null_mut()) };
+    room.get(..usize::try_from(ndim).ok()?)
+}
+
+/// The shapes of arrays may have changed.
+pub(crate) fn shapes_changed() {
+    recent::forget();
+}
+
+/// libhdf5 was closed: it begins anew to number what it has open.
+pub(crate) fn identifiers_changed() {
+    recent::forget();
+    if IS_ON.load(Ordering::Relaxed) && state::exists() {
+        state::with(State::forget_identifiers);
+    }
+}
+
+fn collective(library: &Library, properties: Id) -> u8 {
+    let Some(ask) = library.transfer_mode.filter(|_| properties >= FIRST_ID) else { return 0 };
+    let mut mode: c_int = 0;
+    // SAFETY: the identifier is that of transfer properties, as the call has succeeded with it.
+    let done = unsafe { ask(properties, &raw mut mode) };
+    if done >= 0 && mode == IS_COLLECTIVE { COLLECTIVE } else { 0 }
+}
+
+/// Tells that this thread begins (1) or ends (-1) an access that another recorder counts. Returns whether this process is
+/// recorded here.
+#[unsafe(no_mangle)]
+pub extern "C" fn hyperslab_recording_inside(change: c_int) -> c_int {
+    INSIDE.with(|inside| inside.set(inside.get().saturating_add_signed(change)));
+    c_int::from(IS_ON.load(Ordering::Relaxed))
+}
