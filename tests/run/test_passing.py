@@ -39,7 +39,7 @@ def check(code: str, path: Path, reason: str | None, served: int = 0) -> None:
         ("driver", 'file = h5py.File(sys.argv[1], driver="core"); print(file["packed"][:].sum())'),
         ("driver", 'file = h5py.File(sys.argv[1], driver="stdio"); print(file["packed"][:].sum())'),
         ("driver", 'file = h5py.File(open(sys.argv[1], "rb")); print(file["packed"][:].sum())'),
-        ("conversion", 'file = h5py.File(sys.argv[1]); print(file["packed"].astype("f8")[:].sum())'),
+        ("conversion", 'file = h5py.File(sys.argv[1]); print(file["packed"].astype("i2")[:].sum())'),
         ("pointers", 'file = h5py.File(sys.argv[1]); print(file["text"][:].sum())'),
     ],
 )

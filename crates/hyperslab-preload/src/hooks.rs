@@ -15,7 +15,7 @@ use crate::reason::Reason;
 use crate::request::Call;
 use crate::serving::{Outcome, serve};
 use crate::settings::is_serving;
-use crate::{callers, known, settings};
+use crate::{callers, known, prefetching, settings};
 
 /// What libhdf5's functions return if they fail.
 const FAILURE: usize = usize::MAX;
@@ -192,7 +192,9 @@ static START: extern "C" fn() = {
         std::panic::set_hook(Box::new(|_| {})); // a panic of ours is no message of the program
         counts::start();
         // SAFETY: the function does only what may be done after a fork.
-        unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+        unsafe {
+            libc::pthread_atfork(Some(prefetching::before_fork), Some(prefetching::after_fork), Some(forked));
+        }
     }
     start
 };
@@ -202,6 +204,7 @@ static START: extern "C" fn() = {
 #[unsafe(link_section = ".fini_array")]
 static END: extern "C" fn() = {
     extern "C" fn end() {
+        prefetching::end();
         counts::write();
     }
     end
@@ -210,5 +213,6 @@ static END: extern "C" fn() = {
 /// A child that was forked begins anew: locks may be held by threads that it does not have.
 extern "C" fn forked() {
     known::forget();
+    prefetching::forget();
     counts::start();
 }

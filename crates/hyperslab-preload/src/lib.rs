@@ -14,7 +14,8 @@
 //! | whether a read is ours, and the read | `serving`, `reason` |
 //! | what is known of open files and arrays; what is guessed | `known`, `open_file`, `open_array`; `hints` |
 //! | how long libhdf5 would have taken | `comparing` |
-//! | elements into memory with gaps; in the other byte order | `scatter`; `byte_order` |
+//! | the order of an array's reads; the next one, done ahead | `pattern`; `prefetching` |
+//! | elements into memory with gaps; of another type | `scatter`; `conversion`, `byte_order`, `threads` |
 //! | modules that are loaded already | `patching` |
 //! | signals while our threads work | `signals` |
 //! | counts, for the command that started the program | `counts` |
@@ -31,6 +32,7 @@ mod byte_order;
 mod callers;
 mod comparing;
 mod comparison;
+mod conversion;
 mod counts;
 mod dataspace;
 mod hints;
@@ -40,9 +42,12 @@ mod libhdf5;
 mod open_array;
 mod open_file;
 mod patching;
+mod pattern;
+mod prefetching;
 mod reason;
 mod request;
 mod scatter;
 mod serving;
 mod settings;
 mod signals;
+mod threads;

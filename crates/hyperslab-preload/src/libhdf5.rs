@@ -115,7 +115,23 @@ pub(crate) struct Library {
     /// The identifier of the plain driver, of the default transfer properties.
     plain_driver: PlainDriver,
     transfer_defaults: *const Id,
+    /// The identifiers of the processor's own numbers, in the order of `NUMBERS`.
+    numbers: [*const Id; NUMBERS.len()],
 }
+
+/// Where libhdf5 keeps the identifiers of types.
+const NUMBERS: [&CStr; 10] = [
+    c"H5T_NATIVE_SCHAR_g",
+    c"H5T_NATIVE_UCHAR_g",
+    c"H5T_NATIVE_SHORT_g",
+    c"H5T_NATIVE_USHORT_g",
+    c"H5T_NATIVE_INT_g",
+    c"H5T_NATIVE_UINT_g",
+    c"H5T_NATIVE_LLONG_g",
+    c"H5T_NATIVE_ULLONG_g",
+    c"H5T_NATIVE_FLOAT_g",
+    c"H5T_NATIVE_DOUBLE_g",
+];
 
 enum PlainDriver {
     Variable(*const Id),
@@ -164,7 +180,8 @@ impl Library {
                 || found(c"H5FD_sec2_init").map(|address| PlainDriver::Function(transmute_copy(&address)));
             let plain_driver = function().or(variable)?;
             let transfer_defaults = found(c"H5P_LST_DATASET_XFER_ID_g")?.cast_const().cast();
-            Some(Self { call, info, plain_driver, transfer_defaults })
+            let numbers = NUMBERS.map(|name| find(name).cast_const().cast());
+            Some(Self { call, info, plain_driver, transfer_defaults, numbers })
         }
     }
 
@@ -193,6 +210,13 @@ impl Library {
                 PlainDriver::Function(call) => call(),
             }
         }
+    }
+
+    /// The identifier of one of the processor's own numbers.
+    pub fn number(&self, place: usize) -> Option<Id> {
+        let variable = *self.numbers.get(place)?;
+        // SAFETY: the variable is libhdf5's, and set by now; it may be missing.
+        unsafe { variable.as_ref() }.copied()
     }
 
     /// Whether transfer properties are the defaults.
