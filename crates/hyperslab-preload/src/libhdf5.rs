@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_int, c_uint, c_ulong, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::mem::transmute_copy;
 
 /// An identifier, as of HDF5 1.10. In 1.8 it had 32 bits.
@@ -61,6 +61,8 @@ functions! {
     array_properties c"H5Dget_create_plist" (Id) -> Id;
     properties_driver c"H5Pget_driver" (Id) -> Id;
     properties_equal c"H5Pequal" (Id, Id) -> c_int;
+    properties_copy c"H5Pcopy" (Id) -> Id;
+    properties_copy_one c"H5Pcopy_prop" (Id, Id, *const c_char) -> c_int;
     properties_layout c"H5Pget_layout" (Id) -> c_int;
     properties_chunk c"H5Pget_chunk" (Id, c_int, *mut u64) -> c_int;
     properties_filters c"H5Pget_nfilters" (Id) -> c_int;
@@ -118,6 +120,16 @@ pub(crate) struct Library {
     /// The identifiers of the processor's own numbers, in the order of `NUMBERS`.
     numbers: [*const Id; NUMBERS.len()],
 }
+
+/// Transfer properties in which libhdf5 reports what it did in the last read. They ask for nothing.
+const REPORTS: [&CStr; 6] = [
+    c"actual_selection_io_mode",
+    c"no_selection_io_cause",
+    c"actual_io_mode",
+    c"actual_chunk_opt_mode",
+    c"local_no_collective_cause",
+    c"global_no_collective_cause",
+];
 
 /// Where libhdf5 keeps the identifiers of types.
 const NUMBERS: [&CStr; 10] = [
@@ -221,8 +233,18 @@ impl Library {
 
     /// Whether transfer properties are the defaults.
     pub fn is_default_transfer(&self, properties: Id) -> bool {
-        // SAFETY: the variable is libhdf5's; the function takes any identifier.
-        properties == 0 || unsafe { (self.call.properties_equal)(properties, *self.transfer_defaults) > 0 }
+        // SAFETY: the variable is libhdf5's; the functions take any identifiers; the names end with a zero.
+        unsafe {
+            let defaults = *self.transfer_defaults;
+            if properties == 0 || (self.call.properties_equal)(properties, defaults) > 0 {
+                return true;
+            }
+            let Some(copy) = Held::new(self, (self.call.properties_copy)(properties)) else { return false };
+            for name in REPORTS {
+                (self.call.properties_copy_one)(copy.id, defaults, name.as_ptr());
+            }
+            (self.call.properties_equal)(copy.id, defaults) > 0
+        }
     }
 }
 
