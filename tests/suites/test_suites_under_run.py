@@ -48,7 +48,7 @@ def netcdf_suite(folder: Path) -> tuple[Path, list[str]]:
     peer_suites.require_version("netCDF4")
     copied = folder / "test"
     shutil.copytree(peer_suites.source_distribution("netCDF4") / "test", copied)
-    return copied, ["-o", "python_files=tst_*.py"]
+    return copied, []
 
 
 def tables_suite(folder: Path) -> tuple[Path, list[str]]:
@@ -64,8 +64,8 @@ SUITES: dict[str, Callable[[Path], tuple[Path, list[str]]]] = {
 # The files of the sample; tests that must pass, of the sample and of all; reads that we must have served in `all`.
 SAMPLE = {
     "h5py": ["test_slicing.py", "test_dataset_getitem.py", "test_big_endian_file.py"],
-    "netCDF4": ["tst_slicing.py", "tst_endian.py", "tst_compression.py"],
-    "tables": ["test_carray.py"],
+    "netCDF4": ["test_slicing.py", "test_endian.py", "test_compression.py"],
+    "tables": ["test_array.py"],
 }
 LEAST = {"h5py": (60, 500), "netCDF4": (5, 100), "tables": (50, 2000)}
 LEAST_SERVED = {"h5py": 5, "netCDF4": 50, "tables": 500}
@@ -82,7 +82,7 @@ def outcomes(name: str, folder: Path, files: list[str], kind: str | None) -> tup
         folder / "run",
         [*common, *options, "-p", "no:xdist", *(str(tests / one) for one in files)],
         cwd=tests if tests.is_relative_to(folder) else folder,
-        environment=None if kind is None else KINDS[kind],
+        environment={"NO_NET": "1"} | ({} if kind is None else KINDS[kind]),
         prefix=() if kind is None else RUN,
     )
     last = printed.splitlines()[-1]
@@ -94,7 +94,10 @@ def outcomes(name: str, folder: Path, files: list[str], kind: str | None) -> tup
 @pytest.mark.parametrize("name", SUITES)
 def test_a_sample_ends_alike(tmp_path: Path, name: str) -> None:
     ours, _ = outcomes(name, tmp_path / "ours", SAMPLE[name], "all")
-    Differences("").check(peer_suites.passing(ours), ours, LEAST[name][0])
+    # Base classes of PyTables' tests fail, as pytest takes them for tests.
+    fails = name == "tables"
+    theirs = outcomes(name, tmp_path / "theirs", SAMPLE[name], None)[0] if fails else peer_suites.passing(ours)
+    Differences("").check(theirs, ours, LEAST[name][0])
 
 
 @pytest.mark.slow
