@@ -134,7 +134,9 @@ def test_raw_logs_of_a_killed_command_are_opened_and_not_overwritten(tmp_path: P
 
 def test_a_log_that_cannot_grow_does_not_stop_the_program(tmp_path: Path) -> None:
     limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY))\n"
-    done = traced(tmp_path, MAKE + limit + READ_ROWS * 5 + "print('done')\n")
+    opened = "import hyperslab\nfile = hyperslab.open('a.h5')\n"  # whose recorder writes its log in Python
+    reads = "for k in range(100): file['x'][k % 20]\n"
+    done = traced(tmp_path, MAKE + opened + limit + reads + "print('done')\n")
     assert (done.returncode, done.stdout) == (0, "done\n")
     trace = hs.Trace.open(tmp_path / "run.trace")
     assert 2 < len(trace) < 101

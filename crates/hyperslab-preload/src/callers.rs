@@ -13,12 +13,15 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::libhdf5::{Library, Real};
+use crate::recording::label;
 
 /// A function that we replace, for one caller.
 pub(crate) struct Site {
     /// The address that the call returns to.
     caller: usize,
     hook: Hook,
+    /// The library that calls, for the recorder.
+    pub label: &'static str,
     /// The function that we stand for.
     pub real: Real,
     /// The library that it belongs to.
@@ -73,6 +76,13 @@ impl Libhdf5 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hook {
     Read,
+    ReadMulti,
+    ReadChunk,
+    ReadChunk1,
+    ReadChunk2,
+    Write,
+    WriteMulti,
+    WriteChunk,
     Open,
     Create,
     Close,
@@ -82,6 +92,13 @@ impl Hook {
     fn name(self) -> &'static CStr {
         match self {
             Self::Read => c"H5Dread",
+            Self::ReadMulti => c"H5Dread_multi",
+            Self::ReadChunk => c"H5Dread_chunk",
+            Self::ReadChunk1 => c"H5Dread_chunk1",
+            Self::ReadChunk2 => c"H5Dread_chunk2",
+            Self::Write => c"H5Dwrite",
+            Self::WriteMulti => c"H5Dwrite_multi",
+            Self::WriteChunk => c"H5Dwrite_chunk",
             Self::Open => c"H5Fopen",
             Self::Create => c"H5Fcreate",
             Self::Close => c"H5Fclose",
@@ -128,7 +145,13 @@ fn find(hook: Hook, caller: usize) -> Option<Site> {
     let (base, handle) = loaded(address as usize)?;
     // SAFETY: the address is that of a function with at most six arguments, all of them integers or pointers.
     let real = unsafe { transmute::<*mut c_void, Real>(address) };
-    Some(Site { caller, hook, real, libhdf5: registered(base, handle) })
+    Some(Site {
+        caller,
+        hook,
+        label: module(caller).map_or("HDF5", label),
+        real,
+        libhdf5: registered(base, handle),
+    })
 }
 
 /// The function in the caller's own dependencies.
@@ -137,6 +160,16 @@ fn of_caller(name: &CStr, caller: usize) -> Option<*mut c_void> {
     // SAFETY: the handle is valid, and the name ends with a zero.
     let address = unsafe { libc::dlsym(handle.0, name.as_ptr()) };
     Some(address).filter(|address| !address.is_null() && !is_own(*address as usize))
+}
+
+/// The path of the object that an address belongs to.
+fn module(address: usize) -> Option<&'static CStr> {
+    // SAFETY: zeros are a valid structure, which the call may fill. Its name lives as long as the object.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        let done = libc::dladdr(address as *const c_void, &raw mut info);
+        (done != 0 && !info.dli_fname.is_null()).then(|| CStr::from_ptr(info.dli_fname))
+    }
 }
 
 /// The object that an address belongs to: where it begins, and a handle that keeps it loaded.

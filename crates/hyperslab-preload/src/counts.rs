@@ -143,7 +143,8 @@ fn decimal(mut value: u64, digits: &mut [u8; 20]) -> &[u8] {
 }
 
 /// Nanoseconds of a clock that only goes forward.
-fn now() -> u64 {
+#[inline]
+pub(crate) fn now() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the structure is valid for writes.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };

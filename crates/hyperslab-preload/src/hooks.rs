@@ -6,15 +6,19 @@
 #![allow(unsafe_code, non_snake_case)]
 
 use std::ffi::{CStr, c_int};
+use std::mem::transmute;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use crate::callers::{Hook, Site, site};
 use crate::counts::{self, Count};
+use crate::libhdf5::{Id, Real};
 use crate::reason::Reason;
+use crate::recording::{self, Asked, Operation, Part};
 use crate::request::Call;
 use crate::serving::{Outcome, serve};
 use crate::settings::is_serving;
+use crate::several::{Lists, Rest};
 use crate::{callers, known, prefetching, settings};
 
 /// What libhdf5's functions return if they fail.
@@ -23,7 +27,7 @@ const FAILURE: usize = usize::MAX;
 const WRITABLE: usize = 1;
 
 macro_rules! hooks {
-    ($($name:ident $inner:ident;)*) => {
+    ($($name:ident $inner:ident $link:literal;)*) => {
         $(
             #[doc = concat!("Replaces `", stringify!($name), "`.")]
             #[cfg(target_arch = "x86_64")]
@@ -48,30 +52,190 @@ macro_rules! hooks {
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             pub unsafe extern "C" fn $name() {
-                core::arch::naked_asm!("mov x6, x30", "b {inner}", inner = sym $inner)
+                core::arch::naked_asm!(concat!("mov ", $link, ", x30"), "b {inner}", inner = sym $inner)
+            }
+        )*
+
+        /// The functions that we replace by their names.
+        pub(crate) static REPLACED: &[(&CStr, unsafe extern "C" fn())] =
+            &[$((c_name(concat!(stringify!($name), "\0")), $name)),*];
+    };
+}
+
+// The register is the one in which ARM64 passes the address that a call returns to: after the last argument.
+hooks! {
+    H5Dread read "x6";
+    H5Dread_multi read_multi "x7";
+    H5Dread_chunk read_chunk "x6";
+    H5Dread_chunk1 read_chunk1 "x6";
+    H5Dread_chunk2 read_chunk2 "x6";
+    H5Dwrite write "x6";
+    H5Dwrite_multi write_multi "x7";
+    H5Dwrite_chunk write_chunk "x6";
+    H5Fopen open "x6";
+    H5Fcreate create "x6";
+    H5Fclose close "x6";
+}
+
+/// A name that ends with a zero, as the macro above makes it.
+const fn c_name(name: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => c"",
+    }
+}
+
+type Arguments = (usize, usize, usize, usize, usize, usize);
+
+/// Defines functions that stand for some with seven arguments. x86-64 passes the seventh on the stack, above the address
+/// that the call returns to; ARM64 in a register.
+macro_rules! with_seven_arguments {
+    ($(#[doc = $said:literal] fn $name:ident $inner:ident;)*) => {
+        $(
+            #[doc = $said]
+            #[cfg(target_arch = "x86_64")]
+            #[allow(clippy::too_many_arguments)]
+            unsafe extern "C" fn $name(
+                first: usize, second: usize, third: usize, fourth: usize, fifth: usize, sixth: usize,
+                caller: usize, _returns_to: usize, seventh: usize,
+            ) -> usize {
+                $inner(caller, (first, second, third, fourth, fifth, sixth), seventh)
+            }
+
+            #[doc = $said]
+            #[cfg(not(target_arch = "x86_64"))]
+            #[allow(clippy::too_many_arguments)]
+            unsafe extern "C" fn $name(
+                first: usize, second: usize, third: usize, fourth: usize, fifth: usize, sixth: usize,
+                seventh: usize, caller: usize,
+            ) -> usize {
+                $inner(caller, (first, second, third, fourth, fifth, sixth), seventh)
             }
         )*
     };
 }
 
-hooks! {
-    H5Dread read;
-    H5Fopen open;
-    H5Fcreate create;
-    H5Fclose close;
+with_seven_arguments! {
+    /// Several arrays at once.
+    fn read_multi several_read;
+    /// Several arrays at once.
+    fn write_multi several_written;
 }
 
-/// The functions that we replace by their names.
-pub(crate) static REPLACED: [(&CStr, unsafe extern "C" fn()); 4] =
-    [(c"H5Dread", H5Dread), (c"H5Fopen", H5Fopen), (c"H5Fcreate", H5Fcreate), (c"H5Fclose", H5Fclose)];
+/// Defines functions that stand for some with at most six arguments, which pass through and are recorded. The function at
+/// the end tells from the arguments what the call asks for.
+macro_rules! recorded {
+    ($($name:ident $hook:ident $asked:ident;)*) => {
+        $(
+            unsafe extern "C" fn $name(
+                first: usize, second: usize, third: usize, fourth: usize, fifth: usize, sixth: usize, caller: usize,
+            ) -> usize {
+                let Some(site) = site(Hook::$hook, caller) else { return FAILURE };
+                let arguments = (first, second, third, fourth, fifth, sixth);
+                let begun = recording::begin(site);
+                let result = pass(site, arguments);
+                recording::note(begun, site, &$asked(arguments), result);
+                result
+            }
+        )*
+    };
+}
 
-type Arguments = (usize, usize, usize, usize, usize, usize);
+recorded! {
+    read_chunk ReadChunk read_of_chunk;
+    read_chunk1 ReadChunk1 read_of_chunk;
+    read_chunk2 ReadChunk2 read_of_chunk;
+    write Write written;
+    write_chunk WriteChunk write_of_chunk;
+}
+
+/// An identifier among the arguments.
+fn id(argument: usize) -> Id {
+    argument.cast_signed() as Id
+}
+
+/// `H5Dwrite`; `H5Dread` has the same arguments.
+fn written((array, memory_type, _, space, properties, _): Arguments) -> Asked {
+    let part = Part::Space(id(space));
+    let (memory_type, properties) = (id(memory_type), id(properties));
+    Asked { operation: Operation::Write, array: id(array), memory_type, properties, part }
+}
+
+/// `H5Dread_chunk`, in all its versions.
+fn read_of_chunk((array, properties, offset, ..): Arguments) -> Asked {
+    let part = Part::Chunk(offset as *const u64);
+    Asked { operation: Operation::Read, array: id(array), memory_type: 0, properties: id(properties), part }
+}
+
+fn write_of_chunk((array, properties, _, offset, ..): Arguments) -> Asked {
+    let operation = Operation::Write;
+    Asked { operation, ..read_of_chunk((array, properties, offset, 0, 0, 0)) }
+}
+
+fn several_read(caller: usize, arguments: Arguments, memory: usize) -> usize {
+    let Some(site) = site(Hook::ReadMulti, caller) else { return FAILURE };
+    several(site, Operation::Read, arguments, memory)
+}
+
+fn several_written(caller: usize, arguments: Arguments, memory: usize) -> usize {
+    let Some(site) = site(Hook::WriteMulti, caller) else { return FAILURE };
+    several(site, Operation::Write, arguments, memory)
+}
+
+fn several(site: &Site, operation: Operation, arguments: Arguments, memory: usize) -> usize {
+    let begun = recording::begin(site);
+    let is_ours = operation == Operation::Read && is_serving();
+    let result =
+        if is_ours { serve_several(site, arguments, memory) } else { pass_seven(site, arguments, memory) };
+    let (count, arrays, kinds, _, spaces, properties) = arguments;
+    let lists = (count, arrays as *const Id, kinds as *const Id, spaces as *const Id);
+    // SAFETY: the program says that its lists have so many entries.
+    unsafe { recording::note_several(begun, site, operation, lists, id(properties), result) };
+    result
+}
+
+/// Serves the arrays that are ours, and passes the others on in one call.
+fn serve_several(site: &Site, arguments: Arguments, memory: usize) -> usize {
+    let (count, arrays, types, spaces, selections, properties) = arguments;
+    let lists = Lists {
+        count,
+        arrays: arrays as *const Id,
+        memory_types: types as *const Id,
+        memory_spaces: spaces as *const Id,
+        file_spaces: selections as *const Id,
+        memories: memory as *const *mut u8,
+    };
+    // SAFETY: the program says that its lists have so many entries.
+    let Some(calls) = (unsafe { lists.calls(id(properties)) }) else {
+        return pass_seven(site, arguments, memory);
+    };
+    let rest = Rest::of(&calls, |call| served(site, call).is_none());
+    let lists = rest.lists();
+    if lists.count == 0 && count > 0 {
+        return 0;
+    }
+    if lists.count == count {
+        return pass_seven(site, arguments, memory);
+    }
+    let (arrays, types) = (lists.arrays as usize, lists.memory_types as usize);
+    let (spaces, selections) = (lists.memory_spaces as usize, lists.file_spaces as usize);
+    let arguments = (lists.count, arrays, types, spaces, selections, properties);
+    pass_seven(site, arguments, lists.memories as usize)
+}
 
 /// Calls what the program meant to call.
 fn pass(site: &Site, arguments: Arguments) -> usize {
     let (first, second, third, fourth, fifth, sixth) = arguments;
     // SAFETY: these are the program's own arguments.
     unsafe { (site.real)(first, second, third, fourth, fifth, sixth) }
+}
+
+/// The same with seven arguments.
+fn pass_seven(site: &Site, arguments: Arguments, seventh: usize) -> usize {
+    type Real7 = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize) -> usize;
+    let (first, second, third, fourth, fifth, sixth) = arguments;
+    // SAFETY: as above; the site is that of a function with seven arguments.
+    unsafe { transmute::<Real, Real7>(site.real)(first, second, third, fourth, fifth, sixth, seventh) }
 }
 
 unsafe extern "C" fn read(
@@ -85,33 +249,45 @@ unsafe extern "C" fn read(
 ) -> usize {
     let arguments = (array, memory_type, memory_space, file_space, properties, out);
     let Some(site) = site(Hook::Read, caller) else { return FAILURE };
-    if !is_serving() {
-        return pass(site, arguments);
-    }
-    let id = usize::cast_signed;
+    let begun = recording::begin(site);
+    let result = if is_serving() { serve_or_pass(site, arguments) } else { pass(site, arguments) };
+    let asked = Asked { operation: Operation::Read, ..written(arguments) };
+    recording::note(begun, site, &asked, result);
+    result
+}
+
+fn serve_or_pass(site: &Site, arguments: Arguments) -> usize {
+    let (array, memory_type, memory_space, file_space, properties, out) = arguments;
     let call = Call {
-        array: id(array) as i64,
-        memory_type: id(memory_type) as i64,
-        memory_space: id(memory_space) as i64,
-        file_space: id(file_space) as i64,
-        properties: id(properties) as i64,
+        array: id(array),
+        memory_type: id(memory_type),
+        memory_space: id(memory_space),
+        file_space: id(file_space),
+        properties: id(properties),
         out: out as *mut u8,
     };
-    // A panic would be our fault, and libhdf5 can still do the read.
-    let outcome = catch_unwind(AssertUnwindSafe(|| serve(site, &call)));
-    match outcome.unwrap_or(Outcome::Passed { reason: Reason::Failed, nbytes: 0 }) {
-        Outcome::Served => 0,
-        Outcome::Passed { reason: reason @ (Reason::Small | Reason::Invalid), nbytes } => {
-            counts::add_passed(reason, nbytes);
-            pass(site, arguments)
-        }
-        Outcome::Passed { reason, nbytes } => {
-            counts::add_passed(reason, nbytes);
+    match served(site, &call) {
+        None => 0,
+        Some(Reason::Small | Reason::Invalid) => pass(site, arguments),
+        Some(_) => {
             let begun = Instant::now();
             let result = pass(site, arguments);
             counts::add(Count::PassedNanoseconds, counts::nanoseconds(begun.elapsed()));
             counts::write_sometimes();
             result
+        }
+    }
+}
+
+/// Serves a read and counts it: `None` if it was served, or why libhdf5 has to do it.
+fn served(site: &Site, call: &Call) -> Option<Reason> {
+    // A panic would be our fault, and libhdf5 can still do the read.
+    let outcome = catch_unwind(AssertUnwindSafe(|| serve(site, call)));
+    match outcome.unwrap_or(Outcome::Passed { reason: Reason::Failed, nbytes: 0 }) {
+        Outcome::Served => None,
+        Outcome::Passed { reason, nbytes } => {
+            counts::add_passed(reason, nbytes);
+            Some(reason)
         }
     }
 }
@@ -176,6 +352,7 @@ pub extern "C" fn _Exit(status: c_int) -> ! {
 
 fn end(status: c_int) -> ! {
     counts::write();
+    recording::end();
     loop {
         // SAFETY: the system call ends the process.
         unsafe { libc::syscall(libc::SYS_exit_group, status) };
@@ -191,6 +368,7 @@ static START: extern "C" fn() = {
         callers::start();
         std::panic::set_hook(Box::new(|_| {})); // a panic of ours is no message of the program
         counts::start();
+        recording::start();
         // SAFETY: the function does only what may be done after a fork.
         unsafe {
             libc::pthread_atfork(Some(prefetching::before_fork), Some(prefetching::after_fork), Some(forked));
@@ -206,6 +384,7 @@ static END: extern "C" fn() = {
     extern "C" fn end() {
         prefetching::end();
         counts::write();
+        recording::end();
     }
     end
 };
@@ -215,4 +394,5 @@ extern "C" fn forked() {
     known::forget();
     prefetching::forget();
     counts::start();
+    recording::forked();
 }

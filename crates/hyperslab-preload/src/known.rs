@@ -197,4 +197,3 @@ impl KnownFile {
 pub(crate) fn writers() -> u64 {
     WRITERS.load(Ordering::Acquire)
 }
-

@@ -1,4 +1,5 @@
-//! A library for `LD_PRELOAD`: programs that read HDF5 files through libhdf5 get their reads served by our engine.
+//! A library for `LD_PRELOAD`: programs that read HDF5 files through libhdf5 get their reads served by our engine,
+//! or recorded.
 //!
 //! ```text
 //! program ─► H5Dread (hooks) ─► the libhdf5 of the caller (libhdf5) ─► request: selections, types
@@ -13,9 +14,11 @@
 //! | what a call asks for | `request`, `dataspace` |
 //! | whether a read is ours, and the read | `serving`, `reason` |
 //! | what is known of open files and arrays; what is guessed | `known`, `open_file`, `open_array`; `hints` |
+//! | reads of several arrays in one call | `several` |
 //! | how long libhdf5 would have taken | `comparing` |
 //! | the order of an array's reads; the next one, done ahead | `pattern`; `prefetching` |
 //! | elements into memory with gaps; of another type | `scatter`; `conversion`, `byte_order`, `threads` |
+//! | what the program reads and writes, for `hyperslab trace` | `recording` |
 //! | modules that are loaded already | `patching` |
 //! | signals while our threads work | `signals` |
 //! | counts, for the command that started the program | `counts` |
@@ -45,9 +48,11 @@ mod patching;
 mod pattern;
 mod prefetching;
 mod reason;
+mod recording;
 mod request;
 mod scatter;
 mod serving;
 mod settings;
+mod several;
 mod signals;
 mod threads;

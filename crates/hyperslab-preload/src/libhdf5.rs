@@ -5,6 +5,9 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::mem::transmute_copy;
 
+use crate::recording::calls::Describing;
+use crate::recording::{TransferMode, transfer_mode};
+
 /// An identifier, as of HDF5 1.10. In 1.8 it had 32 bits.
 pub(crate) type Id = i64;
 
@@ -18,18 +21,18 @@ pub(crate) fn has_failed(result: usize) -> bool {
 }
 
 macro_rules! functions {
-    ($($field:ident $name:literal ($($argument:ty),*) -> $result:ty;)*) => {
-        /// The functions that we call ourselves. Their signatures are the same in HDF5 1.10 to 2.2.
-        pub(crate) struct Functions {
+    ($(#[doc = $said:literal])* $functions:ident: $($field:ident $name:literal ($($argument:ty),*) -> $result:ty;)*) => {
+        $(#[doc = $said])*
+        pub(crate) struct $functions {
             $(pub $field: unsafe extern "C" fn($($argument),*) -> $result,)*
         }
 
-        impl Functions {
+        impl $functions {
             /// `None` if one of them is missing.
             ///
             /// # Safety
             /// `find` must return the addresses of libhdf5's functions.
-            unsafe fn find(find: impl Fn(&CStr) -> *mut c_void) -> Option<Self> {
+            pub unsafe fn find(find: impl Fn(&CStr) -> *mut c_void) -> Option<Self> {
                 $(
                     let $field = find($name);
                     if $field.is_null() {
@@ -38,14 +41,22 @@ macro_rules! functions {
                 )*
                 // SAFETY: the functions of these names have these signatures.
                 unsafe {
-                    Some(Self { $($field: transmute_copy::<*mut c_void, unsafe extern "C" fn($($argument),*) -> $result>(&$field),)* })
+                    Some(Self {
+                        $($field: std::mem::transmute_copy::<
+                            *mut c_void, unsafe extern "C" fn($($argument),*) -> $result,
+                        >(&$field),)*
+                    })
                 }
             }
         }
     };
 }
 
+pub(crate) use functions;
+
 functions! {
+    /// The functions that we call ourselves. Their signatures are the same in HDF5 1.10 to 2.2.
+    Functions:
     id_type c"H5Iget_type" (Id) -> c_int;
     id_file c"H5Iget_file_id" (Id) -> Id;
     id_release c"H5Idec_ref" (Id) -> c_int;
@@ -113,6 +124,10 @@ pub(crate) struct Place {
 /// What only a libhdf5 has with which we can serve reads.
 pub(crate) struct Library {
     pub call: Functions,
+    /// What only the recorder calls; `None` if functions are missing.
+    pub describing: Option<Describing>,
+    /// Tells whether a transfer is collective; `None` in builds without MPI.
+    pub transfer_mode: Option<TransferMode>,
     info: Info,
     /// The identifier of the plain driver, of the default transfer properties.
     plain_driver: PlainDriver,
@@ -182,6 +197,8 @@ impl Library {
                 return None;
             }
             let call = Functions::find(&find)?;
+            let describing = Describing::find(&find);
+            let transfer_mode = transfer_mode(find(c"H5Pget_dxpl_mpio"));
             let fields = found(c"H5Oget_info3").or_else(|| found(c"H5Oget_info2"));
             let info = match fields {
                 Some(address) => Info::Fields(transmute_copy(&address)),
@@ -193,7 +210,7 @@ impl Library {
             let plain_driver = function().or(variable)?;
             let transfer_defaults = found(c"H5P_LST_DATASET_XFER_ID_g")?.cast_const().cast();
             let numbers = NUMBERS.map(|name| find(name).cast_const().cast());
-            Some(Self { call, info, plain_driver, transfer_defaults, numbers })
+            Some(Self { call, describing, transfer_mode, info, plain_driver, transfer_defaults, numbers })
         }
     }
 

@@ -98,8 +98,11 @@ impl OpenArray {
             (_, Some(axes)) => ArraySelection::Axes(axes),
             (_, None) => return Err(Reason::Selection),
         };
-        let options =
-            ReadOptions { thread_count: settings().thread_count, keeps_bytes: true, ..ReadOptions::default() };
+        let options = ReadOptions {
+            thread_count: settings().thread_count,
+            keeps_bytes: true,
+            ..ReadOptions::default()
+        };
         self.array.read_into(&selection, out, options).map_err(|_| Reason::Failed)
     }
 }

@@ -109,8 +109,7 @@ pub(crate) fn begin(
     let memory = std::mem::take(&mut prefetches.spare);
     let is_dropped = Arc::new(AtomicBool::new(false));
     let thread_number = Arc::new(AtomicI32::new(0));
-    let (array, is_over, number) =
-        (Arc::clone(array), Arc::clone(&is_dropped), Arc::clone(&thread_number));
+    let (array, is_over, number) = (Arc::clone(array), Arc::clone(&is_dropped), Arc::clone(&thread_number));
     let work = move || {
         // SAFETY: the call has no effect.
         number.store(unsafe { libc::gettid() }, Ordering::Release);
@@ -192,7 +191,8 @@ fn stop() {
         for _ in 0..WAITS {
             let number = one.thread_number.load(Ordering::Acquire);
             // SAFETY: signal 0 only asks whether the thread exists.
-            let exists = number == 0 || unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), number, 0) } == 0;
+            let exists =
+                number == 0 || unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), number, 0) } == 0;
             if !exists {
                 break;
             }

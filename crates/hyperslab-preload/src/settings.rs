@@ -20,6 +20,8 @@ pub(crate) struct Settings {
     pub serves_small: bool,
     /// `HYPERSLAB_RUN_FOLDER`: where to leave counts for `hyperslab run`.
     pub folder: Option<OsString>,
+    /// `HYPERSLAB_TRACE_FOLDER`: where to record accesses for `hyperslab trace`.
+    pub trace_folder: Option<OsString>,
 }
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
@@ -42,13 +44,18 @@ pub(crate) fn settings() -> &'static Settings {
     SETTINGS.get_or_init(|| {
         let number = |name: &str| std::env::var_os(name).as_deref().and_then(OsStr::to_str).and_then(nbytes);
         let is = |name: &str, value: &str| std::env::var_os(name).is_some_and(|found| found == value);
-        Settings {
+        let text = |name: &str| std::env::var_os(name).filter(|text| !text.is_empty());
+        let settings = Settings {
             thread_count: number("HYPERSLAB_THREADS").filter(|&count| count > 0),
             memory_nbytes: number("HYPERSLAB_MEMORY").unwrap_or(MEMORY_NBYTES),
             prefetches: !is("HYPERSLAB_PREFETCH", "0"),
             serves_small: is("HYPERSLAB_SERVE_SMALL", "1"),
-            folder: std::env::var_os("HYPERSLAB_RUN_FOLDER").filter(|folder| !folder.is_empty()),
-        }
+            folder: text("HYPERSLAB_RUN_FOLDER"),
+            trace_folder: text("HYPERSLAB_TRACE_FOLDER"),
+        };
+        // A program that is only traced does its own reads.
+        set_serving(settings.trace_folder.is_none() || settings.folder.is_some());
+        settings
     })
 }
 

@@ -58,7 +58,8 @@ impl InterruptCheck for LetThrough {
             let all = exchange(&before); // signals that wait are delivered before it returns
             exchange(&all);
         }
-        let is_over = IS_OVER.with_borrow(|over| over.as_ref().is_some_and(|over| over.load(Ordering::Relaxed)));
+        let is_over =
+            IS_OVER.with_borrow(|over| over.as_ref().is_some_and(|over| over.load(Ordering::Relaxed)));
         if is_over { Err("nobody wants it any more".into()) } else { Ok(()) }
     }
 }

@@ -15,6 +15,7 @@ from hyperslab.errors import UsageError
 if TYPE_CHECKING:
     from hyperslab.model.store_profile import StoreProfile
     from hyperslab.report.trace_advice import Advice
+    from hyperslab.report.trace_prices import ArrayPrices
     from hyperslab.trace.summaries import ArraySummary
 
 RUN = "run-program"
@@ -54,14 +55,16 @@ def _output(
 )  # fmt: skip
 def run_program(context: typer.Context) -> None:
     """Run a program, and record what it reads and writes."""
-    from hyperslab.running.command import end_by
+    from hyperslab.running.command import end_by, library
+    from hyperslab.running.programs import obstacle
     from hyperslab.trace.starting import run_traced
 
     output, is_quiet = context.obj
     if not context.args:
         raise UsageError("name the program to run: hyperslab trace -o run.trace -- python analysis.py")
-    done = run_traced(context.args, output)
-    lines = [] if is_quiet else list(done.messages)
+    done = run_traced(context.args, output, library())
+    problem = obstacle(context.args[0], "its accesses are not recorded")
+    lines = [] if is_quiet else [*done.messages, *([problem] if problem is not None else [])]
     if done.trace is not None and not is_quiet:
         from hyperslab.report.wording import counted
 
@@ -95,6 +98,7 @@ def show(
     """
     from hyperslab.cli.predict_trace import opened
     from hyperslab.report.trace_advice import advice_of
+    from hyperslab.report.trace_prices import prices_of
     from hyperslab.report.trace_words import headline
     from hyperslab.trace.summaries import busy_seconds, summaries_of
     from hyperslab.trace.trace import Trace
@@ -102,20 +106,24 @@ def show(
     found = opened(trace, Trace.open)
     summaries = summaries_of(found)
     trained = _prices(store_profile)
-    advice = advice_of(found, summaries, trained)
+    prices = prices_of(found, summaries, trained)
+    advice = advice_of(found, summaries, trained, prices)
     if html is not None:
         from hyperslab.report.trace_page import write_trace_page
 
-        write_trace_page(html, found, summaries, advice, trained is not None)
+        write_trace_page(html, found, summaries, advice, prices)
     if as_json:
         document = {
             "program": found.program, "seconds": found.seconds, "io_seconds": busy_seconds(found),
             "accesses": len(found), "notes": found.notes, "advice": [one.to_dict() for one in advice],
-            "arrays": [one.to_dict() for one in summaries],
+            "arrays": [
+                {**one.to_dict(), "predicted_seconds": each.seconds(each.library), "predicted_parts": each.parts()}
+                for one, each in zip(summaries, prices, strict=True)
+            ],
         }  # fmt: skip
         typer.echo(json.dumps(document, indent=1))
         return
-    _print(headline(found, summaries), found.notes, summaries, advice, trained is not None)
+    _print(headline(found, summaries), found.notes, summaries, advice, prices)
 
 
 def _prices(path: Path | None) -> StoreProfile | None:
@@ -131,11 +139,14 @@ def _prices(path: Path | None) -> StoreProfile | None:
         return None
 
 
-def _print(said: str, notes: list[str], summaries: list[ArraySummary], advice: list[Advice], has_prices: bool) -> None:
+def _print(
+    said: str, notes: list[str], summaries: list[ArraySummary], advice: list[Advice], prices: list[ArrayPrices]
+) -> None:
     from hyperslab.cli.output import console, line
     from hyperslab.report.trace_words import advice_lines, facts
 
     out = console()
+    has_prices = any(each.trained is not None for each in prices)
     if advice:
         out.print("Without rewriting any data:", soft_wrap=True)
     for place, (text, call) in enumerate(advice_lines(advice, has_prices), start=1):
@@ -145,8 +156,8 @@ def _print(said: str, notes: list[str], summaries: list[ArraySummary], advice: l
     out.print(line(said), soft_wrap=True)
     for note in notes:
         out.print(line(f"warning: {note}"), soft_wrap=True)
-    for one in summaries:
+    for one, each in zip(summaries, prices, strict=True):
         out.print()
         out.print(line(one.array.title), soft_wrap=True)
-        for name, text in facts(one):
+        for name, text in facts(one, each):
             out.print(line(f"  {name:<14}{text}"), soft_wrap=True)

@@ -20,7 +20,9 @@ from hyperslab.trace.trace import Trace
 
 MOST_STEPS = 200_000
 """Later accesses are left out, and the workload says so."""
-LIBRARY_OF = {"h5py": "hdf5", "netcdf4": "hdf5", "libhdf5": "hdf5", "zarr": "zarr", "hyperslab": "hyperslab"}
+LIBRARY_OF = {
+    "h5py": "hdf5", "netCDF": "hdf5", "PyTables": "hdf5", "HDF5": "hdf5", "zarr": "zarr", "hyperslab": "hyperslab",
+}  # fmt: skip
 """The library of the cost model that stands for the one that made an access."""
 
 

@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.errors import HyperslabError
-from hyperslab.model.cells import CellCache, ModelCell
-from hyperslab.model.libraries import Hdf5, HyperslabEngine, Layout, Library, Zarr
-from hyperslab.model.predict import predict_cell
+from hyperslab.model.libraries import Hdf5, HyperslabEngine
 from hyperslab.model.store_profile import StoreProfile
-from hyperslab.model.traced import LIBRARY_OF, TracedWorkload, layout_of_traced, workload_of
+from hyperslab.report.trace_prices import ArrayPrices, prices_of
 from hyperslab.trace.chunk_touches import decode_count
 from hyperslab.trace.summaries import ArraySummary, capacity_of
 from hyperslab.trace.table import TracedArray
@@ -25,8 +22,6 @@ MIB = 1 << 20
 MOST_CACHE_NBYTES = 8 << 30
 WORTH = 0.1
 """Advice is given if it saves at least this share of the decoded chunks."""
-STATE: CellCache = "page-warm"
-"""What the predictions assume: the file is in the page cache, so that they differ by what the program can change."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +42,16 @@ class Advice:
         return asdict(self)
 
 
-def advice_of(trace: Trace, summaries: Sequence[ArraySummary], trained: StoreProfile | None) -> list[Advice]:
+def advice_of(
+    trace: Trace,
+    summaries: Sequence[ArraySummary],
+    trained: StoreProfile | None,
+    known: Sequence[ArrayPrices] | None = None,
+) -> list[Advice]:
     """What to do, for each array that has reads; what saves most comes first, if that is known."""
     found = []
-    for one in summaries:
+    for one, prices in zip(summaries, known or prices_of(trace, summaries, trained), strict=True):
         if one.read_count:
-            prices = _Prices(trace, one, trained)
             found += [
                 advice for advice in (_cache(one, prices), _order(one, prices), _engine(trace, one, prices)) if advice
             ]
@@ -65,42 +64,7 @@ def _saved(advice: Advice) -> float:
     return advice.seconds_now - advice.seconds_then
 
 
-class _Prices:
-    """Predicted seconds of the accesses to an array."""
-
-    def __init__(self, trace: Trace, one: ArraySummary, trained: StoreProfile | None) -> None:
-        self.trace, self.one, self.trained = trace, one, trained
-        self.library = _library_of(one.array)
-        self._workload: TracedWorkload | None = None
-        self._layout: Layout | None = None
-
-    def seconds(self, library: Library | None, rows: Sequence[int] | None = None) -> float | None:
-        """What a library takes, perhaps in another order; None if that is not known."""
-        if self.trained is None or library is None or library.name not in self.trained.libraries:
-            return None
-        try:
-            if self._workload is None:
-                self._workload = workload_of(self.trace, self.one.array, self.one.rows[: self.one.analysed_count])
-                self._layout = layout_of_traced(self.one.array, self._workload)
-            assert self._layout is not None
-            asked = self._workload if rows is None else workload_of(self.trace, self.one.array, rows)
-            return predict_cell(ModelCell(asked, self._layout, library, STATE), self.trained).cost.seconds
-        except (HyperslabError, ValueError):
-            return None  # the profile does not cover this
-
-
-def _library_of(array: TracedArray) -> Library | None:
-    name = LIBRARY_OF.get(array.library)
-    if name == "hdf5":
-        if array.cache_nbytes is None or array.cache_slots is None:
-            return Hdf5()
-        return Hdf5(chunk_cache_nbytes=array.cache_nbytes, chunk_cache_slots=array.cache_slots)
-    if name == "zarr":
-        return Zarr()
-    return HyperslabEngine() if name == "hyperslab" else None
-
-
-def _cache(one: ArraySummary, prices: _Prices) -> Advice | None:
+def _cache(one: ArraySummary, prices: ArrayPrices) -> Advice | None:
     """A chunk cache that holds what is needed again."""
     array = one.array
     if not isinstance(prices.library, Hdf5) or one.distances is None or not array.chunk_nbytes:
@@ -122,7 +86,7 @@ def _cache(one: ArraySummary, prices: _Prices) -> Advice | None:
     return Advice(
         array.title,
         f"Open the file with a chunk cache of {size}: {one.decoded_count:,} chunks were decoded, {then:,} would be.",
-        f"h5py.File({array.file!r}, rdcc_nbytes={nbytes}, rdcc_nslots={slots})",
+        _cache_call(array, nbytes, slots),
         one.decoded_count,
         then,
         prices.seconds(prices.library),
@@ -130,7 +94,16 @@ def _cache(one: ArraySummary, prices: _Prices) -> Advice | None:
     )
 
 
-def _order(one: ArraySummary, prices: _Prices) -> Advice | None:
+def _cache_call(array: TracedArray, nbytes: int, slots: int) -> str:
+    """The call of the library that the program uses."""
+    if array.library == "netCDF":
+        return f"netCDF4.Dataset({array.file!r})[{array.array!r}].set_var_chunk_cache({nbytes}, {slots})"
+    if array.library in ("HDF5", "PyTables"):
+        return f"H5Pset_cache(properties, 0, {slots}, {nbytes}, 0.75) before H5Fopen({array.file!r}, ..., properties)"
+    return f"h5py.File({array.file!r}, rdcc_nbytes={nbytes}, rdcc_nslots={slots})"
+
+
+def _order(one: ArraySummary, prices: ArrayPrices) -> Advice | None:
     """The same selections, ordered by the chunks that they touch."""
     now, then = one.decoded_count, one.sorted_decoded_count
     if now is None or then is None or now - then < WORTH * now or one.write_count:
@@ -148,7 +121,7 @@ def _order(one: ArraySummary, prices: _Prices) -> Advice | None:
     )
 
 
-def _engine(trace: Trace, one: ArraySummary, prices: _Prices) -> Advice | None:
+def _engine(trace: Trace, one: ArraySummary, prices: ArrayPrices) -> Advice | None:
     """The same reads by our own engine."""
     array = one.array
     if array.library == "hyperslab" or one.write_count:

@@ -10,6 +10,7 @@ from pathlib import Path
 from hyperslab.replacing import replace_with
 from hyperslab.report.markup import section
 from hyperslab.report.trace_advice import Advice
+from hyperslab.report.trace_prices import ArrayPrices
 from hyperslab.report.trace_words import advice_lines, facts, headline, measured_where
 from hyperslab.report.wording import seconds_text
 from hyperslab.trace.summaries import ArraySummary, timeline
@@ -33,14 +34,22 @@ READ_PAINT, WRITE_PAINT = "#1f5fa8", "#e07b1a"
 
 
 def write_trace_page(
-    path: Path, trace: Trace, summaries: Sequence[ArraySummary], advice: Sequence[Advice], has_prices: bool
+    path: Path,
+    trace: Trace,
+    summaries: Sequence[ArraySummary],
+    advice: Sequence[Advice],
+    prices: Sequence[ArrayPrices],
 ) -> None:
     """Write the page. It needs no network and runs no scripts."""
-    replace_with(path, render(trace, summaries, advice, has_prices))
+    replace_with(path, render(trace, summaries, advice, prices))
 
 
-def render(trace: Trace, summaries: Sequence[ArraySummary], advice: Sequence[Advice], has_prices: bool) -> str:
+def render(
+    trace: Trace, summaries: Sequence[ArraySummary], advice: Sequence[Advice], prices: Sequence[ArrayPrices]
+) -> str:
     """The HTML of the whole page."""
+    has_prices = any(each.trained is not None for each in prices)
+    shown = list(enumerate(zip(summaries, prices, strict=True)))[:MOST_ARRAYS]
     program = " ".join(map(str, trace.program.get("arguments", []))) or "this process"
     css = files("hyperslab.report").joinpath("page.css").read_text(encoding="utf-8")
     entries = [("todo", "Without rewriting data"), ("timeline", "Timeline")]
@@ -59,7 +68,7 @@ def render(trace: Trace, summaries: Sequence[ArraySummary], advice: Sequence[Adv
             f'<p class="lede">{escape(headline(trace, summaries))}</p>{warnings}</header>',
             section("todo", "Without rewriting any data", _todo(advice, has_prices)),
             section("timeline", "Timeline", _timeline(trace)),
-            *(_array_section(place, one) for place, one in enumerate(summaries[:MOST_ARRAYS])),
+            *(_array_section(place, one, each) for place, (one, each) in shown),
             _left_out(len(summaries) - MOST_ARRAYS),
             "</main></body></html>",
         ]
@@ -81,8 +90,8 @@ def _todo(advice: Sequence[Advice], has_prices: bool) -> str:
     return f'<ol class="todo">{items}</ol>{note}'
 
 
-def _array_section(place: int, one: ArraySummary) -> str:
-    rows = "".join(f'<tr><th scope="row">{name}</th><td>{escape(said)}</td></tr>' for name, said in facts(one))
+def _array_section(place: int, one: ArraySummary, prices: ArrayPrices) -> str:
+    rows = "".join(f'<tr><th scope="row">{name}</th><td>{escape(said)}</td></tr>' for name, said in facts(one, prices))
     table = f'<div class="scroll"><table><tbody>{rows}</tbody></table></div>'
     return section(f"array-{place}", one.array.title, table + _heat_map(one))
 

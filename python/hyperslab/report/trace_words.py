@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hyperslab.report.trace_advice import Advice
+from hyperslab.report.trace_prices import ArrayPrices
 from hyperslab.report.wording import counted, digits, nbytes_text, seconds_text
 from hyperslab.trace.summaries import ArraySummary, busy_seconds
 from hyperslab.trace.trace import Trace
@@ -36,7 +37,7 @@ def advice_lines(advice: Sequence[Advice], has_prices: bool) -> list[tuple[str, 
     return found
 
 
-def facts(one: ArraySummary) -> list[tuple[str, str]]:
+def facts(one: ArraySummary, prices: ArrayPrices | None = None) -> list[tuple[str, str]]:
     """What an array is, and what was done with it, as pairs of a name and words."""
     array = one.array
     shape = " × ".join(map(str, array.shape)) or "a single element"
@@ -45,6 +46,7 @@ def facts(one: ArraySummary) -> list[tuple[str, str]]:
     found = [("array", f"{shape}, {array.dtype}, {stored}{encoded}; {array.library}, {array.file}")]
     found += [("pattern" if place == 0 else "", each.words) for place, each in enumerate(one.patterns)]
     found.append(("amount", f"{nbytes_text(one.nbytes)} in {seconds_text(one.seconds)}, {_throughput(one)}"))
+    found += _split(one, prices)
     if one.touched_count is not None and one.touch_count is not None:
         found.append(
             ("chunks", f"{one.touched_count:,} of {one.chunk_count:,} touched, {one.touch_count:,} times in all")
@@ -66,6 +68,17 @@ def facts(one: ArraySummary) -> list[tuple[str, str]]:
     if one.analysed_count < len(one.rows):
         found.append(("", f"the figures on chunks are those of the first {one.analysed_count:,} accesses"))
     return found
+
+
+def _split(one: ArraySummary, prices: ArrayPrices | None) -> list[tuple[str, str]]:
+    """The predicted seconds beside the measured ones, and what they consist of."""
+    parts = None if prices is None else prices.parts()
+    if parts is None:
+        return []
+    words = ", ".join(f"{name} {seconds_text(seconds)}" for name, seconds in parts.items() if seconds > 0)
+    total, first = sum(parts.values()), one.analysed_count
+    of = f" for the first {first:,} accesses" if first < len(one.rows) else ""
+    return [("predicted", f"{seconds_text(total)}{of} (measured: {seconds_text(one.seconds)}): {words}")]
 
 
 def _cache_text(one: ArraySummary) -> str:

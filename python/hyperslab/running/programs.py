@@ -9,8 +9,8 @@ import struct
 _MOST_INTERPRETERS = 4
 
 
-def obstacle(name: str) -> str | None:
-    """Say why nothing can be preloaded into a program; None if it can, or if that cannot be found out."""
+def obstacle(name: str, so: str = "all reads are libhdf5's") -> str | None:
+    """Say why nothing can be preloaded into a program, and `so`; None if it can, or if that cannot be found out."""
     path = _found(name)
     for _ in range(_MOST_INTERPRETERS):
         if path is None:
@@ -22,7 +22,8 @@ def obstacle(name: str) -> str | None:
         except OSError:
             return None
         if not head.startswith(b"#!"):
-            return _of_binary(path, head, mode)
+            problem = _of_binary(path, head, mode)
+            return None if problem is None else f"{problem}: {so}"
         words = head[2:].split(b"\n")[0].split()
         path = os.fsdecode(words[0]) if words else None
     return None
@@ -41,10 +42,10 @@ def _of_binary(path: str, head: bytes, facts: os.stat_result) -> str | None:
     is_other_user = bool(facts.st_mode & stat.S_ISUID) and facts.st_uid != os.geteuid()
     is_other_group = bool(facts.st_mode & stat.S_ISGID) and facts.st_gid != os.getegid()
     if is_other_user or is_other_group or _has_capabilities(path):
-        return f"{path} runs with the rights of another user, so the system preloads nothing: all reads are libhdf5's"
+        return f"{path} runs with the rights of another user, so the system preloads nothing"
     if not head.startswith(b"\x7fELF") or _has_interpreter(head):
         return None
-    return f"{path} is linked statically, so nothing can be preloaded: all reads are libhdf5's"
+    return f"{path} is linked statically, so nothing can be preloaded"
 
 
 def _has_capabilities(path: str) -> bool:

@@ -27,7 +27,7 @@ def valid_rows(table: AccessTable) -> npt.NDArray[np.bool_]:
         found |= mine & np.isin(columns["kind"], (ALL, NOTHING)) & (lengths == 0)
         slabs = np.flatnonzero(mine & (columns["kind"] == HYPERSLAB) & (lengths == 4 * len(shape)))
         places = table.offsets[slabs][:, None] + np.arange(4 * len(shape))
-        found[slabs] = _are_inside(table.numbers[places].reshape(-1, len(shape), 4), shape)
+        found[slabs] = _are_inside(table.numbers[places].reshape(len(slabs), len(shape), 4), shape)
         others = np.isin(columns["kind"], (BOXES, POINTS, LISTS, BOUNDS))
         for row in np.flatnonzero(mine & others).tolist():
             found[row] = _is_inside(*table.selection(row), shape)

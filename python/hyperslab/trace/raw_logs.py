@@ -100,7 +100,7 @@ def _read_log(path: Path, gathered: _Gathered) -> None:
         gathered.notes.append(f"{where}{missing}: the log could not be written ({os.strerror(errno)})")
     elif problem is not None:
         gathered.notes.append(f"{where}: {problem}")
-    elif state != log.ENDED:
+    elif state not in (log.ENDED, log.REPLACED):
         gathered.notes.append(f"{where}: the process was killed, or left without telling")
     elif count != found:
         gathered.notes.append(f"{where}, but there were {count}")
@@ -117,14 +117,17 @@ def _read_records(content: bytes, process: int, gathered: _Gathered) -> str | No
         if place + record.size > end:
             return f"its log is cut off at byte {place}"
         length, kind = record.unpack_from(content, place)
-        body, place = place + record.size, place + record.size + length
-        if place > end:
-            return f"its log is cut off at byte {body - record.size}"
+        if length == kind == 0:  # a mapped log is longer than what was written
+            return None
+        body, stop = place + record.size, place + record.size + length
+        if stop > end:
+            return f"its log is cut off at byte {place}"
+        place = stop + -stop % log.ALIGNMENT
         try:
             if kind == log.ACCESSED:
                 found = head.unpack_from(content, body)
                 start, duration, thread, nbytes, array, text, operation, flags, selected = found
-                part = content[body + head.size : place]
+                part = content[body + head.size : stop]
                 is_right = selected in NAMES and _fits(selected, len(part) // 8, ndims[array]) and len(part) % 8 == 0
                 if not is_right or max(start, duration, thread, nbytes) >= _MOST:
                     return f"its log is damaged at byte {body}"
@@ -133,7 +136,7 @@ def _read_records(content: bytes, process: int, gathered: _Gathered) -> str | No
                 gathered.rows.append(row)
                 gathered.parts.append(part)
             else:
-                _read_other(kind, content[body:place], gathered, arrays, ndims, texts)
+                _read_other(kind, content[body:stop], gathered, arrays, ndims, texts)
         except (struct.error, ValueError, KeyError, TypeError, OverflowError):
             return f"its log is damaged at byte {body}"
     return None

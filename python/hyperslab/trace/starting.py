@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,8 +34,17 @@ class Traced:
     messages: list[str] = field(default_factory=list)
 
 
-def run_traced(program: Sequence[str], path: Path) -> Traced:
+def run_traced(program: Sequence[str], path: Path, library: str | None = None) -> Traced:
     """Run a program to its end and write its trace. If the trace fails, the program runs all the same.
+
+    Parameters
+    ----------
+    program : Sequence[str]
+        The program and its arguments.
+    path : Path
+        The trace.
+    library : str | None
+        The library that records what is done with libhdf5, to be preloaded. Without it, only Python is recorded.
 
     Raises
     ------
@@ -46,7 +56,7 @@ def run_traced(program: Sequence[str], path: Path) -> Traced:
     environment = dict(os.environ)
     try:
         folder.mkdir()
-        environment |= _recording(environment, folder)
+        environment |= _recording(environment, folder, library)
     except FileExistsError as error:
         remedy = f"look at it with `hyperslab trace show {path}`, then remove the folder, or choose another name"
         raise UsageError(f"{folder} has the raw logs of a trace that is not finished: {remedy}") from error
@@ -80,13 +90,26 @@ def _finish(done: Traced, folder: Path, path: Path, facts: dict[str, Any]) -> No
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _recording(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The variables that make Python load our recorders before the program."""
-    own = environment.get("PYTHONPATH")
-    return {
+def _recording(environment: Mapping[str, str], folder: Path, library: str | None) -> dict[str, str]:
+    """The variables that make the system and Python load our recorders before the program."""
+    found = {
         "HYPERSLAB_TRACE_FOLDER": str(folder.absolute()),
-        "PYTHONPATH": os.pathsep.join([str(START), *([own] if own else [])]),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(START), environment.get("PYTHONPATH")])),
     }
+    if library is not None:
+        found["LD_PRELOAD"] = ":".join(filter(None, [_named_plainly(library, folder), environment.get("LD_PRELOAD")]))
+    return found
+
+
+def _named_plainly(library: str, folder: Path) -> str:
+    """A path without spaces and colons, which separate libraries."""
+    if not any(letter in library for letter in " :"):
+        return library
+    link = folder.absolute() / Path(library).name
+    if any(letter in str(link) for letter in " :"):
+        link = Path(tempfile.mkdtemp(prefix="hyperslab-trace-"), link.name)
+    link.symlink_to(library)
+    return str(link)
 
 
 def _run(program: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str | None]:

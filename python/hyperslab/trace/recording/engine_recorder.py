@@ -21,7 +21,7 @@ def put_into(module: Any, log: Log) -> Callable[[], None]:
     def read_index(self: Any, index: Any, out: Any = None, threads: int | None = None) -> Any:
         if getattr(log.inside, "depth", 0):
             return original(self, index, out, threads)
-        log.inside.depth = 1  # h5py may read for us
+        log.enter()  # h5py may read for us
         start, flags, value = clock(), FAILED, None
         try:
             value = original(self, index, out, threads)
@@ -29,7 +29,7 @@ def put_into(module: Any, log: Log) -> Callable[[], None]:
             return value
         finally:
             stop = clock()
-            log.inside.depth = 0
+            log.leave()
             with contextlib.suppress(Exception):  # what cannot be described is not recorded; the program goes on
                 selection, size = selected(index, self.shape)
                 described = _described(self)

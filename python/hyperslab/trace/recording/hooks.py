@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from .log import Log
@@ -18,16 +18,21 @@ RECORDERS = {
 }
 
 
+# What the preloaded library records in every program; these recorders are for processes without it.
+PRELOADED = ("h5py._hl.dataset",)
+LIBRARY = "libhyperslab_preload.so"
+
+
 class _Finder:
     """Watches imports, and puts the recorder into a library as soon as its module has been executed."""
 
-    def __init__(self, log: Log) -> None:
-        self.log = log
+    def __init__(self, log: Log, names: Collection[str]) -> None:
+        self.log, self.names = log, names
         self.undos: list[Callable[[], None]] = []
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         """Find the module as Python would have, and change how it is executed."""
-        if name not in RECORDERS:
+        if name not in self.names:
             return None
         others = (finder for finder in sys.meta_path if finder is not self)
         found = (finder.find_spec(name, path, target) for finder in others if hasattr(finder, "find_spec"))
@@ -54,10 +59,14 @@ class _Finder:
                 sys.stderr.write(f"hyperslab trace: {library} cannot be recorded: {type(error).__name__}: {error}\n")
 
 
-def install(log: Log) -> Callable[[], None]:
-    """Record all accesses of this process into a log, from now on. Call what it returns to end that."""
-    finder = _Finder(log)
-    for name in RECORDERS:
+def install(log: Log, besides_preloaded: bool = False) -> Callable[[], None]:
+    """Record all accesses of this process into a log, from now on. Call what it returns to end that.
+
+    `besides_preloaded` leaves out what the preloaded library records.
+    """
+    names = [name for name in RECORDERS if not (besides_preloaded and name in PRELOADED)]
+    finder = _Finder(log, names)
+    for name in names:
         if name in sys.modules:
             finder.put_into(name, sys.modules[name])
     sys.meta_path.insert(0, finder)
@@ -69,6 +78,15 @@ def install(log: Log) -> Callable[[], None]:
         log.close()
 
     return remove
+
+
+def preloaded_path() -> str | None:
+    """The path of the preloaded library in this process; None if the system did not load it."""
+    with contextlib.suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if LIBRARY in line:
+                return line.split(maxsplit=5)[-1].rstrip("\n")
+    return None
 
 
 def replace(owner: Any, **functions: Any) -> Callable[[], None]:

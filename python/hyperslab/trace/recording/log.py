@@ -3,23 +3,25 @@
 All numbers are little-endian. A file begins with a header of 56 bytes:
 
     8s   b"HSTRACE\\0"
-    u32  version of this format: 1
+    u32  version of this format: 2
     u32  process ID
     u32  process ID of the parent
-    u16  state: 0 running (or killed), 1 ended, 2 the recorder stopped because it could not write
+    u16  state: 0 running (or killed), 1 ended, 2 the recorder stopped because it could not write, 3 the process started
+         another program in its place (exec)
     u16  errno, in state 2
     u64  the time of day, in nanoseconds since 1970
     u64  CLOCK_MONOTONIC at the same moment, in nanoseconds
     u64  accesses that are not in the log because the recorder had stopped
-    u64  accesses that the log should have; 0 while running
+    u64  accesses that the log should have; may be 0 while running
 
-Records follow: u32 length of the body, u8 kind, the body. The bodies, by kind:
+Records follow: u32 length of the body, u8 kind, three zeros, the body, and zeros up to a multiple of eight bytes. Eight
+zeros in place of a record end the log. The bodies, by kind:
 
     1 array   u32 number, then JSON: library, file, array, shape, chunks, shards, dtype, element_nbytes, filters,
               layout, cache_nbytes, cache_slots, cache_w0, stored_nbytes; whatever is unknown is left out
     2 access  u64 start (CLOCK_MONOTONIC, ns), u64 duration (ns), u64 thread, u64 bytes in the array's dtype, u32 array,
               u32 text that names the dtype in memory (0 if unknown), u8 operation (0 read, 1 write),
-              u8 flags (1 collective, 2 failed), u8 kind of selection, then the selection as i64
+              u8 flags (1 collective, 2 failed, 4 encoded chunk), u8 kind of selection, then the selection as i64
     3 text    u32 number (from 1), then UTF-8
     4 event   JSON: `arguments` at the start
 
@@ -35,7 +37,8 @@ Kinds of selection, for an array with n axes:
     6 nothing    nothing
 
 A record is written with one call of write, so that a killed process loses at most the last one. If that fails, the
-recorder stops and says so in the header, whose bytes are on the disk already; the program goes on.
+recorder stops and says so in the header, whose bytes are on the disk already; the program goes on. The library that is
+preloaded (`crates/hyperslab-preload/src/recording/log.rs`) writes the same into memory that is mapped to the file.
 """
 
 from __future__ import annotations
@@ -48,24 +51,30 @@ import struct
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
-MAGIC, VERSION = b"HSTRACE\0", 1
+MAGIC, VERSION = b"HSTRACE\0", 2
 HEADER = struct.Struct("<8sIIIHHQQQQ")
 STATE_OFFSET = 20
 STATE = struct.Struct("<HH")
 COUNTS_OFFSET = 40
 COUNTS = struct.Struct("<QQ")
-RECORD = struct.Struct("<IB")
+RECORD = struct.Struct("<IB3x")
+ALIGNMENT = 8
 ACCESS = struct.Struct("<QQQQIIBBB")
 NUMBER = struct.Struct("<I")
 ARRAY, ACCESSED, TEXT, EVENT = 1, 2, 3, 4
 READ, WRITE = 0, 1
-COLLECTIVE, FAILED = 1, 2
-RUNNING, ENDED, STOPPED = 0, 1, 2
+COLLECTIVE, FAILED, ENCODED = 1, 2, 4
+RUNNING, ENDED, STOPPED, REPLACED = 0, 1, 2, 3
 ALL, HYPERSLAB, BOXES, POINTS, LISTS, BOUNDS, NOTHING = range(7)
 MOST_NUMBERS = 1 << 20  # of a selection: above, only its bounds are written
 clock = time.perf_counter_ns  # CLOCK_MONOTONIC on Linux, which processes share
+
+
+def _record(kind: int, body: bytes) -> bytes:
+    return RECORD.pack(len(body), kind) + body + bytes(-len(body) % ALIGNMENT)
 
 
 class Log:
@@ -84,6 +93,9 @@ class Log:
             atexit.register(self.close)
         self.is_open = True
         self.inside = threading.local()  # an access that a library makes to serve another one counts once
+        self.preloaded: str | None = None
+        """The path of the preloaded library, if it records too."""
+        self._tell: Callable[[int], Any] | None = None
 
     def _forget(self) -> None:
         self._arrays: dict[str, int] = {}
@@ -98,6 +110,25 @@ class Log:
             self._descriptor = None
         self.epoch += 1  # numbers of arrays are those of another file now
         self._forget()
+
+    def enter(self) -> None:
+        """This thread begins an access: those that libraries make to serve it do not count."""
+        self.inside.depth = 1
+        self._tell_preloaded(1)
+
+    def leave(self) -> None:
+        """The access has ended."""
+        self.inside.depth = 0
+        self._tell_preloaded(-1)
+
+    def _tell_preloaded(self, change: int) -> None:
+        if self.preloaded is None:
+            return
+        if self._tell is None:
+            import ctypes
+
+            self._tell = ctypes.CDLL(self.preloaded).hyperslab_recording_inside
+        self._tell(change)
 
     def array(self, description: dict[str, Any]) -> int:
         """The number of an array; its description is written the first time."""
@@ -165,7 +196,7 @@ class Log:
             if self._descriptor is None:
                 self._open()
             assert self._descriptor is not None
-            record = RECORD.pack(len(body), kind) + body
+            record = _record(kind, body)
             written = os.write(self._descriptor, record)
             if written < len(record):  # the disk is full: writing the rest tells why
                 os.write(self._descriptor, record[written:])
@@ -189,7 +220,7 @@ class Log:
         header = HEADER.pack(MAGIC, VERSION, os.getpid(), os.getppid(), RUNNING, 0, time.time_ns(), clock(), 0, 0)
         os.write(self._descriptor, header)
         body = json.dumps({"arguments": getattr(sys, "orig_argv", sys.argv)[:100]}).encode()
-        os.write(self._descriptor, RECORD.pack(len(body), EVENT) + body)
+        os.write(self._descriptor, _record(EVENT, body))
         util = sys.modules.get("multiprocessing.util")
         if util is not None and self._is_whole_program:  # its children leave without `atexit`
             util.Finalize(None, self.close, exitpriority=-1000)

@@ -32,10 +32,13 @@ def _record() -> None:
     )
     sys.modules["hyperslab_recording"] = module_from_spec(spec)
     spec.loader.exec_module(sys.modules["hyperslab_recording"])
-    from hyperslab_recording.hooks import install
+    from hyperslab_recording.hooks import install, preloaded_path
     from hyperslab_recording.log import Log
 
-    install(Log(folder, is_whole_program=True))
+    log = Log(folder, is_whole_program=True)
+    path = preloaded_path()
+    log.preloaded = path
+    install(log, besides_preloaded=path is not None)
 
 
 try:

@@ -1,0 +1,161 @@
+//! What an array is, for the log: asked of libhdf5 once for each identifier.
+
+#![allow(unsafe_code)]
+
+use std::ffi::c_char;
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::ptr;
+
+use super::calls::{Describing, text};
+use super::types::stored_type;
+use super::{MOST_NDIM, json};
+use crate::libhdf5::{Held, Id, Library};
+
+/// `H5D_CHUNKED`.
+const CHUNKED: i32 = 2;
+const LAYOUTS: [&str; 4] = ["compact", "contiguous", "chunked", "virtual"];
+/// libhdf5 counts the stored bytes of an array chunk by chunk: only of so many.
+const MOST_COUNTED: u64 = 1 << 14;
+/// `H5F_ACC_RDWR`.
+const WRITABLE: u32 = 1;
+const FILTERS: [&str; 6] = ["deflate", "shuffle", "fletcher32", "szip", "nbit", "scaleoffset"];
+
+/// What the recorder keeps of an array.
+pub(crate) struct Described {
+    /// For the log.
+    pub text: String,
+    pub shape: Vec<u64>,
+    /// Bytes of an element in the file.
+    pub width: u64,
+    /// The shape of a chunk; nothing if it is not chunked.
+    pub chunk: Vec<u64>,
+}
+
+/// Describes an array of this shape. `label` is the library that reads it for the program.
+pub(crate) fn described(
+    library: &Library,
+    describing: &Describing,
+    label: &str,
+    array: Id,
+    shape: &[u64],
+) -> Option<Described> {
+    let call = &library.call;
+    let mut piece = [0_u64; MOST_NDIM];
+    // SAFETY: the functions take any identifier; there is room for as many axes as libhdf5 allows.
+    unsafe {
+        let properties = Held::new(library, (call.array_properties)(array))?;
+        let kind = Held::new(library, (call.array_type)(array))?;
+        let layout = (call.properties_layout)(properties.id);
+        let most = i32::try_from(MOST_NDIM).unwrap_or(0);
+        let is_chunked = layout == CHUNKED
+            && usize::try_from((call.properties_chunk)(properties.id, most, piece.as_mut_ptr()))
+                == Ok(shape.len());
+        let chunk = if is_chunked { &piece[..shape.len()] } else { &[] };
+        let width = (call.type_nbytes)(kind.id) as u64;
+        let mut out = String::from("{\"library\": ");
+        json::put_text(&mut out, label);
+        out.push_str(", \"file\": ");
+        json::put_text(&mut out, &file_of(describing, array));
+        out.push_str(", \"array\": ");
+        let name = text(|out: *mut c_char, size| (describing.id_name)(array, out, size));
+        json::put_text(&mut out, name.as_deref().unwrap_or("(anonymous)"));
+        out.push_str(", \"shape\": ");
+        json::put_numbers(&mut out, shape);
+        out.push_str(", \"chunks\": ");
+        if is_chunked {
+            json::put_numbers(&mut out, chunk)
+        } else {
+            out.push_str("null")
+        }
+        out.push_str(", \"dtype\": ");
+        json::put_text(&mut out, &stored_type(library, describing, kind.id));
+        let layout = usize::try_from(layout).ok().and_then(|layout| LAYOUTS.get(layout));
+        let layout = layout.unwrap_or(&"unknown");
+        let _ = write!(out, ", \"element_nbytes\": {width}, \"layout\": \"{layout}\"");
+        put_filters(&mut out, library, describing, properties.id);
+        if is_chunked {
+            put_cache(&mut out, library, array);
+        }
+        let counts = shape.iter().zip(chunk).map(|(length, chunk)| length.div_ceil((*chunk).max(1)));
+        if counts.fold(1, u64::saturating_mul) <= MOST_COUNTED && !is_writable(library, array) {
+            let _ = write!(out, ", \"stored_nbytes\": {}", (describing.stored_nbytes)(array));
+        }
+        out.push('}');
+        Some(Described { text: out, shape: shape.to_vec(), width, chunk: chunk.to_vec() })
+    }
+}
+
+/// The name of its file; from the root, if it is a local one.
+fn file_of(describing: &Describing, array: Id) -> String {
+    // SAFETY: the function takes any identifier, and writes no more than there is room for.
+    let name = text(|out: *mut c_char, size| unsafe { (describing.file_name)(array, out, size) });
+    let name = name.unwrap_or_default();
+    if name.starts_with('/') || name.contains("://") || name.is_empty() {
+        return name;
+    }
+    let Ok(folder) = std::env::current_dir() else { return name };
+    let mut parts = Vec::new();
+    for part in name.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.pop().is_some() => {}
+            ".." => return format!("{}/{name}", String::from_utf8_lossy(folder.as_os_str().as_bytes())),
+            _ => parts.push(part),
+        }
+    }
+    let folder = String::from_utf8_lossy(folder.as_os_str().as_bytes()).into_owned();
+    format!("{}/{}", folder.trim_end_matches('/'), parts.join("/"))
+}
+
+fn put_filters(out: &mut String, library: &Library, describing: &Describing, properties: Id) {
+    out.push_str(", \"filters\": [");
+    // SAFETY: the functions take any identifier; null stands for what is not asked.
+    let count = unsafe { (library.call.properties_filters)(properties) };
+    for place in 0..u32::try_from(count).unwrap_or(0) {
+        let (mut flags, mut values) = (0, 0);
+        let (values, none) = (&raw mut values, ptr::null_mut());
+        // SAFETY: as above.
+        let number = unsafe {
+            let mut config = 0;
+            (describing.filter)(
+                properties,
+                place,
+                &raw mut flags,
+                values,
+                none,
+                0,
+                ptr::null_mut(),
+                &raw mut config,
+            )
+        };
+        let known = usize::try_from(number).ok().and_then(|number| FILTERS.get(number.checked_sub(1)?));
+        let number = number.to_string();
+        out.push_str(if place > 0 { ", " } else { "" });
+        json::put_text(out, known.copied().unwrap_or(&number));
+    }
+    out.push(']');
+}
+
+fn put_cache(out: &mut String, library: &Library, array: Id) {
+    let (mut slots, mut nbytes, mut w0) = (0, 0, 0.0);
+    // SAFETY: the functions take any identifier, and the pointers are valid for writes.
+    unsafe {
+        let Some(access) = Held::new(library, (library.call.array_access)(array)) else { return };
+        if (library.call.access_cache)(access.id, &raw mut slots, &raw mut nbytes, &raw mut w0) < 0 {
+            return;
+        }
+    }
+    let _ = write!(out, ", \"cache_nbytes\": {nbytes}, \"cache_slots\": {slots}, \"cache_w0\": {w0}");
+}
+
+fn is_writable(library: &Library, array: Id) -> bool {
+    let mut intent = WRITABLE;
+    // SAFETY: the functions take any identifier, and the pointer is valid for writes.
+    unsafe {
+        if let Some(file) = Held::new(library, (library.call.id_file)(array)) {
+            (library.call.file_intent)(file.id, &raw mut intent);
+        }
+    }
+    intent & WRITABLE != 0
+}

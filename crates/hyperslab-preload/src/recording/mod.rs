@@ -1,0 +1,279 @@
+//! Records what the program reads and writes, for `hyperslab trace`.
+//!
+//! Everything is asked of libhdf5 after its call has come back: then all identifiers are valid, and the time is the
+//! program's own. The state is held for moments only, and never while libhdf5 works, which may wait for other threads.
+
+#![allow(unsafe_code)]
+
+mod arrays;
+pub(crate) mod calls;
+mod json;
+mod labels;
+mod log;
+mod process;
+mod selections;
+mod state;
+mod types;
+
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use self::arrays::described;
+use self::calls::Describing;
+use self::process::Process;
+use self::selections::Selected;
+use self::state::{Row, State};
+use self::types::memory_type;
+use crate::callers::Site;
+use crate::counts::now;
+use crate::libhdf5::{ARRAY_ID, DATATYPE_ID, Held, Id, Library, Quiet, SPACE_ID, has_failed};
+use crate::settings::settings;
+
+pub(crate) use self::labels::label;
+
+/// `H5S_MAX_RANK`.
+const MOST_NDIM: usize = 32;
+/// `H5S_ALL`, and more than all identifiers that stand for something special.
+const ALL: Id = 0;
+const FIRST_ID: Id = 16;
+/// `H5FD_MPIO_COLLECTIVE`.
+const IS_COLLECTIVE: c_int = 1;
+/// The flags of `log.py`.
+const COLLECTIVE: u8 = 1;
+const FAILED: u8 = 2;
+const ENCODED: u8 = 4;
+
+static IS_ON: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// How many accesses of other recorders this thread is in: these count, and not the ones that they make.
+    static INSIDE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// What a call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Operation {
+    Read = 0,
+    Write = 1,
+}
+
+/// One array of a call.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    pub operation: Operation,
+    pub array: Id,
+    /// 0 for encoded chunks.
+    pub memory_type: Id,
+    pub properties: Id,
+    pub part: Part,
+}
+
+/// What of it.
+#[derive(Clone, Copy)]
+pub(crate) enum Part {
+    /// What a dataspace selects.
+    Space(Id),
+    /// The encoded chunk that begins here: as many indices as the array has axes.
+    Chunk(*const u64),
+}
+
+/// Begins to record, if the environment says so.
+pub(crate) fn start() {
+    let Some(folder) = &settings().trace_folder else { return };
+    Process::own().say_replaced(folder);
+    state::forget();
+    IS_ON.store(true, Ordering::Release);
+}
+
+/// A child that was forked has a log of its own.
+pub(crate) fn forked() {
+    state::forget();
+}
+
+/// The process ends.
+pub(crate) fn end() {
+    if IS_ON.load(Ordering::Relaxed) {
+        state::close();
+    }
+}
+
+/// When a call begins; `None` if it is not recorded.
+#[inline]
+pub(crate) fn begin(site: &Site) -> Option<u64> {
+    if !IS_ON.load(Ordering::Relaxed) || INSIDE.with(Cell::get) > 0 {
+        return None;
+    }
+    site.libhdf5.library()?; // looked up before the call: asking for the version forgets errors
+    Some(now())
+}
+
+/// Records a call that began then and has returned this.
+#[inline]
+pub(crate) fn note(begun: Option<u64>, site: &Site, asked: &Asked, result: usize) {
+    if let Some(begun) = begun {
+        let took = now().saturating_sub(begun);
+        note_times(site, asked, (begun, took), has_failed(result));
+    }
+}
+
+/// Records a call on several arrays. Each is given the same share of its time.
+///
+/// # Safety
+/// The lists have so many entries.
+pub(crate) unsafe fn note_several(
+    begun: Option<u64>,
+    site: &Site,
+    operation: Operation,
+    (count, arrays, memory_types, spaces): (usize, *const Id, *const Id, *const Id),
+    properties: Id,
+    result: usize,
+) {
+    let Some(begun) = begun else { return };
+    if arrays.is_null() || memory_types.is_null() || spaces.is_null() || count == 0 {
+        return;
+    }
+    let took = now().saturating_sub(begun) / count as u64;
+    for place in 0..count {
+        // SAFETY: as the caller promises.
+        let (array, memory_type, space) =
+            unsafe { (*arrays.add(place), *memory_types.add(place), *spaces.add(place)) };
+        let asked = Asked { operation, array, memory_type, properties, part: Part::Space(space) };
+        note_times(site, &asked, (begun + took * place as u64, took), has_failed(result));
+    }
+}
+
+fn note_times(site: &Site, asked: &Asked, times: (u64, u64), has_failed: bool) {
+    // A panic would be our fault, and only the record is lost.
+    let done = catch_unwind(AssertUnwindSafe(|| {
+        let library = site.libhdf5.library()?;
+        let describing = library.describing.as_ref()?;
+        if has_failed {
+            noted_after_failure(site, library, describing, asked, times)
+        } else {
+            noted(site, library, describing, asked, times, 0)
+        }
+    }));
+    if !matches!(done, Ok(Some(()))) {
+        state::with(State::lose);
+    }
+}
+
+/// The same after a call that failed: its arguments may be anything, and its errors must stay where they are.
+#[cold]
+fn noted_after_failure(
+    site: &Site,
+    library: &Library,
+    describing: &Describing,
+    asked: &Asked,
+    times: (u64, u64),
+) -> Option<()> {
+    // SAFETY: the functions take any number, and report no error for a wrong one.
+    unsafe {
+        let errors = (describing.errors_take)();
+        let kind = |id| (library.call.id_type)(id);
+        let is_space = match asked.part {
+            Part::Space(space) => space == ALL || kind(space) == SPACE_ID,
+            Part::Chunk(offset) => !offset.is_null(),
+        };
+        let is_type = asked.memory_type == 0 || kind(asked.memory_type) == DATATYPE_ID;
+        let done = if kind(asked.array) == ARRAY_ID && is_space && is_type {
+            Quiet::new(library).and_then(|_quiet| noted(site, library, describing, asked, times, FAILED))
+        } else {
+            Some(()) // a call that makes no sense is no access
+        };
+        if errors > 0 {
+            (describing.errors_put_back)(errors);
+        }
+        done
+    }
+}
+
+fn noted(
+    site: &Site,
+    library: &Library,
+    describing: &Describing,
+    asked: &Asked,
+    times: (u64, u64),
+    flags: u8,
+) -> Option<()> {
+    let call = &library.call;
+    let mut shape = [0_u64; MOST_NDIM];
+    let own;
+    let space = match asked.part {
+        Part::Space(space) if space >= FIRST_ID => space,
+        _ => {
+            // SAFETY: the function takes any identifier.
+            own = Held::new(library, unsafe { (call.array_space)(asked.array) })?;
+            own.id
+        }
+    };
+    // SAFETY: there is room for as many axes as libhdf5 allows.
+    let ndim = unsafe { (call.space_shape)(space, shape.as_mut_ptr(), std::ptr::null_mut()) };
+    let shape = shape.get(..usize::try_from(ndim).ok()?)?;
+    let mut selected = match asked.part {
+        Part::Space(given) if given >= FIRST_ID && ndim > 0 => Selected::of(library, given, shape)?,
+        _ => Selected::all(shape),
+    };
+    let mut flags = flags | collective(library, asked.properties);
+    let number = site.libhdf5.number();
+    let key = (number, asked.array);
+    let mut row =
+        Row { times, operation: asked.operation as u8, flags, key, kind: (number, asked.memory_type) };
+    if let Part::Chunk(offset) = asked.part {
+        flags |= ENCODED;
+        row.flags = flags;
+        let chunk = match state::with(|state| state.chunk(key, shape))? {
+            Some(chunk) => chunk,
+            None => described(library, describing, site.label, asked.array, shape)?.chunk,
+        };
+        // SAFETY: libhdf5 has read as many indices there.
+        let offset = unsafe { std::slice::from_raw_parts(offset, shape.len()) };
+        selected = Selected::chunk(offset, &chunk, shape);
+    }
+    if state::with(|state| state.write(&row, shape, &selected))? {
+        return Some(());
+    }
+    // Something is new: libhdf5 tells what it is, without the state being held.
+    let array = described(library, describing, site.label, asked.array, shape)?;
+    let words = if asked.memory_type == 0 {
+        String::new()
+    } else {
+        memory_type(library, describing, asked.memory_type)
+    };
+    state::with(|state| {
+        state.keep_array(key, array);
+        state.keep_type(row.kind, words);
+        state.write(&row, shape, &selected);
+    })
+}
+
+fn collective(library: &Library, properties: Id) -> u8 {
+    let Some(ask) = library.transfer_mode.filter(|_| properties >= FIRST_ID) else { return 0 };
+    let mut mode: c_int = 0;
+    // SAFETY: the identifier is that of transfer properties, as the call has succeeded with it.
+    let done = unsafe { ask(properties, &raw mut mode) };
+    if done >= 0 && mode == IS_COLLECTIVE { COLLECTIVE } else { 0 }
+}
+
+/// Tells that this thread begins (1) or ends (-1) an access that another recorder counts. Returns whether this process is
+/// recorded here.
+#[unsafe(no_mangle)]
+pub extern "C" fn hyperslab_recording_inside(change: c_int) -> c_int {
+    INSIDE.with(|inside| inside.set(inside.get().saturating_add_signed(change)));
+    c_int::from(IS_ON.load(Ordering::Relaxed))
+}
+
+/// `H5Pget_dxpl_mpio`, which only parallel builds have.
+pub(crate) type TransferMode = unsafe extern "C" fn(Id, *mut c_int) -> c_int;
+
+/// The function at an address, if there is one.
+///
+/// # Safety
+/// The address must be that of this function, or null.
+pub(crate) unsafe fn transfer_mode(address: *mut c_void) -> Option<TransferMode> {
+    // SAFETY: as the caller promises; null is `None`.
+    unsafe { std::mem::transmute::<*mut c_void, Option<TransferMode>>(address) }
+}

@@ -1,0 +1,75 @@
+//! What is known of this process, and the names of its logs.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{CString, OsStr};
+use std::fs;
+
+use super::json;
+use super::log::{joined, say_replaced};
+
+/// More arguments are not said.
+const MOST_ARGUMENTS: usize = 100;
+/// More programs than anyone lets one process run in turn.
+const MOST_PROGRAMS: u32 = 1000;
+
+/// This process.
+pub(crate) struct Process {
+    pub number: u32,
+    pub parent: u32,
+    /// When it began, in ticks of the system: it tells it from others with its number, and `exec` does not change it.
+    began: u64,
+}
+
+impl Process {
+    /// The one that asks.
+    pub fn own() -> Self {
+        let number = std::process::id();
+        // SAFETY: the call has no effect.
+        let parent = u32::try_from(unsafe { libc::getppid() }).unwrap_or(0);
+        Self { number, parent, began: began().unwrap_or(0) }
+    }
+
+    /// A path that no log has yet.
+    pub fn new_path(&self, folder: &OsStr) -> Option<CString> {
+        (0..MOST_PROGRAMS).filter_map(|program| self.path(folder, program)).find(|path| !exists(path))
+    }
+
+    /// If this program replaced others in the same process, says so in their logs.
+    pub fn say_replaced(&self, folder: &OsStr) {
+        for program in 0..MOST_PROGRAMS {
+            let path = self.path(folder, program);
+            if !path.is_some_and(|path| say_replaced(&path)) {
+                return;
+            }
+        }
+    }
+
+    fn path(&self, folder: &OsStr, program: u32) -> Option<CString> {
+        joined(folder, &format!("{}-{}-{program}.log", self.number, self.began))
+    }
+
+    /// Its arguments, for the log.
+    pub fn arguments() -> String {
+        let content = fs::read("/proc/self/cmdline").unwrap_or_default();
+        let words = content.strip_suffix(b"\0").unwrap_or(&content).split(|&byte| byte == 0);
+        let mut text = String::from("{\"arguments\": [");
+        for (place, word) in words.take(MOST_ARGUMENTS).enumerate() {
+            text.push_str(if place > 0 { ", " } else { "" });
+            json::put_text(&mut text, &String::from_utf8_lossy(word));
+        }
+        text + "]}"
+    }
+}
+
+fn exists(path: &CString) -> bool {
+    // SAFETY: the path ends with a zero.
+    unsafe { libc::access(path.as_ptr(), libc::F_OK) == 0 }
+}
+
+/// Field 22 of the process's line, which follows the name in parentheses.
+fn began() -> Option<u64> {
+    let line = fs::read("/proc/self/stat").ok()?;
+    let line = String::from_utf8_lossy(&line);
+    line.get(line.rfind(')')? + 1..)?.split_whitespace().nth(19)?.parse().ok()
+}

@@ -1,0 +1,242 @@
+//! Selections as the log has them: a kind, and a list of numbers.
+
+#![allow(unsafe_code)]
+
+use super::MOST_NDIM;
+use crate::libhdf5::{Id, Library};
+
+/// The kinds of `log.py`.
+pub(crate) const ALL: u8 = 0;
+const HYPERSLAB: u8 = 1;
+const BOXES: u8 = 2;
+const POINTS: u8 = 3;
+const LISTS: u8 = 4;
+const BOUNDS: u8 = 5;
+const NOTHING: u8 = 6;
+/// `H5S_SEL_NONE` and so on.
+const NONE_SELECTED: i32 = 0;
+const POINTS_SELECTED: i32 = 1;
+const HYPERSLABS_SELECTED: i32 = 2;
+const ALL_SELECTED: i32 = 3;
+/// More numbers are not written: then only the bounds are.
+const MOST_NUMBERS: usize = 1 << 20;
+/// More blocks are not even listed.
+const MOST_BLOCKS: u64 = 1 << 16;
+/// As many as most selections need are on the stack.
+const FEW: usize = 4 * 6;
+
+/// A selection.
+pub(crate) struct Selected {
+    pub kind: u8,
+    /// How many elements.
+    pub count: u64,
+    few: [i64; FEW],
+    few_count: usize,
+    many: Vec<i64>,
+}
+
+impl Selected {
+    fn new(kind: u8, count: u64) -> Self {
+        Self { kind, count, few: [0; FEW], few_count: 0, many: Vec::new() }
+    }
+
+    fn listed(kind: u8, count: u64, many: Vec<i64>) -> Self {
+        Self { many, ..Self::new(kind, count) }
+    }
+
+    fn push(&mut self, numbers: [u64; 4]) {
+        for number in numbers {
+            let number = i64::try_from(number).unwrap_or(i64::MAX);
+            if self.few_count < FEW && self.many.is_empty() {
+                self.few[self.few_count] = number;
+                self.few_count += 1;
+            } else {
+                if self.many.is_empty() {
+                    self.many.extend_from_slice(&self.few);
+                }
+                self.many.push(number);
+            }
+        }
+    }
+
+    /// What the kind needs.
+    pub fn numbers(&self) -> &[i64] {
+        if self.many.is_empty() { &self.few[..self.few_count] } else { &self.many }
+    }
+
+    /// Everything.
+    pub fn all(shape: &[u64]) -> Self {
+        let count = shape.iter().fold(1, |all: u64, &length| all.saturating_mul(length));
+        if count == 0 { Self::new(NOTHING, 0) } else { Self::new(ALL, count) }
+    }
+
+    /// The chunk that begins at an offset.
+    pub fn chunk(offset: &[u64], chunk: &[u64], shape: &[u64]) -> Self {
+        let lengths = || {
+            let axes = offset.iter().zip(chunk).zip(shape);
+            axes.map(|((&start, &chunk), &length)| (start, chunk.min(length.saturating_sub(start))))
+        };
+        let count = lengths().fold(1, |all: u64, (_, length)| all.saturating_mul(length));
+        if count == 0 {
+            return Self::new(NOTHING, 0);
+        }
+        let mut found = Self::new(HYPERSLAB, count);
+        lengths().for_each(|(start, length)| found.push([start, 1, length, 1]));
+        found
+    }
+
+    /// What is selected of a dataspace with this shape.
+    #[inline]
+    pub fn of(library: &Library, space: Id, shape: &[u64]) -> Option<Self> {
+        // SAFETY: the function takes any identifier.
+        match unsafe { (library.call.selection_kind)(space) } {
+            NONE_SELECTED => Some(Self::new(NOTHING, 0)),
+            ALL_SELECTED => Some(Self::all(shape)),
+            // SAFETY: as above.
+            HYPERSLABS_SELECTED if unsafe { (library.call.is_regular)(space) } > 0 => {
+                Self::regular(library, space, shape)
+            }
+            HYPERSLABS_SELECTED => Self::blocks(library, space, shape.len()),
+            POINTS_SELECTED => Self::points(library, space, shape.len()),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn regular(library: &Library, space: Id, shape: &[u64]) -> Option<Self> {
+        let [mut start, mut stride, mut count, mut block] = [const { [0_u64; MOST_NDIM] }; 4];
+        let (low, _) = bounds(library, space)?; // which H5Soffset_simple moves
+        // SAFETY: there is room for as many axes as libhdf5 allows.
+        let done = unsafe {
+            (library.call.regular)(
+                space,
+                start.as_mut_ptr(),
+                stride.as_mut_ptr(),
+                count.as_mut_ptr(),
+                block.as_mut_ptr(),
+            )
+        };
+        if done < 0 {
+            return None;
+        }
+        let mut found = Self::new(HYPERSLAB, 1);
+        let mut is_all = true;
+        for (axis, &length) in shape.iter().enumerate() {
+            let (mut stride, mut count, mut block) = (stride[axis], count[axis], block[axis]);
+            if count == 1 || stride == block {
+                (stride, count, block) = (1, count.saturating_mul(block), 1);
+            }
+            found.count = found.count.saturating_mul(count).saturating_mul(block);
+            is_all &= low[axis] == 0 && stride == 1 && count == length;
+            found.push([low[axis], stride, count, block]);
+        }
+        Some(if is_all { Self::new(ALL, found.count) } else { found })
+    }
+
+    fn blocks(library: &Library, space: Id, ndim: usize) -> Option<Self> {
+        // SAFETY: the functions take any identifier; there is room for two corners of each block.
+        let (size, count) = unsafe {
+            (u64::try_from((library.call.selection_count)(space)).ok()?, (library.call.block_count)(space))
+        };
+        let count = u64::try_from(count).ok()?;
+        if count > MOST_BLOCKS || count == 0 {
+            return Self::bounds_only(library, space, ndim, size);
+        }
+        let room = usize::try_from(count).ok()?.checked_mul(2 * ndim)?;
+        let mut corners = vec![0_u64; room];
+        // SAFETY: as above.
+        if unsafe { (library.call.blocks)(space, 0, count, corners.as_mut_ptr()) } < 0 {
+            return None;
+        }
+        move_to(&mut corners, bounds(library, space)?.0, ndim);
+        if let Some(numbers) = product(&corners, ndim) {
+            return Some(Self::listed(LISTS, size, numbers));
+        }
+        if corners.len() > MOST_NUMBERS {
+            return Self::bounds_only(library, space, ndim, size);
+        }
+        for block in corners.chunks_exact_mut(2 * ndim) {
+            for axis in 0..ndim {
+                block[ndim + axis] = block[ndim + axis] - block[axis] + 1;
+            }
+        }
+        Some(Self::listed(BOXES, size, signed(&corners)))
+    }
+
+    fn points(library: &Library, space: Id, ndim: usize) -> Option<Self> {
+        // SAFETY: the functions take any identifier; there is room for all indices.
+        let count = u64::try_from(unsafe { (library.call.point_count)(space) }).ok()?;
+        let room = usize::try_from(count).ok()?.checked_mul(ndim)?;
+        if room > MOST_NUMBERS {
+            return Self::bounds_only(library, space, ndim, count);
+        }
+        let mut indices = vec![0_u64; room];
+        // SAFETY: as above.
+        if unsafe { (library.call.points)(space, 0, count, indices.as_mut_ptr()) } < 0 {
+            return None;
+        }
+        move_to(&mut indices, bounds(library, space)?.0, ndim);
+        Some(Self::listed(POINTS, count, signed(&indices)))
+    }
+
+    fn bounds_only(library: &Library, space: Id, ndim: usize, size: u64) -> Option<Self> {
+        let (low, high) = bounds(library, space)?;
+        let lengths = low.iter().zip(&high).map(|(low, high)| high - low + 1);
+        let numbers: Vec<u64> = low[..ndim].iter().copied().chain(lengths.take(ndim)).collect();
+        Some(Self::listed(BOUNDS, size, signed(&numbers)))
+    }
+}
+
+type Corner = [u64; MOST_NDIM];
+
+/// The first and the last index on each axis.
+#[inline]
+fn bounds(library: &Library, space: Id) -> Option<(Corner, Corner)> {
+    let (mut low, mut high) = ([0; MOST_NDIM], [0; MOST_NDIM]);
+    // SAFETY: there is room for as many axes as libhdf5 allows.
+    let done = unsafe { (library.call.selection_bounds)(space, low.as_mut_ptr(), high.as_mut_ptr()) };
+    (done >= 0).then_some((low, high))
+}
+
+/// Moves indices, so that the least on each axis is as given. libhdf5 lists them without the offset of the selection.
+fn move_to(indices: &mut [u64], low: Corner, ndim: usize) {
+    for axis in 0..ndim {
+        let least = indices.iter().skip(axis).step_by(ndim).min().copied().unwrap_or(0);
+        if least != low[axis] {
+            let shift = low[axis].wrapping_sub(least);
+            indices.iter_mut().skip(axis).step_by(ndim).for_each(|index| *index = index.wrapping_add(shift));
+        }
+    }
+}
+
+/// Lists of indices whose outer product the blocks are; `None` if they are something else.
+fn product(corners: &[u64], ndim: usize) -> Option<Vec<i64>> {
+    let block_count = corners.len() / (2 * ndim);
+    let mut numbers = Vec::new();
+    let mut combinations = 1_usize;
+    for axis in 0..ndim {
+        let mut intervals: Vec<(u64, u64)> =
+            corners.chunks_exact(2 * ndim).map(|block| (block[axis], block[ndim + axis])).collect();
+        intervals.sort_unstable();
+        intervals.dedup();
+        combinations = combinations.checked_mul(intervals.len())?;
+        if !intervals.windows(2).all(|pair| pair[0].1 < pair[1].0) {
+            return None;
+        }
+        let total = intervals.iter().fold(0, |all: u64, (first, last)| all.saturating_add(last - first + 1));
+        if let [(first, _)] = intervals[..] {
+            numbers.extend([0, first, 1, total]);
+        } else if numbers.len() as u64 + total <= MOST_NUMBERS as u64 {
+            numbers.extend([1, total]);
+            numbers.extend(intervals.iter().flat_map(|&(first, last)| first..=last));
+        } else {
+            return None;
+        }
+    }
+    // Blocks do not overlap: if they are as many as the combinations, they are all of these.
+    (combinations == block_count).then(|| signed(&numbers))
+}
+
+fn signed(numbers: &[u64]) -> Vec<i64> {
+    numbers.iter().map(|&number| i64::try_from(number).unwrap_or(i64::MAX)).collect()
+}

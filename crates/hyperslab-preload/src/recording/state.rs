@@ -1,0 +1,212 @@
+//! What the recorder knows, and the log that it writes: held by one thread at a time, for moments.
+
+#![allow(unsafe_code)]
+
+use std::collections::HashMap;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use super::arrays::Described;
+use super::log::Log;
+use super::process::Process;
+use super::selections::Selected;
+use crate::counts::now;
+use crate::libhdf5::Id;
+use crate::settings::settings;
+
+/// The kinds of records of `log.py`.
+const ARRAY: u8 = 1;
+const ACCESS: u8 = 2;
+const TEXT: u8 = 3;
+const EVENT: u8 = 4;
+const HEAD_NBYTES: usize = 43;
+/// How many arrays and types are known at most.
+const MOST_ARRAYS: usize = 1 << 16;
+const TYPES: usize = 32;
+/// Longer than anyone holds the state.
+const MOST_TRIES: usize = 100_000;
+
+/// An identifier, and the number of its library.
+pub(crate) type Key = (usize, Id);
+
+/// One access, without its selection.
+pub(crate) struct Row {
+    pub times: (u64, u64),
+    pub operation: u8,
+    pub flags: u8,
+    /// The array.
+    pub key: Key,
+    /// The type in memory; its identifier is 0 if there is none.
+    pub kind: Key,
+}
+
+struct Known {
+    number: u32,
+    shape: Vec<u64>,
+    width: u64,
+    chunk: Vec<u64>,
+}
+
+/// Everything.
+#[derive(Default)]
+pub(crate) struct State {
+    log: Option<Log>,
+    is_closed: bool,
+    arrays: HashMap<Key, Known>,
+    /// The numbers of what the log has described.
+    numbers: HashMap<String, u32>,
+    texts: HashMap<String, u32>,
+    types: Vec<(Key, u32)>,
+    next_type: usize,
+}
+
+/// Null while a thread has it. `NEW` stands for one that nobody has made yet.
+static STATE: AtomicPtr<State> = AtomicPtr::new(NEW);
+const NEW: *mut State = ptr::without_provenance_mut(align_of::<State>());
+
+/// Begins anew. Memory of a state that was there is lost: in a forked child, some thread may have been using it.
+pub(crate) fn forget() {
+    STATE.store(NEW, Ordering::Release);
+}
+
+/// Lets a function use the state; `None` if another thread keeps it.
+#[inline]
+pub(crate) fn with<R>(act: impl FnOnce(&mut State) -> R) -> Option<R> {
+    /// Gives it back, also if the function panics.
+    struct Taken(*mut State);
+    impl Drop for Taken {
+        fn drop(&mut self) {
+            STATE.store(self.0, Ordering::Release);
+        }
+    }
+    for attempt in 0..MOST_TRIES {
+        let state = STATE.swap(ptr::null_mut(), Ordering::AcqRel);
+        if !state.is_null() {
+            let taken = Taken(if state == NEW { Box::into_raw(Box::default()) } else { state });
+            // SAFETY: it was made from a box and is never freed, and nobody else has it now.
+            return Some(act(unsafe { &mut *taken.0 }));
+        }
+        if attempt % 64 == 63 { std::thread::yield_now() } else { std::hint::spin_loop() }
+    }
+    None
+}
+
+/// Closes the log, if this process has one.
+pub(crate) fn close() {
+    if STATE.load(Ordering::Acquire) != NEW {
+        with(|state| {
+            if let Some(log) = state.log.as_mut().filter(|log| log.is_of_this_process()) {
+                log.close();
+                state.is_closed = true;
+            }
+        });
+    }
+}
+
+impl State {
+    /// The shape of the chunks of an array, if it is known with this shape.
+    pub fn chunk(&self, key: Key, shape: &[u64]) -> Option<Vec<u64>> {
+        self.arrays.get(&key).filter(|known| known.shape == shape).map(|known| known.chunk.clone())
+    }
+
+    /// Writes an access. Returns false if its array or its type are not known.
+    #[inline]
+    pub fn write(&mut self, row: &Row, shape: &[u64], selected: &Selected) -> bool {
+        let Some(known) = self.arrays.get(&row.key).filter(|known| known.shape == shape) else {
+            return false;
+        };
+        let text = match row.kind {
+            (_, 0) => 0,
+            kind => match self.types.iter().find(|(known, _)| *known == kind) {
+                Some(&(_, text)) => text,
+                None => return false,
+            },
+        };
+        let (start, took) = row.times;
+        // SAFETY: the call has no effect.
+        let thread = unsafe { libc::pthread_self() } as u64;
+        let nbytes = selected.count.saturating_mul(known.width);
+        let mut head = [0_u8; HEAD_NBYTES];
+        for (room, value) in head.chunks_exact_mut(8).zip([start, took, thread, nbytes]) {
+            room.copy_from_slice(&value.to_le_bytes());
+        }
+        head[32..36].copy_from_slice(&known.number.to_le_bytes());
+        head[36..40].copy_from_slice(&text.to_le_bytes());
+        head[40..].copy_from_slice(&[row.operation, row.flags, selected.kind]);
+        let numbers = selected.numbers();
+        // SAFETY: numbers are as good as their bytes; both machines that we support have the order of the log.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast::<u8>(), size_of_val(numbers)) };
+        if let Some(log) = self.log.as_mut().filter(|_| !self.is_closed) {
+            let is_written = log.append(ACCESS, &[&head, bytes]);
+            log.count(is_written);
+        }
+        true
+    }
+
+    /// An access could not be described.
+    pub fn lose(&mut self) {
+        if let Some(log) = self.log.as_mut().filter(|_| !self.is_closed) {
+            log.count(false);
+        }
+    }
+
+    /// Keeps what an array is.
+    pub fn keep_array(&mut self, key: Key, array: Described) {
+        self.begin();
+        if self.arrays.len() >= MOST_ARRAYS {
+            self.arrays.clear();
+        }
+        let number = numbered(&mut self.log, ARRAY, &mut self.numbers, array.text, 0);
+        let Described { shape, width, chunk, .. } = array;
+        self.arrays.insert(key, Known { number, shape, width, chunk });
+    }
+
+    /// Keeps what a type in memory is.
+    pub fn keep_type(&mut self, key: Key, words: String) {
+        if key.1 == 0 || self.types.iter().any(|(known, _)| *known == key) {
+            return;
+        }
+        let text = numbered(&mut self.log, TEXT, &mut self.texts, words, 1);
+        if self.types.len() < TYPES {
+            self.types.push((key, text));
+        } else {
+            self.types[self.next_type] = (key, text);
+            self.next_type = (self.next_type + 1) % TYPES;
+        }
+    }
+
+    /// Creates the log, at the first access.
+    fn begin(&mut self) {
+        let Some(folder) = &settings().trace_folder else { return };
+        if self.log.is_some() || self.is_closed {
+            return;
+        }
+        match Log::create(folder, &Process::own(), now()) {
+            Ok(mut log) => {
+                log.append(EVENT, &[Process::arguments().as_bytes()]);
+                self.log = Some(log);
+            }
+            Err(_) => self.is_closed = true, // an empty file is left, if it could be made: it tells that something is missing
+        }
+    }
+}
+
+/// The number of a text in the log, where it is written the first time. If there are very many, some are written again.
+fn numbered(
+    log: &mut Option<Log>,
+    kind: u8,
+    numbers: &mut HashMap<String, u32>,
+    text: String,
+    first: usize,
+) -> u32 {
+    if let Some(&number) = numbers.get(&text) {
+        return number;
+    }
+    let number = u32::try_from(numbers.len() + first).unwrap_or(u32::MAX);
+    if let Some(log) = log {
+        log.append(kind, &[&number.to_le_bytes(), text.as_bytes()]);
+    }
+    numbers.insert(text, number);
+    number
+}
