@@ -138,10 +138,11 @@ def test_the_line_is_one_line() -> None:
 
 
 def test_the_start_imports_little() -> None:
-    code = "import sys; sys.argv = ['hyperslab', 'run', '--quiet', '--', 'true']; import hyperslab.__main__ as m\n"
-    code += "try: m.main()\nexcept SystemExit: print(*sys.modules)"
+    code = "import sys, os; sys.argv = ['hyperslab', 'run', '--quiet', '--', 'true']; import hyperslab.__main__ as m\n"
+    code += "os._exit = lambda status: print(*sys.modules) or sys.exit(status)\nm.main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20)
-    assert not {"typer", "rich", "numpy", "subprocess", "json"} & set(done.stdout.split())
+    assert "hyperslab.running.command" in done.stdout.split()
+    assert not {"typer", "typing", "enum", "numpy", "subprocess", "json", "hyperslab._core"} & set(done.stdout.split())
 
 
 def test_a_killed_program_leaves_its_counts(tmp_path: Path) -> None:
