@@ -13,7 +13,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::libhdf5::{Library, Real};
-use crate::recording::label;
 
 /// A function that we replace, for one caller.
 pub(crate) struct Site {
@@ -83,6 +82,10 @@ pub(crate) enum Hook {
     Write,
     WriteMulti,
     WriteChunk,
+    SetExtent,
+    Extend,
+    Refresh,
+    CloseLibrary,
     Open,
     Create,
     Close,
@@ -99,6 +102,10 @@ impl Hook {
             Self::Write => c"H5Dwrite",
             Self::WriteMulti => c"H5Dwrite_multi",
             Self::WriteChunk => c"H5Dwrite_chunk",
+            Self::SetExtent => c"H5Dset_extent",
+            Self::Extend => c"H5Dextend",
+            Self::Refresh => c"H5Drefresh",
+            Self::CloseLibrary => c"H5close",
             Self::Open => c"H5Fopen",
             Self::Create => c"H5Fcreate",
             Self::Close => c"H5Fclose",
@@ -160,6 +167,15 @@ fn of_caller(name: &CStr, caller: usize) -> Option<*mut c_void> {
     // SAFETY: the handle is valid, and the name ends with a zero.
     let address = unsafe { libc::dlsym(handle.0, name.as_ptr()) };
     Some(address).filter(|address| !address.is_null() && !is_own(*address as usize))
+}
+
+/// Names of libraries that call libhdf5 for the program, by parts of their paths.
+const LABELS: [(&str, &str); 3] = [("/h5py/", "h5py"), ("/libnetcdf", "netCDF"), ("/tables/", "PyTables")];
+
+/// The name for the module at a path.
+fn label(path: &CStr) -> &'static str {
+    let path = path.to_string_lossy();
+    LABELS.iter().find(|(part, _)| path.contains(part)).map_or("HDF5", |(_, label)| label)
 }
 
 /// The path of the object that an address belongs to.

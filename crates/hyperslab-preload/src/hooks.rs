@@ -72,6 +72,10 @@ hooks! {
     H5Dwrite write "x6";
     H5Dwrite_multi write_multi "x7";
     H5Dwrite_chunk write_chunk "x6";
+    H5Dset_extent set_extent "x6";
+    H5Dextend extend "x6";
+    H5Drefresh refresh "x6";
+    H5close close_library "x6";
     H5Fopen open "x6";
     H5Fcreate create "x6";
     H5Fclose close "x6";
@@ -147,6 +151,29 @@ recorded! {
     read_chunk2 ReadChunk2 read_of_chunk;
     write Write written;
     write_chunk WriteChunk write_of_chunk;
+}
+
+/// Defines functions that stand for some after which the recorder has to ask again.
+macro_rules! changing {
+    ($($name:ident $hook:ident $changed:ident;)*) => {
+        $(
+            unsafe extern "C" fn $name(
+                first: usize, second: usize, third: usize, fourth: usize, fifth: usize, sixth: usize, caller: usize,
+            ) -> usize {
+                let Some(site) = site(Hook::$hook, caller) else { return FAILURE };
+                let result = pass(site, (first, second, third, fourth, fifth, sixth));
+                recording::$changed();
+                result
+            }
+        )*
+    };
+}
+
+changing! {
+    set_extent SetExtent shapes_changed;
+    extend Extend shapes_changed;
+    refresh Refresh shapes_changed;
+    close_library CloseLibrary identifiers_changed;
 }
 
 /// An identifier among the arguments.

@@ -5,9 +5,6 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::mem::transmute_copy;
 
-use crate::recording::calls::Describing;
-use crate::recording::{TransferMode, transfer_mode};
-
 /// An identifier, as of HDF5 1.10. In 1.8 it had 32 bits.
 pub(crate) type Id = i64;
 
@@ -51,8 +48,6 @@ macro_rules! functions {
         }
     };
 }
-
-pub(crate) use functions;
 
 functions! {
     /// The functions that we call ourselves. Their signatures are the same in HDF5 1.10 to 2.2.
@@ -101,6 +96,30 @@ functions! {
     points c"H5Sget_select_elem_pointlist" (Id, u64, u64, *mut u64) -> c_int;
 }
 
+functions! {
+    /// What the recorder calls besides: it tells what an array is.
+    Describing:
+    file_name c"H5Fget_name" (Id, *mut c_char, usize) -> isize;
+    id_name c"H5Iget_name" (Id, *mut c_char, usize) -> isize;
+    stored_nbytes c"H5Dget_storage_size" (Id) -> u64;
+    filter c"H5Pget_filter2"
+        (Id, c_uint, *mut c_uint, *mut usize, *mut c_uint, usize, *mut c_char, *mut c_uint) -> c_int;
+    type_sign c"H5Tget_sign" (Id) -> c_int;
+    type_super c"H5Tget_super" (Id) -> Id;
+    type_is_text c"H5Tis_variable_str" (Id) -> c_int;
+    member_count c"H5Tget_nmembers" (Id) -> c_int;
+    member_name c"H5Tget_member_name" (Id, c_uint) -> *mut c_char;
+    member_type c"H5Tget_member_type" (Id, c_uint) -> Id;
+    array_ndim c"H5Tget_array_ndims" (Id) -> c_int;
+    array_shape c"H5Tget_array_dims2" (Id, *mut u64) -> c_int;
+    free c"H5free_memory" (*mut c_void) -> c_int;
+    errors_take c"H5Eget_current_stack" () -> Id;
+    errors_put_back c"H5Eset_current_stack" (Id) -> c_int;
+}
+
+/// `H5Pget_dxpl_mpio`, which only parallel builds have.
+pub(crate) type TransferMode = unsafe extern "C" fn(Id, *mut c_int) -> c_int;
+
 /// Where an object is: the number of its open file, and the address of its header.
 type Info3 = unsafe extern "C" fn(Id, *mut c_void, c_uint) -> c_int;
 type Info1 = unsafe extern "C" fn(Id, *mut c_void) -> c_int;
@@ -113,7 +132,7 @@ enum Info {
 }
 
 /// Where an array is among all that its library has open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     /// The number that the library gave to the file when it was opened. It never gives it again.
     pub file_number: c_ulong,
@@ -170,6 +189,8 @@ unsafe impl Send for Library {}
 // SAFETY: as above; libhdf5 sets the variables once, before the first array is open.
 unsafe impl Sync for Library {}
 
+/// `H5S_MAX_RANK`.
+pub(crate) const MOST_NDIM: usize = 32;
 /// `H5I_FILE` and so on.
 pub(crate) const DATATYPE_ID: c_int = 3;
 pub(crate) const SPACE_ID: c_int = 4;
@@ -198,7 +219,8 @@ impl Library {
             }
             let call = Functions::find(&find)?;
             let describing = Describing::find(&find);
-            let transfer_mode = transfer_mode(find(c"H5Pget_dxpl_mpio"));
+            let transfer_mode =
+                transmute_copy::<*mut c_void, Option<TransferMode>>(&find(c"H5Pget_dxpl_mpio"));
             let fields = found(c"H5Oget_info3").or_else(|| found(c"H5Oget_info2"));
             let info = match fields {
                 Some(address) => Info::Fields(transmute_copy(&address)),

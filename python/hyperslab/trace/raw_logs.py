@@ -135,11 +135,32 @@ def _read_records(content: bytes, process: int, gathered: _Gathered) -> str | No
                 row = (start, duration, process, thread, *words, nbytes, selected)
                 gathered.rows.append(row)
                 gathered.parts.append(part)
+            elif kind == log.ELEMENT:
+                if not _read_element(content[body:stop], process, gathered, arrays, ndims, texts):
+                    return f"its log is damaged at byte {body}"
             else:
                 _read_other(kind, content[body:stop], gathered, arrays, ndims, texts)
         except (struct.error, ValueError, KeyError, TypeError, OverflowError):
             return f"its log is damaged at byte {body}"
     return None
+
+
+def _read_element(
+    body: bytes, process: int, gathered: _Gathered, arrays: dict[int, int], ndims: dict[int, int], texts: dict[int, int]
+) -> bool:
+    """Read a short record. Returns whether it makes sense."""
+    head = log.ELEMENT_ACCESS
+    start, thread, duration, array, text, operation, flags = head.unpack_from(body)
+    number, ndim = arrays[array], ndims[array]
+    if len(body) != head.size + 8 * ndim or max(start, thread) >= _MOST:
+        return False
+    numbers = [1] * (4 * ndim)
+    numbers[::4] = struct.unpack_from(f"<{ndim}q", body, head.size)
+    words = (operation, flags, number, texts[text])
+    nbytes = gathered.arrays[number].element_nbytes
+    gathered.rows.append((start, duration, process, thread, *words, nbytes, log.HYPERSLAB))
+    gathered.parts.append(struct.pack(f"<{4 * ndim}q", *numbers))
+    return True
 
 
 def _fits(kind: int, count: int, ndim: int) -> bool:

@@ -2,15 +2,14 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::c_char;
+use std::ffi::{CStr, c_char};
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
-use super::calls::{Describing, text};
+use super::json;
 use super::types::stored_type;
-use super::{MOST_NDIM, json};
-use crate::libhdf5::{Held, Id, Library};
+use crate::libhdf5::{Describing, Held, Id, Library, MOST_NDIM};
 
 /// `H5D_CHUNKED`.
 const CHUNKED: i32 = 2;
@@ -39,6 +38,7 @@ pub(crate) fn described(
     label: &str,
     array: Id,
     shape: &[u64],
+    is_writable: bool,
 ) -> Option<Described> {
     let call = &library.call;
     let mut piece = [0_u64; MOST_NDIM];
@@ -78,7 +78,7 @@ pub(crate) fn described(
             put_cache(&mut out, library, array);
         }
         let counts = shape.iter().zip(chunk).map(|(length, chunk)| length.div_ceil((*chunk).max(1)));
-        if counts.fold(1, u64::saturating_mul) <= MOST_COUNTED && !is_writable(library, array) {
+        if counts.fold(1, u64::saturating_mul) <= MOST_COUNTED && !is_writable {
             let _ = write!(out, ", \"stored_nbytes\": {}", (describing.stored_nbytes)(array));
         }
         out.push('}');
@@ -149,7 +149,8 @@ fn put_cache(out: &mut String, library: &Library, array: Id) {
     let _ = write!(out, ", \"cache_nbytes\": {nbytes}, \"cache_slots\": {slots}, \"cache_w0\": {w0}");
 }
 
-fn is_writable(library: &Library, array: Id) -> bool {
+/// Whether an array's file is open for writing.
+pub(crate) fn is_writable(library: &Library, array: Id) -> bool {
     let mut intent = WRITABLE;
     // SAFETY: the functions take any identifier, and the pointer is valid for writes.
     unsafe {
@@ -158,4 +159,12 @@ fn is_writable(library: &Library, array: Id) -> bool {
         }
     }
     intent & WRITABLE != 0
+}
+
+/// The text that a function writes into a buffer whose length it is told.
+fn text(write: impl Fn(*mut c_char, usize) -> isize) -> Option<String> {
+    let length = usize::try_from(write(ptr::null_mut(), 0)).ok().filter(|&length| length > 0)?;
+    let mut bytes = vec![0_u8; length.checked_add(1)?];
+    write(bytes.as_mut_ptr().cast(), bytes.len());
+    Some(CStr::from_bytes_until_nul(&bytes).ok()?.to_string_lossy().into_owned())
 }

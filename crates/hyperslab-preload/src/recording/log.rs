@@ -7,7 +7,6 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, OsStr, c_void};
-use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -213,7 +212,13 @@ impl Mapped {
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         // SAFETY: a new mapping.
         let start = unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, file.number, at) };
-        if start == libc::MAP_FAILED { Err(errno()) } else { Ok(Self { start: start.cast(), nbytes: size }) }
+        if start == libc::MAP_FAILED {
+            return Err(errno());
+        }
+        // All pages at once cost less than one after the other. Before Linux 5.14, they come one after the other.
+        // SAFETY: the mapping was just made.
+        unsafe { libc::madvise(start, size, libc::MADV_POPULATE_WRITE) };
+        Ok(Self { start: start.cast(), nbytes: size })
     }
 
     fn unmap(self) {
@@ -284,12 +289,4 @@ impl Drop for Descriptor {
 
 fn errno() -> Errno {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
-}
-
-/// Bytes of a path and its closing zero.
-pub(crate) fn joined(folder: &OsStr, name: &str) -> Option<CString> {
-    let mut path = folder.as_bytes().to_vec();
-    path.push(b'/');
-    path.extend_from_slice(name.as_bytes());
-    CString::new(path).ok()
 }

@@ -6,35 +6,31 @@
 #![allow(unsafe_code)]
 
 mod arrays;
-pub(crate) mod calls;
 mod json;
-mod labels;
 mod log;
 mod process;
+mod recent;
 mod selections;
 mod state;
 mod types;
 
 use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use self::arrays::described;
-use self::calls::Describing;
+use self::arrays::{described, is_writable};
 use self::process::Process;
-use self::selections::Selected;
-use self::state::{Row, State};
-use self::types::memory_type;
+use self::selections::{Selected, element};
+use self::state::{Key, Numbers, Row, State};
+use self::types::{memory_type, simple};
 use crate::callers::Site;
 use crate::counts::now;
-use crate::libhdf5::{ARRAY_ID, DATATYPE_ID, Held, Id, Library, Quiet, SPACE_ID, has_failed};
+use crate::libhdf5::{
+    ARRAY_ID, DATATYPE_ID, Describing, Held, Id, Library, MOST_NDIM, Quiet, SPACE_ID, has_failed,
+};
 use crate::settings::settings;
 
-pub(crate) use self::labels::label;
-
-/// `H5S_MAX_RANK`.
-const MOST_NDIM: usize = 32;
 /// `H5S_ALL`, and more than all identifiers that stand for something special.
 const ALL: Id = 0;
 const FIRST_ID: Id = 16;
@@ -83,13 +79,15 @@ pub(crate) enum Part {
 /// Begins to record, if the environment says so.
 pub(crate) fn start() {
     let Some(folder) = &settings().trace_folder else { return };
-    Process::own().say_replaced(folder);
+    // Programs that this one replaced in the same process have ended.
+    let _ = Process::own().paths(folder).find(|path| !log::say_replaced(path));
     state::forget();
     IS_ON.store(true, Ordering::Release);
 }
 
 /// A child that was forked has a log of its own.
 pub(crate) fn forked() {
+    recent::forget();
     state::forget();
 }
 
@@ -199,55 +197,110 @@ fn noted(
     times: (u64, u64),
     flags: u8,
 ) -> Option<()> {
-    let call = &library.call;
-    let mut shape = [0_u64; MOST_NDIM];
+    let number = site.libhdf5.number();
+    let (key, kind) = ((number, asked.array), (number, asked.memory_type));
+    let flags = flags | collective(library, asked.properties);
+    let mut row = Row { times, operation: asked.operation as u8, flags };
+    if let Part::Space(space) = asked.part {
+        let done = recent::with(key, kind, |known, shape| {
+            if let Some(index) = (space >= FIRST_ID).then(|| element(library, space, shape)).flatten()
+                && state::with(|state| state.write_element(&row, known, &index[..shape.len()]))?
+            {
+                return Some(());
+            }
+            let selected =
+                if space < FIRST_ID { Selected::all(shape) } else { Selected::of(library, space, shape)? };
+            state::with(|state| state.write(&row, known, &selected))
+        });
+        if done.is_some() {
+            return done;
+        }
+    }
+    let epoch = recent::epoch();
+    let mut room = [0_u64; MOST_NDIM];
+    let shape = shape_of(library, asked, &mut room)?;
+    let (array, width) = match state::with(|state| state.array(key, shape))? {
+        Some(known) => known,
+        None => new_array(site, library, describing, key, shape)?,
+    };
+    let text = match state::with(|state| state.kind(kind))? {
+        Some(text) => text,
+        None => {
+            let simple = simple(library, describing, asked.memory_type);
+            match simple.and_then(|simple| state::with(|state| state.simple_kind(simple))?) {
+                Some(text) => text,
+                None => {
+                    let words = memory_type(library, describing, asked.memory_type);
+                    state::with(|state| state.keep_type(kind, simple, words))?
+                }
+            }
+        }
+    };
+    let selected = match asked.part {
+        Part::Space(given) if given >= FIRST_ID => Selected::of(library, given, shape)?,
+        Part::Space(_) => Selected::all(shape),
+        Part::Chunk(offset) => {
+            row.flags |= ENCODED;
+            let chunk = state::with(|state| state.chunk(key, shape))??;
+            // SAFETY: libhdf5 has read as many indices there.
+            let offset = unsafe { std::slice::from_raw_parts(offset, shape.len()) };
+            Selected::chunk(offset, &chunk, shape)
+        }
+    };
+    let known = Numbers { array, text, width };
+    recent::keep(epoch, key, kind, known, shape);
+    state::with(|state| state.write(&row, known, &selected))
+}
+
+/// The number of an array that this identifier is new for, and the bytes of an element. libhdf5 tells what it is, without
+/// the state being held.
+#[cold]
+fn new_array(
+    site: &Site,
+    library: &Library,
+    describing: &Describing,
+    key: Key,
+    shape: &[u64],
+) -> Option<(u32, u64)> {
+    let is_writable = is_writable(library, key.1);
+    // In a file that is written to, another array may take the place of one that was removed.
+    let place = if is_writable { None } else { library.place(key.1) };
+    if let Some(place) = place
+        && let Some(known) = state::with(|state| state.keep_place(key, (key.0, place), shape))?
+    {
+        return Some(known);
+    }
+    let array = described(library, describing, site.label, key.1, shape, is_writable)?;
+    state::with(|state| state.keep_array(key, array, place))
+}
+
+/// The shape of an array: as the given dataspace has it, or as libhdf5 says.
+fn shape_of<'r>(library: &Library, asked: &Asked, room: &'r mut [u64; MOST_NDIM]) -> Option<&'r [u64]> {
     let own;
     let space = match asked.part {
         Part::Space(space) if space >= FIRST_ID => space,
         _ => {
             // SAFETY: the function takes any identifier.
-            own = Held::new(library, unsafe { (call.array_space)(asked.array) })?;
+            own = Held::new(library, unsafe { (library.call.array_space)(asked.array) })?;
             own.id
         }
     };
     // SAFETY: there is room for as many axes as libhdf5 allows.
-    let ndim = unsafe { (call.space_shape)(space, shape.as_mut_ptr(), std::ptr::null_mut()) };
-    let shape = shape.get(..usize::try_from(ndim).ok()?)?;
-    let mut selected = match asked.part {
-        Part::Space(given) if given >= FIRST_ID && ndim > 0 => Selected::of(library, given, shape)?,
-        _ => Selected::all(shape),
-    };
-    let mut flags = flags | collective(library, asked.properties);
-    let number = site.libhdf5.number();
-    let key = (number, asked.array);
-    let mut row =
-        Row { times, operation: asked.operation as u8, flags, key, kind: (number, asked.memory_type) };
-    if let Part::Chunk(offset) = asked.part {
-        flags |= ENCODED;
-        row.flags = flags;
-        let chunk = match state::with(|state| state.chunk(key, shape))? {
-            Some(chunk) => chunk,
-            None => described(library, describing, site.label, asked.array, shape)?.chunk,
-        };
-        // SAFETY: libhdf5 has read as many indices there.
-        let offset = unsafe { std::slice::from_raw_parts(offset, shape.len()) };
-        selected = Selected::chunk(offset, &chunk, shape);
+    let ndim = unsafe { (library.call.space_shape)(space, room.as_mut_ptr(), std::ptr::null_mut()) };
+    room.get(..usize::try_from(ndim).ok()?)
+}
+
+/// The shapes of arrays may have changed.
+pub(crate) fn shapes_changed() {
+    recent::forget();
+}
+
+/// libhdf5 was closed: it begins anew to number what it has open.
+pub(crate) fn identifiers_changed() {
+    recent::forget();
+    if IS_ON.load(Ordering::Relaxed) && state::exists() {
+        state::with(State::forget_identifiers);
     }
-    if state::with(|state| state.write(&row, shape, &selected))? {
-        return Some(());
-    }
-    // Something is new: libhdf5 tells what it is, without the state being held.
-    let array = described(library, describing, site.label, asked.array, shape)?;
-    let words = if asked.memory_type == 0 {
-        String::new()
-    } else {
-        memory_type(library, describing, asked.memory_type)
-    };
-    state::with(|state| {
-        state.keep_array(key, array);
-        state.keep_type(row.kind, words);
-        state.write(&row, shape, &selected);
-    })
 }
 
 fn collective(library: &Library, properties: Id) -> u8 {
@@ -264,16 +317,4 @@ fn collective(library: &Library, properties: Id) -> u8 {
 pub extern "C" fn hyperslab_recording_inside(change: c_int) -> c_int {
     INSIDE.with(|inside| inside.set(inside.get().saturating_add_signed(change)));
     c_int::from(IS_ON.load(Ordering::Relaxed))
-}
-
-/// `H5Pget_dxpl_mpio`, which only parallel builds have.
-pub(crate) type TransferMode = unsafe extern "C" fn(Id, *mut c_int) -> c_int;
-
-/// The function at an address, if there is one.
-///
-/// # Safety
-/// The address must be that of this function, or null.
-pub(crate) unsafe fn transfer_mode(address: *mut c_void) -> Option<TransferMode> {
-    // SAFETY: as the caller promises; null is `None`.
-    unsafe { std::mem::transmute::<*mut c_void, Option<TransferMode>>(address) }
 }

@@ -4,9 +4,9 @@
 
 use std::ffi::{CString, OsStr};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
 use super::json;
-use super::log::{joined, say_replaced};
 
 /// More arguments are not said.
 const MOST_ARGUMENTS: usize = 100;
@@ -32,21 +32,14 @@ impl Process {
 
     /// A path that no log has yet.
     pub fn new_path(&self, folder: &OsStr) -> Option<CString> {
-        (0..MOST_PROGRAMS).filter_map(|program| self.path(folder, program)).find(|path| !exists(path))
+        self.paths(folder).find(|path| !exists(path))
     }
 
-    /// If this program replaced others in the same process, says so in their logs.
-    pub fn say_replaced(&self, folder: &OsStr) {
-        for program in 0..MOST_PROGRAMS {
-            let path = self.path(folder, program);
-            if !path.is_some_and(|path| say_replaced(&path)) {
-                return;
-            }
-        }
-    }
-
-    fn path(&self, folder: &OsStr, program: u32) -> Option<CString> {
-        joined(folder, &format!("{}-{}-{program}.log", self.number, self.began))
+    /// The paths of its logs: one for each program that runs in it, one after the other.
+    pub fn paths(&self, folder: &OsStr) -> impl Iterator<Item = CString> {
+        let names =
+            (0..MOST_PROGRAMS).map(|program| format!("/{}-{}-{program}.log", self.number, self.began));
+        names.filter_map(|name| CString::new([folder.as_bytes(), name.as_bytes()].concat()).ok())
     }
 
     /// Its arguments, for the log.

@@ -2,8 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use super::MOST_NDIM;
-use crate::libhdf5::{Id, Library};
+use crate::libhdf5::{Id, Library, MOST_NDIM};
 
 /// The kinds of `log.py`.
 pub(crate) const ALL: u8 = 0;
@@ -13,8 +12,7 @@ const POINTS: u8 = 3;
 const LISTS: u8 = 4;
 const BOUNDS: u8 = 5;
 const NOTHING: u8 = 6;
-/// `H5S_SEL_NONE` and so on.
-const NONE_SELECTED: i32 = 0;
+/// `H5S_SEL_POINTS` and so on.
 const POINTS_SELECTED: i32 = 1;
 const HYPERSLABS_SELECTED: i32 = 2;
 const ALL_SELECTED: i32 = 3;
@@ -89,8 +87,31 @@ impl Selected {
     #[inline]
     pub fn of(library: &Library, space: Id, shape: &[u64]) -> Option<Self> {
         // SAFETY: the function takes any identifier.
+        match unsafe { (library.call.selection_count)(space) } {
+            0 => Some(Self::new(NOTHING, 0)),
+            // SAFETY: as above.
+            1.. if shape.is_empty() => Some(Self::all(shape)),
+            // A single element needs no more questions, which would take longer than reading it.
+            1 => Self::single(&bounds(library, space)?.0, shape),
+            _ => Self::of_several(library, space, shape),
+        }
+    }
+
+    #[inline]
+    fn single(index: &Corner, shape: &[u64]) -> Option<Self> {
+        let mut found = Self::new(HYPERSLAB, 1);
+        for (&start, &length) in index.iter().zip(shape) {
+            if start >= length {
+                return None;
+            }
+            found.push([start, 1, 1, 1]);
+        }
+        if shape.iter().all(|&length| length == 1) { Some(Self::all(shape)) } else { Some(found) }
+    }
+
+    fn of_several(library: &Library, space: Id, shape: &[u64]) -> Option<Self> {
+        // SAFETY: the function takes any identifier.
         match unsafe { (library.call.selection_kind)(space) } {
-            NONE_SELECTED => Some(Self::new(NOTHING, 0)),
             ALL_SELECTED => Some(Self::all(shape)),
             // SAFETY: as above.
             HYPERSLABS_SELECTED if unsafe { (library.call.is_regular)(space) } > 0 => {
@@ -187,7 +208,18 @@ impl Selected {
     }
 }
 
-type Corner = [u64; MOST_NDIM];
+pub(crate) type Corner = [u64; MOST_NDIM];
+
+/// The index of the element that is selected of a dataspace with this shape; `None` if there are others, or none.
+#[inline]
+pub(crate) fn element(library: &Library, space: Id, shape: &[u64]) -> Option<Corner> {
+    // SAFETY: the function takes any identifier.
+    if shape.is_empty() || unsafe { (library.call.selection_count)(space) } != 1 {
+        return None;
+    }
+    let (index, _) = bounds(library, space)?;
+    index.iter().zip(shape).all(|(index, length)| index < length).then_some(index)
+}
 
 /// The first and the last index on each axis.
 #[inline]

@@ -11,7 +11,7 @@ use super::log::Log;
 use super::process::Process;
 use super::selections::Selected;
 use crate::counts::now;
-use crate::libhdf5::Id;
+use crate::libhdf5::{Id, Place};
 use crate::settings::settings;
 
 /// The kinds of records of `log.py`.
@@ -19,7 +19,9 @@ const ARRAY: u8 = 1;
 const ACCESS: u8 = 2;
 const TEXT: u8 = 3;
 const EVENT: u8 = 4;
+const ELEMENT: u8 = 5;
 const HEAD_NBYTES: usize = 43;
+const ELEMENT_NBYTES: usize = 32;
 /// How many arrays and types are known at most.
 const MOST_ARRAYS: usize = 1 << 16;
 const TYPES: usize = 32;
@@ -29,22 +31,27 @@ const MOST_TRIES: usize = 100_000;
 /// An identifier, and the number of its library.
 pub(crate) type Key = (usize, Id);
 
-/// One access, without its selection.
+/// One access, without its array and its selection.
 pub(crate) struct Row {
     pub times: (u64, u64),
     pub operation: u8,
     pub flags: u8,
-    /// The array.
-    pub key: Key,
-    /// The type in memory; its identifier is 0 if there is none.
-    pub kind: Key,
 }
 
+#[derive(Clone)]
 struct Known {
     number: u32,
     shape: Vec<u64>,
     width: u64,
     chunk: Vec<u64>,
+}
+
+/// The numbers that an access needs in the log.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Numbers {
+    pub array: u32,
+    pub text: u32,
+    pub width: u64,
 }
 
 /// Everything.
@@ -53,10 +60,14 @@ pub(crate) struct State {
     log: Option<Log>,
     is_closed: bool,
     arrays: HashMap<Key, Known>,
+    /// Arrays of files that are only read, by library and place: programs open them again and again.
+    places: HashMap<(usize, Place), Key>,
     /// The numbers of what the log has described.
     numbers: HashMap<String, u32>,
     texts: HashMap<String, u32>,
     types: Vec<(Key, u32)>,
+    /// The texts of numbers that `types::simple` gives.
+    simple_types: HashMap<u64, u32>,
     next_type: usize,
 }
 
@@ -91,9 +102,14 @@ pub(crate) fn with<R>(act: impl FnOnce(&mut State) -> R) -> Option<R> {
     None
 }
 
+/// Whether there is anything to forget or to close.
+pub(crate) fn exists() -> bool {
+    STATE.load(Ordering::Acquire) != NEW
+}
+
 /// Closes the log, if this process has one.
 pub(crate) fn close() {
-    if STATE.load(Ordering::Acquire) != NEW {
+    if exists() {
         with(|state| {
             if let Some(log) = state.log.as_mut().filter(|log| log.is_of_this_process()) {
                 log.close();
@@ -109,19 +125,38 @@ impl State {
         self.arrays.get(&key).filter(|known| known.shape == shape).map(|known| known.chunk.clone())
     }
 
-    /// Writes an access. Returns false if its array or its type are not known.
+    /// The number of an array that has this shape, and the bytes of an element; `None` if it is not known.
+    pub fn array(&self, key: Key, shape: &[u64]) -> Option<(u32, u64)> {
+        let known = self.arrays.get(&key).filter(|known| known.shape == shape)?;
+        Some((known.number, known.width))
+    }
+
+    /// The number of a type in memory; `None` if it is not known.
+    pub fn kind(&self, kind: Key) -> Option<u32> {
+        if kind.1 == 0 {
+            return Some(0);
+        }
+        self.types.iter().find(|(known, _)| *known == kind).map(|(_, text)| *text)
+    }
+
+    /// The number of a type in memory, by what `types::simple` gives.
+    pub fn simple_kind(&self, simple: u64) -> Option<u32> {
+        self.simple_types.get(&simple).copied()
+    }
+
+    /// The array at this place, under another identifier: takes over what is known, if the shape is the same.
+    pub fn keep_place(&mut self, key: Key, place: (usize, Place), shape: &[u64]) -> Option<(u32, u64)> {
+        let other = *self.places.get(&place)?;
+        let known = self.arrays.get(&other).filter(|known| known.shape == shape)?.clone();
+        let found = (known.number, known.width);
+        self.arrays.insert(key, known);
+        Some(found)
+    }
+
+    /// Writes an access.
     #[inline]
-    pub fn write(&mut self, row: &Row, shape: &[u64], selected: &Selected) -> bool {
-        let Some(known) = self.arrays.get(&row.key).filter(|known| known.shape == shape) else {
-            return false;
-        };
-        let text = match row.kind {
-            (_, 0) => 0,
-            kind => match self.types.iter().find(|(known, _)| *known == kind) {
-                Some(&(_, text)) => text,
-                None => return false,
-            },
-        };
+    pub fn write(&mut self, row: &Row, known: Numbers, selected: &Selected) {
+        let Some(log) = self.log.as_mut().filter(|_| !self.is_closed) else { return };
         let (start, took) = row.times;
         // SAFETY: the call has no effect.
         let thread = unsafe { libc::pthread_self() } as u64;
@@ -130,17 +165,37 @@ impl State {
         for (room, value) in head.chunks_exact_mut(8).zip([start, took, thread, nbytes]) {
             room.copy_from_slice(&value.to_le_bytes());
         }
-        head[32..36].copy_from_slice(&known.number.to_le_bytes());
-        head[36..40].copy_from_slice(&text.to_le_bytes());
+        head[32..36].copy_from_slice(&known.array.to_le_bytes());
+        head[36..40].copy_from_slice(&known.text.to_le_bytes());
         head[40..].copy_from_slice(&[row.operation, row.flags, selected.kind]);
         let numbers = selected.numbers();
         // SAFETY: numbers are as good as their bytes; both machines that we support have the order of the log.
         let bytes =
             unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast::<u8>(), size_of_val(numbers)) };
-        if let Some(log) = self.log.as_mut().filter(|_| !self.is_closed) {
-            let is_written = log.append(ACCESS, &[&head, bytes]);
-            log.count(is_written);
-        }
+        let is_written = log.append(ACCESS, &[&head, bytes]);
+        log.count(is_written);
+    }
+
+    /// Writes an access to a single element, in as few bytes as it needs: programs make very many of these. Returns false
+    /// if it took so long that it needs more.
+    #[inline]
+    pub fn write_element(&mut self, row: &Row, known: Numbers, index: &[u64]) -> bool {
+        let Some(log) = self.log.as_mut().filter(|_| !self.is_closed) else { return true };
+        let (start, took) = row.times;
+        let Ok(took) = u32::try_from(took) else { return false };
+        // SAFETY: the call has no effect.
+        let thread = unsafe { libc::pthread_self() } as u64;
+        let mut head = [0_u8; ELEMENT_NBYTES];
+        head[..8].copy_from_slice(&start.to_le_bytes());
+        head[8..16].copy_from_slice(&thread.to_le_bytes());
+        head[16..20].copy_from_slice(&took.to_le_bytes());
+        head[20..24].copy_from_slice(&known.array.to_le_bytes());
+        head[24..28].copy_from_slice(&known.text.to_le_bytes());
+        head[28..30].copy_from_slice(&[row.operation, row.flags]);
+        // SAFETY: as above.
+        let bytes = unsafe { std::slice::from_raw_parts(index.as_ptr().cast::<u8>(), size_of_val(index)) };
+        let is_written = log.append(ELEMENT, &[&head, bytes]);
+        log.count(is_written);
         true
     }
 
@@ -151,29 +206,43 @@ impl State {
         }
     }
 
+    /// Identifiers may mean something else from now on.
+    pub fn forget_identifiers(&mut self) {
+        self.arrays.clear();
+        self.places.clear();
+        self.types.clear();
+    }
+
     /// Keeps what an array is.
-    pub fn keep_array(&mut self, key: Key, array: Described) {
+    pub fn keep_array(&mut self, key: Key, array: Described, place: Option<Place>) -> (u32, u64) {
         self.begin();
         if self.arrays.len() >= MOST_ARRAYS {
             self.arrays.clear();
+            self.places.clear();
         }
         let number = numbered(&mut self.log, ARRAY, &mut self.numbers, array.text, 0);
         let Described { shape, width, chunk, .. } = array;
         self.arrays.insert(key, Known { number, shape, width, chunk });
+        if let Some(place) = place {
+            self.places.insert((key.0, place), key);
+        }
+        (number, width)
     }
 
     /// Keeps what a type in memory is.
-    pub fn keep_type(&mut self, key: Key, words: String) {
-        if key.1 == 0 || self.types.iter().any(|(known, _)| *known == key) {
-            return;
-        }
+    pub fn keep_type(&mut self, key: Key, simple: Option<u64>, words: String) -> u32 {
+        self.begin();
         let text = numbered(&mut self.log, TEXT, &mut self.texts, words, 1);
+        if let Some(simple) = simple {
+            self.simple_types.insert(simple, text);
+        }
         if self.types.len() < TYPES {
             self.types.push((key, text));
         } else {
             self.types[self.next_type] = (key, text);
             self.next_type = (self.next_type + 1) % TYPES;
         }
+        text
     }
 
     /// Creates the log, at the first access.

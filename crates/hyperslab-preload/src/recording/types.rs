@@ -4,8 +4,7 @@
 
 use std::ffi::{CStr, c_uint};
 
-use super::calls::Describing;
-use crate::libhdf5::{Held, Id, Library};
+use crate::libhdf5::{Describing, Held, Id, Library};
 
 /// `H5T_INTEGER` and so on.
 const INTEGER: i32 = 0;
@@ -31,6 +30,24 @@ const OBJECT: &str = "object";
 /// The type of an array, such as `<f4`.
 pub(crate) fn stored_type(library: &Library, describing: &Describing, kind: Id) -> String {
     described(library, describing, kind, 0)
+}
+
+/// A number that tells integers and floating-point numbers apart, so that the words for them are made only once: many
+/// programs give each call a new identifier of the same type. `None` for all other types.
+pub(crate) fn simple(library: &Library, describing: &Describing, kind: Id) -> Option<u64> {
+    // SAFETY: the functions take any identifier.
+    unsafe {
+        let class = (library.call.type_class)(kind);
+        let sign = match class {
+            INTEGER => (describing.type_sign)(kind),
+            FLOAT => 0,
+            _ => return None,
+        };
+        let order = (library.call.type_order)(kind);
+        let nbytes = u32::try_from((library.call.type_nbytes)(kind)).ok()?;
+        let small = |number: i32| u64::from(number.cast_unsigned() & 0xff);
+        Some(u64::from(nbytes) << 24 | small(class) << 16 | small(sign) << 8 | small(order))
+    }
 }
 
 /// The type in a program's memory, such as `float32`; one in another byte order as above.

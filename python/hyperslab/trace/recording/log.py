@@ -24,6 +24,8 @@ zeros in place of a record end the log. The bodies, by kind:
               u8 flags (1 collective, 2 failed, 4 encoded chunk), u8 kind of selection, then the selection as i64
     3 text    u32 number (from 1), then UTF-8
     4 event   JSON: `arguments` at the start
+    5 element access to a single element: u64 start, u64 thread, u32 duration, u32 array, u32 text, u8 operation,
+              u8 flags, u16 zero, then its indices as i64
 
 Kinds of selection, for an array with n axes:
 
@@ -64,7 +66,8 @@ RECORD = struct.Struct("<IB3x")
 ALIGNMENT = 8
 ACCESS = struct.Struct("<QQQQIIBBB")
 NUMBER = struct.Struct("<I")
-ARRAY, ACCESSED, TEXT, EVENT = 1, 2, 3, 4
+ELEMENT_ACCESS = struct.Struct("<QQIIIBBxx")
+ARRAY, ACCESSED, TEXT, EVENT, ELEMENT = 1, 2, 3, 4, 5
 READ, WRITE = 0, 1
 COLLECTIVE, FAILED, ENCODED = 1, 2, 4
 RUNNING, ENDED, STOPPED, REPLACED = 0, 1, 2, 3
