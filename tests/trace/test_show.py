@@ -292,3 +292,28 @@ def test_nouns_agree_with_their_counts() -> None:
     assert counted(1, "access", "accesses") == "1 access"
     assert counted(0, "access", "accesses") == "0 accesses"
     assert counted(1234, "access", "accesses") == "1,234 accesses"
+
+
+def test_what_the_time_went_into(tmp_path: Path) -> None:
+    """The parts add up to the prediction, which has the codec's price on the file's own data if the file is there."""
+    h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
+    from dataclasses import replace
+
+    made_up_store_profile(tmp_path).save(tmp_path / "profile.json")
+    stored = {"chunks": (100, 10), "compression": "gzip", "shuffle": True}
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("x", data=np.random.default_rng(1).random((1000, 200), "f4"), **stored)
+    array = replace(array_of((1000, 200), (100, 10), cache_nbytes=0, cache_slots=521, cache_w0=0.75))
+    found = {}
+    for name, path in (("there", str(tmp_path / "a.h5")), ("gone", str(tmp_path / "no.h5"))):
+        made_trace([np.s_[:, k] for k in range(200)], replace(array, file=path)).save(tmp_path / name)
+        words = ("--profile", str(tmp_path / "profile.json"))
+        (found[name],) = json.loads(shown(tmp_path / name, "--json", *words))["arrays"]
+    there = found["there"]
+    assert sum(there["predicted_parts"].values()) == pytest.approx(there["predicted_seconds"])
+    assert there["predicted_parts"] != found["gone"]["predicted_parts"]
+    assert list(there["predicted_parts"]) == ["device", "decoding", "copying", "library"]
+    # 2000 chunks of 4000 bytes of noise are inflated: more than a millisecond on any machine.
+    assert there["predicted_parts"]["decoding"] > 1e-3
+    text = shown(tmp_path / "there", *words)
+    assert re.search(r"predicted +\S+ m?s \(measured: 1.00 s\): .*decoding", text)

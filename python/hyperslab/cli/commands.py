@@ -81,6 +81,7 @@ ENTRIES = {
         "evaluate:evaluate",
         "Replay the paper's experiments on this machine, predict each one, and report how good the predictions are.",
     ),
+    "lab": Entry("lab:app", "Start what measurements need."),
     "trace": Entry(
         "trace:app", "Record what a program reads and writes: hyperslab trace -o run.trace -- python analysis.py"
     ),

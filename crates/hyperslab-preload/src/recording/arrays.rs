@@ -64,9 +64,9 @@ pub(crate) fn described(
         json::put_numbers(&mut out, shape);
         out.push_str(", \"chunks\": ");
         if is_chunked {
-            json::put_numbers(&mut out, chunk)
+            json::put_numbers(&mut out, chunk);
         } else {
-            out.push_str("null")
+            out.push_str("null");
         }
         out.push_str(", \"dtype\": ");
         json::put_text(&mut out, &stored_type(library, describing, kind.id));

@@ -5,6 +5,7 @@
 //! each piece and closed again, as programs may close descriptors that they do not know.
 
 #![allow(unsafe_code)]
+#![allow(clippy::cast_ptr_alignment)] // mappings begin at pages, and numbers at multiples of their size
 
 use std::ffi::{CString, OsStr, c_void};
 use std::ptr;
@@ -14,7 +15,7 @@ use super::process::Process;
 
 const MAGIC: [u8; 8] = *b"HSTRACE\0";
 const VERSION: u32 = 2;
-const HEADER_NBYTES: u64 = 56;
+const HEADER_NBYTES: usize = 56;
 /// What precedes the body of a record, and what its length is a multiple of.
 const WORD: usize = 8;
 /// The states of a log, as in its header.
@@ -24,6 +25,7 @@ const STOPPED: u32 = 2;
 const REPLACED: u32 = 3;
 /// Where the header has the state, the accesses that are missing, and all of them.
 const STATE_AT: usize = 20;
+const STATE_IN_FILE: libc::off_t = 20;
 const LOST_AT: usize = 40;
 const COUNT_AT: usize = 48;
 /// The first piece that is mapped, and the largest one.
@@ -64,7 +66,7 @@ impl Log {
         let nbytes = reserve(&file, 0, first, page)?;
         let header = Mapped::new(&file, 0, page)?;
         let piece = Mapped::new(&file, 0, nbytes)?;
-        let mut bytes = [0_u8; HEADER_NBYTES as usize];
+        let mut bytes = [0_u8; HEADER_NBYTES];
         let mut real = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: the structure is valid for writes.
         unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut real) };
@@ -78,7 +80,7 @@ impl Log {
         bytes[32..40].copy_from_slice(&now.to_le_bytes());
         // SAFETY: the mapping is larger than the header.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), header.start, bytes.len()) };
-        let (end, next_nbytes) = (HEADER_NBYTES, 2 * first);
+        let (end, next_nbytes) = (HEADER_NBYTES as u64, 2 * first);
         let number = process.number;
         Ok(Self {
             path,
@@ -193,13 +195,12 @@ impl Log {
 pub(crate) fn say_replaced(path: &CString) -> bool {
     let Ok(file) = Descriptor::open(path, 0) else { return false };
     let mut state = [0_u8; 4];
-    let at = STATE_AT as libc::off_t;
     // SAFETY: the buffers are valid.
     unsafe {
-        if libc::pread(file.number, state.as_mut_ptr().cast(), 4, at) == 4
+        if libc::pread(file.number, state.as_mut_ptr().cast(), 4, STATE_IN_FILE) == 4
             && u32::from_le_bytes(state) == RUNNING
         {
-            libc::pwrite(file.number, REPLACED.to_le_bytes().as_ptr().cast(), 4, at);
+            libc::pwrite(file.number, REPLACED.to_le_bytes().as_ptr().cast(), 4, STATE_IN_FILE);
         }
     }
     true

@@ -219,23 +219,10 @@ fn noted(
     let epoch = recent::epoch();
     let mut room = [0_u64; MOST_NDIM];
     let shape = shape_of(library, asked, &mut room)?;
-    let (array, width) = match state::with(|state| state.array(key, shape))? {
-        Some(known) => known,
-        None => new_array(site, library, describing, key, shape)?,
-    };
-    let text = match state::with(|state| state.kind(kind))? {
-        Some(text) => text,
-        None => {
-            let simple = simple(library, describing, asked.memory_type);
-            match simple.and_then(|simple| state::with(|state| state.simple_kind(simple))?) {
-                Some(text) => text,
-                None => {
-                    let words = memory_type(library, describing, asked.memory_type);
-                    state::with(|state| state.keep_type(kind, simple, words))?
-                }
-            }
-        }
-    };
+    let array = state::with(|state| state.array(key, shape))?;
+    let (array, width) = array.or_else(|| new_array(site, library, describing, key, shape))?;
+    let text = state::with(|state| state.kind(kind))?;
+    let text = text.or_else(|| new_type(library, describing, kind))?;
     let selected = match asked.part {
         Part::Space(given) if given >= FIRST_ID => Selected::of(library, given, shape)?,
         Part::Space(_) => Selected::all(shape),
@@ -272,6 +259,17 @@ fn new_array(
     }
     let array = described(library, describing, site.label, key.1, shape, is_writable)?;
     state::with(|state| state.keep_array(key, array, place))
+}
+
+/// The number of the words for a type in memory that this identifier is new for.
+#[cold]
+fn new_type(library: &Library, describing: &Describing, kind: Key) -> Option<u32> {
+    let simple = simple(library, describing, kind.1);
+    if let Some(text) = simple.and_then(|simple| state::with(|state| state.simple_kind(simple))?) {
+        return Some(text);
+    }
+    let words = memory_type(library, describing, kind.1);
+    state::with(|state| state.keep_type(kind, simple, words))
 }
 
 /// The shape of an array: as the given dataspace has it, or as libhdf5 says.

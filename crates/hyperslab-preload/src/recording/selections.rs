@@ -232,10 +232,10 @@ fn bounds(library: &Library, space: Id) -> Option<(Corner, Corner)> {
 
 /// Moves indices, so that the least on each axis is as given. libhdf5 lists them without the offset of the selection.
 fn move_to(indices: &mut [u64], low: Corner, ndim: usize) {
-    for axis in 0..ndim {
+    for (axis, low) in low.into_iter().take(ndim).enumerate() {
         let least = indices.iter().skip(axis).step_by(ndim).min().copied().unwrap_or(0);
-        if least != low[axis] {
-            let shift = low[axis].wrapping_sub(least);
+        if least != low {
+            let shift = low.wrapping_sub(least);
             indices.iter_mut().skip(axis).step_by(ndim).for_each(|index| *index = index.wrapping_add(shift));
         }
     }
