@@ -33,6 +33,10 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     """Import everything on first use, so that `hyperslab run` and the command line start at once."""
     if name not in _HOMES:
