@@ -1,11 +1,13 @@
 """Predict how fast your array I/O will be, and make it fast."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
-from hyperslab._core import ChunkGrid, Hyperslab, Points, __version__
-
+# `typing` takes longer to import than all that `hyperslab run` needs. Type checkers take this name for true.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from hyperslab._core import ChunkGrid, Hyperslab, Points, __version__
     from hyperslab.archive import Array, Group, credentials, open, stats
     from hyperslab.model import predict
     from hyperslab.references import Index, index
@@ -19,25 +21,26 @@ __all__ = [
     "accelerate", "accelerated", "credentials", "index", "open", "predict", "record", "stats",
 ]  # fmt: skip
 
+_HOMES = {
+    **dict.fromkeys(("ChunkGrid", "Hyperslab", "Points", "__version__"), "_core"),
+    **dict.fromkeys(("Array", "Group", "credentials", "open", "stats"), "archive"),
+    **dict.fromkeys(("Index", "index"), "references"),
+    **dict.fromkeys(("accelerate", "accelerated"), "running.accelerating"),
+    "record": "trace.recorder",
+    "Trace": "trace.trace",
+    "predict": "model",
+    "VersionedFile": "versions",
+}
+
 
 def __dir__() -> list[str]:
     return __all__
 
 
 def __getattr__(name: str) -> Any:
-    """Import everything that needs NumPy on first use, so that the command line starts without it."""
-    if name in ("Array", "Group", "credentials", "open", "stats"):
-        return getattr(import_module("hyperslab.archive"), name)
-    if name in ("Index", "index"):
-        return getattr(import_module("hyperslab.references"), name)
-    if name in ("accelerate", "accelerated"):
-        return getattr(import_module("hyperslab.running.accelerating"), name)
-    if name == "record":
-        return import_module("hyperslab.trace.recorder").record
-    if name == "Trace":
-        return import_module("hyperslab.trace.trace").Trace
-    if name == "predict":
-        return import_module("hyperslab.model").predict
-    if name == "VersionedFile":
-        return import_module("hyperslab.versions").VersionedFile
-    raise AttributeError(f"module 'hyperslab' has no attribute {name!r}")
+    """Import everything on first use, so that `hyperslab run` and the command line start at once."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hyperslab' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"hyperslab.{_HOMES[name]}"), name)

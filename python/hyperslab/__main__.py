@@ -1,5 +1,6 @@
 """`python -m hyperslab`: the command line."""
 
+import os
 import sys
 
 
@@ -8,7 +9,12 @@ def main() -> None:
     if sys.argv[1:2] == ["run"]:
         from hyperslab.running.command import run
 
-        sys.exit(run(sys.argv[2:]))
+        status = run(sys.argv[2:])
+        try:
+            sys.stdout.flush()
+        except OSError:
+            status = status or 1
+        os._exit(status)  # all is done, and taking the interpreter apart takes milliseconds
     from hyperslab.cli import main as run_command
 
     run_command()

@@ -39,7 +39,7 @@ def check(code: str, path: Path, reason: str | None, served: int = 0) -> None:
         ("driver", 'file = h5py.File(sys.argv[1], driver="core"); print(file["packed"][:].sum())'),
         ("driver", 'file = h5py.File(sys.argv[1], driver="stdio"); print(file["packed"][:].sum())'),
         ("driver", 'file = h5py.File(open(sys.argv[1], "rb")); print(file["packed"][:].sum())'),
-        ("conversion", 'file = h5py.File(sys.argv[1]); print(file["packed"].astype("f8")[:].sum())'),
+        ("conversion", 'file = h5py.File(sys.argv[1]); print(file["packed"].astype("i2")[:].sum())'),
         ("pointers", 'file = h5py.File(sys.argv[1]); print(file["text"][:].sum())'),
     ],
 )
@@ -180,3 +180,15 @@ def test_a_forked_child_reads_what_its_parent_opened(file: Path) -> None:
     print(read["packed"][2:].sum())
     """
     check(code, file, None, served=3)
+
+
+def test_properties_in_which_libhdf5_reports_what_it_did(file: Path) -> None:
+    """h5py keeps one list of properties for each array; libhdf5 writes into it at each read of its own."""
+    code = """
+    import sys, h5py
+    with h5py.File(sys.argv[1]) as read:
+        array = read["packed"]
+        print(array[[1, 3], :5].sum())
+        print(array[[k for k in range(0, 400, 3)]].sum())
+    """
+    check(code, file, "small", served=1)

@@ -124,7 +124,7 @@ def test_other_preloaded_libraries_stay() -> None:
 
 
 def test_records_of_another_version_are_said(tmp_path: Path) -> None:
-    (tmp_path / "1.1").write_bytes(MAGIC + bytes(8 * (8 + 2 * len(REASONS))))
+    (tmp_path / "1.1").write_bytes(MAGIC + bytes(8 * (9 + 2 * len(REASONS))))
     (tmp_path / "2.1").write_bytes(b"HSRUN\0\0\x63" + bytes(100))
     (tmp_path / "3.1").write_bytes(MAGIC[:5])
     found = totals(str(tmp_path))
@@ -138,10 +138,11 @@ def test_the_line_is_one_line() -> None:
 
 
 def test_the_start_imports_little() -> None:
-    code = "import sys; sys.argv = ['hyperslab', 'run', '--quiet', '--', 'true']; import hyperslab.__main__ as m\n"
-    code += "try: m.main()\nexcept SystemExit: print(*sys.modules)"
+    code = "import sys, os; sys.argv = ['hyperslab', 'run', '--quiet', '--', 'true']; import hyperslab.__main__ as m\n"
+    code += "os._exit = lambda status: print(*sys.modules) or sys.exit(status)\nm.main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20)
-    assert not {"typer", "rich", "numpy", "subprocess", "json"} & set(done.stdout.split())
+    assert "hyperslab.running.command" in done.stdout.split()
+    assert not {"typer", "typing", "enum", "numpy", "subprocess", "json", "hyperslab._core"} & set(done.stdout.split())
 
 
 def test_a_killed_program_leaves_its_counts(tmp_path: Path) -> None:

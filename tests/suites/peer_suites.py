@@ -124,11 +124,13 @@ def run_pytest(
     plugins: Iterable[Path] = (),
     environment: Mapping[str, str] | None = None,
     seconds: float = 3000,
+    prefix: Sequence[str] = (),
 ) -> tuple[Outcomes, str]:
     """Run pytest once, and return the outcome of each test and the output of the run.
 
-    `plugins` are folders from which the suite imports. A run that takes longer than `seconds` is stopped; the tests
-    that were running then are unfinished, and the outcomes lack those that had not begun.
+    `plugins` are folders from which the suite imports. `prefix` is a program that runs pytest. A run that takes longer
+    than `seconds` is stopped; the tests that were running then are unfinished, and the outcomes lack those that had not
+    begun.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written = folder / "outcomes.jsonl"
@@ -137,7 +139,7 @@ def run_pytest(
     variables |= dict(environment or {})
     variables.pop("PYTEST_ADDOPTS", None)
     common = ["-p", "recording", "-p", "no:cacheprovider", "-q", "--tb=short", f"--basetemp={folder / 'temporary'}"]
-    command = [sys.executable, "-m", "pytest", *common, *arguments]
+    command = [*prefix, sys.executable, "-m", "pytest", *common, *arguments]
     with (folder / "output.txt").open("w+") as output:
         process = subprocess.Popen(
             command, cwd=cwd, env=variables, stdout=output, stderr=output, text=True, start_new_session=True

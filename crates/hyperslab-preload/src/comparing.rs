@@ -1,8 +1,8 @@
 //! How long libhdf5 would have taken: once per array, it reads a few chunks of what we have just read. The fastest of these
 //! counts, since the first one includes what libhdf5 does only once.
 //!
-//! The sample is taken when we have worked for the array many times as long as the sample takes, so it costs a few percent
-//! at most, once. An array that is hardly read has no estimate.
+//! A sample is taken when we have worked for all arrays many times as long as all samples take, so they cost a few percent
+//! at most. A program that hardly reads has no estimate.
 
 #![allow(unsafe_code)]
 
@@ -18,7 +18,7 @@ use crate::settings::settings;
 
 /// libhdf5 reads at least one byte in so many nanoseconds, as far as this decides when to sample.
 const NANOSECONDS_PER_BYTE: u64 = 4;
-/// How many times as long as a sample we have to work first.
+/// How many times as long as one part of each sample we have to work first.
 const TIMES: u64 = 60;
 /// How many chunks a sample has, at equal distances.
 const SAMPLES: u64 = 3;
@@ -50,8 +50,9 @@ pub(crate) fn compare(
         let facts = array.facts.as_ref().ok();
         let sample = facts.map(|facts| facts.piece.iter().fold(width, |all, &one| all.saturating_mul(one)));
         let is_due = sample.is_some_and(|sample| {
-            let enough = sample.saturating_mul(NANOSECONDS_PER_BYTE * TIMES);
-            comparison.nanoseconds >= enough && sample <= settings().memory_nbytes as u64
+            let one = sample.saturating_mul(NANOSECONDS_PER_BYTE);
+            let enough = one.saturating_add(counts::get(Count::SampledNanoseconds)).saturating_mul(TIMES);
+            counts::get(Count::ServedNanoseconds) >= enough && sample <= settings().memory_nbytes as u64
         });
         match comparison.sample {
             Some(_) => {

@@ -14,8 +14,8 @@ use crate::reason::Reason;
 use crate::settings::settings;
 
 /// "HSRUN" and the version of the record.
-const MAGIC: u64 = u64::from_le_bytes(*b"HSRUN\0\0\x01");
-const FIRST_REASON: usize = 8;
+const MAGIC: u64 = u64::from_le_bytes(*b"HSRUN\0\0\x02");
+const FIRST_REASON: usize = 9;
 const COUNT: usize = FIRST_REASON + 2 * Reason::COUNT;
 /// How often the record is written while the program reads.
 const PERIOD_NANOSECONDS: u64 = 100_000_000;
@@ -36,6 +36,8 @@ pub(crate) enum Count {
     EstimatedNanoseconds = 6,
     /// Our nanoseconds for the reads that this estimate covers.
     ComparedNanoseconds = 7,
+    /// Served reads that were done ahead.
+    AheadReads = 8,
 }
 
 static COUNTS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
@@ -46,6 +48,11 @@ static STARTED: AtomicU64 = AtomicU64::new(0);
 /// Adds to a count.
 pub(crate) fn add(count: Count, value: u64) {
     COUNTS[count as usize].fetch_add(value, Ordering::Relaxed);
+}
+
+/// A count so far.
+pub(crate) fn get(count: Count) -> u64 {
+    COUNTS[count as usize].load(Ordering::Relaxed)
 }
 
 /// Counts a read that libhdf5 does.

@@ -18,7 +18,8 @@ use crate::recording::{self, Asked, Operation, Part};
 use crate::request::Call;
 use crate::serving::{Outcome, serve};
 use crate::settings::is_serving;
-use crate::{callers, known, settings};
+use crate::several::{Lists, Rest};
+use crate::{callers, known, prefetching, settings};
 
 /// What libhdf5's functions return if they fail.
 const FAILURE: usize = usize::MAX;
@@ -210,12 +211,43 @@ fn several_written(caller: usize, arguments: Arguments, memory: usize) -> usize 
 
 fn several(site: &Site, operation: Operation, arguments: Arguments, memory: usize) -> usize {
     let begun = recording::begin(site);
-    let result = pass_seven(site, arguments, memory);
+    let is_ours = operation == Operation::Read && is_serving();
+    let result =
+        if is_ours { serve_several(site, arguments, memory) } else { pass_seven(site, arguments, memory) };
     let (count, arrays, kinds, _, spaces, properties) = arguments;
     let lists = (count, arrays as *const Id, kinds as *const Id, spaces as *const Id);
     // SAFETY: the program says that its lists have so many entries.
     unsafe { recording::note_several(begun, site, operation, lists, id(properties), result) };
     result
+}
+
+/// Serves the arrays that are ours, and passes the others on in one call.
+fn serve_several(site: &Site, arguments: Arguments, memory: usize) -> usize {
+    let (count, arrays, types, spaces, selections, properties) = arguments;
+    let lists = Lists {
+        count,
+        arrays: arrays as *const Id,
+        memory_types: types as *const Id,
+        memory_spaces: spaces as *const Id,
+        file_spaces: selections as *const Id,
+        memories: memory as *const *mut u8,
+    };
+    // SAFETY: the program says that its lists have so many entries.
+    let Some(calls) = (unsafe { lists.calls(id(properties)) }) else {
+        return pass_seven(site, arguments, memory);
+    };
+    let rest = Rest::of(&calls, |call| served(site, call).is_none());
+    let lists = rest.lists();
+    if lists.count == 0 && count > 0 {
+        return 0;
+    }
+    if lists.count == count {
+        return pass_seven(site, arguments, memory);
+    }
+    let (arrays, types) = (lists.arrays as usize, lists.memory_types as usize);
+    let (spaces, selections) = (lists.memory_spaces as usize, lists.file_spaces as usize);
+    let arguments = (lists.count, arrays, types, spaces, selections, properties);
+    pass_seven(site, arguments, lists.memories as usize)
 }
 
 /// Calls what the program meant to call.
@@ -261,21 +293,28 @@ fn serve_or_pass(site: &Site, arguments: Arguments) -> usize {
         properties: id(properties),
         out: out as *mut u8,
     };
-    // A panic would be our fault, and libhdf5 can still do the read.
-    let outcome = catch_unwind(AssertUnwindSafe(|| serve(site, &call)));
-    match outcome.unwrap_or(Outcome::Passed { reason: Reason::Failed, nbytes: 0 }) {
-        Outcome::Served => 0,
-        Outcome::Passed { reason: reason @ (Reason::Small | Reason::Invalid), nbytes } => {
-            counts::add_passed(reason, nbytes);
-            pass(site, arguments)
-        }
-        Outcome::Passed { reason, nbytes } => {
-            counts::add_passed(reason, nbytes);
+    match served(site, &call) {
+        None => 0,
+        Some(Reason::Small | Reason::Invalid) => pass(site, arguments),
+        Some(_) => {
             let begun = Instant::now();
             let result = pass(site, arguments);
             counts::add(Count::PassedNanoseconds, counts::nanoseconds(begun.elapsed()));
             counts::write_sometimes();
             result
+        }
+    }
+}
+
+/// Serves a read and counts it: `None` if it was served, or why libhdf5 has to do it.
+fn served(site: &Site, call: &Call) -> Option<Reason> {
+    // A panic would be our fault, and libhdf5 can still do the read.
+    let outcome = catch_unwind(AssertUnwindSafe(|| serve(site, call)));
+    match outcome.unwrap_or(Outcome::Passed { reason: Reason::Failed, nbytes: 0 }) {
+        Outcome::Served => None,
+        Outcome::Passed { reason, nbytes } => {
+            counts::add_passed(reason, nbytes);
+            Some(reason)
         }
     }
 }
@@ -358,7 +397,9 @@ static START: extern "C" fn() = {
         counts::start();
         recording::start();
         // SAFETY: the function does only what may be done after a fork.
-        unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+        unsafe {
+            libc::pthread_atfork(Some(prefetching::before_fork), Some(prefetching::after_fork), Some(forked));
+        }
     }
     start
 };
@@ -368,6 +409,7 @@ static START: extern "C" fn() = {
 #[unsafe(link_section = ".fini_array")]
 static END: extern "C" fn() = {
     extern "C" fn end() {
+        prefetching::end();
         counts::write();
         recording::end();
     }
@@ -377,6 +419,7 @@ static END: extern "C" fn() = {
 /// A child that was forked begins anew: locks may be held by threads that it does not have.
 extern "C" fn forked() {
     known::forget();
+    prefetching::forget();
     counts::start();
     recording::forked();
 }

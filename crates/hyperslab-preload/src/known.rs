@@ -10,6 +10,7 @@ use crate::comparison::Comparison;
 use crate::libhdf5::Place;
 use crate::open_array::OpenArray;
 use crate::open_file::OpenFile;
+use crate::pattern::Pattern;
 use crate::reason::Reason;
 use crate::settings::settings;
 
@@ -51,6 +52,8 @@ pub(crate) struct KnownArray {
     pub asked_nbytes: u64,
     /// How fast libhdf5 would be.
     pub comparison: Comparison,
+    /// How its reads go on.
+    pub pattern: Pattern,
     /// The parsed array, once reads were worth it, or why it is not ours.
     pub opened: Option<Result<Arc<OpenArray>, Reason>>,
 }
@@ -149,6 +152,14 @@ impl Known {
         found
     }
 
+    /// The bytes of decoded chunks that another array may keep: half of what those before it left, of three quarters of
+    /// all memory. The last quarter is for reads ahead.
+    pub fn cache_nbytes(&self) -> usize {
+        let opened = self.arrays.iter().filter_map(|array| array.opened.as_ref()?.as_ref().ok());
+        let taken: usize = opened.map(|opened| opened.cache_nbytes).sum();
+        (settings().memory_nbytes / 4 * 3).saturating_sub(taken) / 2
+    }
+
     /// What is known of an array, if anything is.
     pub fn find(&mut self, key: ArrayKey) -> Option<&mut KnownArray> {
         self.arrays.iter_mut().find(|array| array.key == key)
@@ -163,6 +174,7 @@ impl Known {
                 facts: facts(),
                 asked_nbytes: 0,
                 comparison: Comparison::default(),
+                pattern: Pattern::default(),
                 opened: None,
             },
         };
@@ -184,9 +196,4 @@ impl KnownFile {
 /// Tells whether files may have been opened for writing since.
 pub(crate) fn writers() -> u64 {
     WRITERS.load(Ordering::Acquire)
-}
-
-/// The bytes of decoded chunks that one array may keep.
-pub(crate) fn cache_nbytes() -> usize {
-    settings().memory_nbytes / MOST_ARRAYS
 }

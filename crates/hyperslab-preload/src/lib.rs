@@ -14,8 +14,10 @@
 //! | what a call asks for | `request`, `dataspace` |
 //! | whether a read is ours, and the read | `serving`, `reason` |
 //! | what is known of open files and arrays; what is guessed | `known`, `open_file`, `open_array`; `hints` |
+//! | reads of several arrays in one call | `several` |
 //! | how long libhdf5 would have taken | `comparing` |
-//! | elements into memory with gaps; in the other byte order | `scatter`; `byte_order` |
+//! | the order of an array's reads; the next one, done ahead | `pattern`; `prefetching` |
+//! | elements into memory with gaps; of another type | `scatter`; `conversion`, `byte_order`, `threads` |
 //! | what the program reads and writes, for `hyperslab trace` | `recording` |
 //! | modules that are loaded already | `patching` |
 //! | signals while our threads work | `signals` |
@@ -33,6 +35,7 @@ mod byte_order;
 mod callers;
 mod comparing;
 mod comparison;
+mod conversion;
 mod counts;
 mod dataspace;
 mod hints;
@@ -42,10 +45,14 @@ mod libhdf5;
 mod open_array;
 mod open_file;
 mod patching;
+mod pattern;
+mod prefetching;
 mod reason;
 mod recording;
 mod request;
 mod scatter;
 mod serving;
 mod settings;
+mod several;
 mod signals;
+mod threads;

@@ -67,6 +67,8 @@ functions! {
     array_properties c"H5Dget_create_plist" (Id) -> Id;
     properties_driver c"H5Pget_driver" (Id) -> Id;
     properties_equal c"H5Pequal" (Id, Id) -> c_int;
+    properties_copy c"H5Pcopy" (Id) -> Id;
+    properties_copy_one c"H5Pcopy_prop" (Id, Id, *const c_char) -> c_int;
     properties_layout c"H5Pget_layout" (Id) -> c_int;
     properties_chunk c"H5Pget_chunk" (Id, c_int, *mut u64) -> c_int;
     properties_filters c"H5Pget_nfilters" (Id) -> c_int;
@@ -149,7 +151,33 @@ pub(crate) struct Library {
     /// The identifier of the plain driver, of the default transfer properties.
     plain_driver: PlainDriver,
     transfer_defaults: *const Id,
+    /// The identifiers of the processor's own numbers, in the order of `NUMBERS`.
+    numbers: [*const Id; NUMBERS.len()],
 }
+
+/// Transfer properties in which libhdf5 reports what it did in the last read. They ask for nothing.
+const REPORTS: [&CStr; 6] = [
+    c"actual_selection_io_mode",
+    c"no_selection_io_cause",
+    c"actual_io_mode",
+    c"actual_chunk_opt_mode",
+    c"local_no_collective_cause",
+    c"global_no_collective_cause",
+];
+
+/// Where libhdf5 keeps the identifiers of types.
+const NUMBERS: [&CStr; 10] = [
+    c"H5T_NATIVE_SCHAR_g",
+    c"H5T_NATIVE_UCHAR_g",
+    c"H5T_NATIVE_SHORT_g",
+    c"H5T_NATIVE_USHORT_g",
+    c"H5T_NATIVE_INT_g",
+    c"H5T_NATIVE_UINT_g",
+    c"H5T_NATIVE_LLONG_g",
+    c"H5T_NATIVE_ULLONG_g",
+    c"H5T_NATIVE_FLOAT_g",
+    c"H5T_NATIVE_DOUBLE_g",
+];
 
 enum PlainDriver {
     Variable(*const Id),
@@ -203,7 +231,8 @@ impl Library {
                 || found(c"H5FD_sec2_init").map(|address| PlainDriver::Function(transmute_copy(&address)));
             let plain_driver = function().or(variable)?;
             let transfer_defaults = found(c"H5P_LST_DATASET_XFER_ID_g")?.cast_const().cast();
-            Some(Self { call, describing, transfer_mode, info, plain_driver, transfer_defaults })
+            let numbers = NUMBERS.map(|name| find(name).cast_const().cast());
+            Some(Self { call, describing, transfer_mode, info, plain_driver, transfer_defaults, numbers })
         }
     }
 
@@ -234,10 +263,27 @@ impl Library {
         }
     }
 
+    /// The identifier of one of the processor's own numbers.
+    pub fn number(&self, place: usize) -> Option<Id> {
+        let variable = *self.numbers.get(place)?;
+        // SAFETY: the variable is libhdf5's, and set by now; it may be missing.
+        unsafe { variable.as_ref() }.copied()
+    }
+
     /// Whether transfer properties are the defaults.
     pub fn is_default_transfer(&self, properties: Id) -> bool {
-        // SAFETY: the variable is libhdf5's; the function takes any identifier.
-        properties == 0 || unsafe { (self.call.properties_equal)(properties, *self.transfer_defaults) > 0 }
+        // SAFETY: the variable is libhdf5's; the functions take any identifiers; the names end with a zero.
+        unsafe {
+            let defaults = *self.transfer_defaults;
+            if properties == 0 || (self.call.properties_equal)(properties, defaults) > 0 {
+                return true;
+            }
+            let Some(copy) = Held::new(self, (self.call.properties_copy)(properties)) else { return false };
+            for name in REPORTS {
+                (self.call.properties_copy_one)(copy.id, defaults, name.as_ptr());
+            }
+            (self.call.properties_equal)(copy.id, defaults) > 0
+        }
     }
 }
 

@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use hyperslab_archive::{Archive, ArchiveArray, ArraySelection, OpenOptions, ReadOptions};
-use hyperslab_core::{Codec, Element};
+use hyperslab_core::{AxisIndices, AxisSelection, Codec, Element};
 use hyperslab_engine::default_thread_count;
 
 use crate::byte_order::swap;
+use crate::conversion::{Change, convert};
 use crate::dataspace::{Dataspace, Selected};
 use crate::open_file::OpenFile;
 use crate::reason::Reason;
 use crate::settings::settings;
 use crate::signals::{Blocked, LetThrough};
+
+/// Elements that are converted go through memory of this many bytes.
+const MOST_PART_NBYTES: usize = 64 << 20;
 
 /// An array, parsed.
 pub(crate) struct OpenArray {
@@ -22,6 +26,8 @@ pub(crate) struct OpenArray {
     pub shape: Vec<u64>,
     /// Bytes of an element, in the file as in memory.
     pub width: u64,
+    /// The bytes of decoded chunks that it may keep.
+    pub cache_nbytes: usize,
 }
 
 impl OpenArray {
@@ -54,27 +60,99 @@ impl OpenArray {
         }
         let shape = described.shape.clone().ok_or(Reason::Layout)?;
         let width = described.element.nbytes();
-        Ok(Self { array, file, shape, width })
+        Ok(Self { array, file, shape, width, cache_nbytes })
     }
 
-    /// Reads what is selected, in the order in which libhdf5 visits it, and in the other byte order if that is asked for.
-    pub fn read(&self, selected: &Dataspace, is_swapped: bool, out: &mut [u8]) -> Result<(), Reason> {
+    /// Reads what is selected, in the order in which libhdf5 visits it, as the program wants it.
+    pub fn read(&self, selected: &Dataspace, change: Change, out: &mut [u8]) -> Result<(), Reason> {
+        let _blocked = Blocked::new();
+        match change {
+            Change::None => self.read_stored(selected, out),
+            Change::Swap(width) => {
+                self.read_stored(selected, out)?;
+                swap(out, width, thread_count());
+                Ok(())
+            }
+            Change::Convert { from, is_swapped, to } => {
+                for part in parts(selected, out.len() / to.width(), from.width())? {
+                    let (first, count) = part.elements;
+                    let mut stored = zeros(count * from.width())?;
+                    self.read_stored(part.selected.as_ref().unwrap_or(selected), &mut stored)?;
+                    if is_swapped {
+                        swap(&mut stored, from.width(), thread_count());
+                    }
+                    let room = &mut out[first * to.width()..][..count * to.width()];
+                    if !convert((from, to), &stored, room, thread_count()) {
+                        return Err(Reason::Conversion);
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn read_stored(&self, selected: &Dataspace, out: &mut [u8]) -> Result<(), Reason> {
         let axes = selected.orthogonal();
         let selection = match (&selected.selected, axes) {
             (Selected::Points(points), _) => ArraySelection::Points(points),
             (_, Some(axes)) => ArraySelection::Axes(axes),
             (_, None) => return Err(Reason::Selection),
         };
-        let thread_count = settings().thread_count;
-        let options = ReadOptions { thread_count, keeps_bytes: true, ..ReadOptions::default() };
-        let _blocked = Blocked::new();
-        self.array.read_into(&selection, out, options).map_err(|_| Reason::Failed)?;
-        if is_swapped {
-            let width = usize::try_from(self.width).unwrap_or(usize::MAX);
-            swap(out, width, thread_count.unwrap_or_else(default_thread_count));
-        }
-        Ok(())
+        let options = ReadOptions {
+            thread_count: settings().thread_count,
+            keeps_bytes: true,
+            ..ReadOptions::default()
+        };
+        self.array.read_into(&selection, out, options).map_err(|_| Reason::Failed)
     }
+}
+
+fn thread_count() -> usize {
+    settings().thread_count.unwrap_or_else(default_thread_count)
+}
+
+/// Memory for so many bytes.
+pub(crate) fn zeros(nbytes: usize) -> Result<Vec<u8>, Reason> {
+    let mut memory = Vec::new();
+    memory.try_reserve_exact(nbytes).map_err(|_| Reason::Memory)?;
+    memory.resize(nbytes, 0);
+    Ok(memory)
+}
+
+/// A part of a selection.
+struct Part {
+    /// `None` for all of it.
+    selected: Option<Dataspace>,
+    /// The first element, and how many there are.
+    elements: (usize, usize),
+}
+
+/// A selection in parts that need little memory beside the program's own.
+fn parts(selected: &Dataspace, count: usize, width: usize) -> Result<Vec<Part>, Reason> {
+    let most_nbytes = settings().memory_nbytes.min(MOST_PART_NBYTES);
+    if count.saturating_mul(width) <= most_nbytes {
+        return Ok(vec![Part { selected: None, elements: (0, count) }]);
+    }
+    let all = selected.orthogonal().ok_or(Reason::Memory)?;
+    let Some((AxisIndices::Regular(first), others)) = all.axes().split_first() else {
+        return Err(Reason::Memory);
+    };
+    let row: usize = others.iter().map(|axis| usize::try_from(axis.len()).unwrap_or(usize::MAX)).product();
+    let rows = most_nbytes / row.saturating_mul(width).max(1);
+    if rows == 0 || !first.is_contiguous() {
+        return Err(Reason::Memory);
+    }
+    let starts = (first.start()..first.stop()).step_by(rows);
+    let part = |start: u64| {
+        let length = (rows as u64).min(first.stop() - start);
+        let along = AxisSelection::interval(0, start, length).map_err(|_| Reason::Memory)?;
+        let axes = std::iter::once(AxisIndices::Regular(along)).chain(others.iter().cloned()).collect();
+        let selected = Dataspace { shape: selected.shape.clone(), selected: Selected::Axes(axes) };
+        let before = usize::try_from(start - first.start()).map_err(|_| Reason::Memory)? * row;
+        let count = usize::try_from(length).map_err(|_| Reason::Memory)? * row;
+        Ok(Part { selected: Some(selected), elements: (before, count) })
+    };
+    starts.map(part).collect()
 }
 
 /// Whether all bits of the elements mean something. What filters do with others is not for sure the same everywhere.

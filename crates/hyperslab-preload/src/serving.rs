@@ -7,12 +7,14 @@ use std::time::Instant;
 
 use crate::callers::{Libhdf5, Site};
 use crate::comparing::compare;
+use crate::conversion::Change;
 use crate::counts::{self, Count};
 use crate::hints;
 use crate::known::{self, ArrayKey, Facts, known};
 use crate::libhdf5::{Held, Library, Quiet};
-use crate::open_array::OpenArray;
+use crate::open_array::{OpenArray, zeros};
 use crate::open_file::OpenFile;
+use crate::prefetching;
 use crate::reason::Reason;
 use crate::request::{ALL, Call, Request, is_space, makes_sense};
 use crate::scatter::Target;
@@ -29,11 +31,6 @@ const NBYTES_PER_CHUNK: u64 = 64;
 /// `H5D_CONTIGUOUS`, `H5D_CHUNKED`.
 const CONTIGUOUS: i32 = 1;
 const CHUNKED: i32 = 2;
-/// `H5T_INTEGER`, `H5T_FLOAT`, `H5T_ORDER_LE`, `H5T_ORDER_BE`.
-const INTEGER: i32 = 0;
-const FLOAT: i32 = 1;
-const LITTLE: i32 = 0;
-const BIG: i32 = 1;
 const MOST_NDIM: usize = 32;
 
 /// What became of a call.
@@ -55,7 +52,7 @@ pub(crate) fn serve(site: &Site, call: &Call) -> Outcome {
     if space != ALL {
         // SAFETY: it is the identifier of a dataspace.
         let count = unsafe { (library.call.selection_count)(space) };
-        if count < FEW_ELEMENTS && !exceeds_cache(site.libhdf5, library, call) {
+        if count < FEW_ELEMENTS && !serves_small(site.libhdf5, library, call) {
             return passed(Reason::Small, 0);
         }
     }
@@ -66,12 +63,13 @@ pub(crate) fn serve(site: &Site, call: &Call) -> Outcome {
     let begun = Instant::now();
     let mut nbytes = 0;
     match read(site.libhdf5, library, call, &mut nbytes) {
-        Ok((key, request)) => {
+        Ok(done) => {
             let took = begun.elapsed();
             counts::add(Count::ServedReads, 1);
             counts::add(Count::ServedNbytes, nbytes);
             counts::add(Count::ServedNanoseconds, counts::nanoseconds(took));
-            compare(site, library, call, key, &request, (nbytes, took));
+            compare(site, library, call, done.key, &done.request, (nbytes, took));
+            foresee(&done, begun);
             counts::write_sometimes();
             Outcome::Served
         }
@@ -79,18 +77,23 @@ pub(crate) fn serve(site: &Site, call: &Call) -> Outcome {
     }
 }
 
+/// A read that was served.
+struct Done {
+    key: ArrayKey,
+    array: Arc<OpenArray>,
+    request: Request,
+    change: Change,
+    /// The bytes of an element in the program's memory.
+    width: usize,
+}
+
 /// Reads what a call asks for. `nbytes` becomes its size as soon as that is known.
-fn read(
-    number: &Libhdf5,
-    library: &Library,
-    call: &Call,
-    nbytes: &mut u64,
-) -> Result<(ArrayKey, Request), Reason> {
+fn read(number: &Libhdf5, library: &Library, call: &Call, nbytes: &mut u64) -> Result<Done, Reason> {
     let request = Request::of(library, call)?;
     // SAFETY: it is the identifier of a datatype.
     let width = unsafe { (library.call.type_nbytes)(call.memory_type) };
     *nbytes = request.count.checked_mul(width as u64).ok_or(Reason::Invalid)?;
-    if *nbytes < FEW_NBYTES && !exceeds_cache(number, library, call) {
+    if *nbytes < FEW_NBYTES && !serves_small(number, library, call) {
         return Err(Reason::Small);
     }
     if !library.is_default_transfer(call.properties) {
@@ -100,18 +103,37 @@ fn read(
     let key = ArrayKey { library: number.number(), place };
     let file = file(library, call, key)?;
     let array = array(library, call, key, file, *nbytes)?;
-    if array.width != width as u64 {
+    let change = Change::of(library, call.array, call.memory_type).ok_or(Reason::Conversion)?;
+    if array.width != change.stored_width().unwrap_or(width) as u64 {
         return Err(Reason::Conversion);
     }
-    let is_swapped = is_swapped(library, call).ok_or(Reason::Conversion)?;
     if array.shape != request.file.shape {
         return Err(Reason::Selection);
     }
     if !file.is_unchanged() {
         return Err(changed(key));
     }
-    fill(&array, &request, call, (width, is_swapped))?;
-    if file.is_unchanged() { Ok((key, request)) } else { Err(changed(key)) }
+    let done = Done { key, array, request, change, width };
+    fill(&done, call)?;
+    if file.is_unchanged() { Ok(done) } else { Err(changed(key)) }
+}
+
+/// Begins the read that comes next, if the reads of the array follow a pattern.
+fn foresee(done: &Done, begun: Instant) {
+    if !settings().prefetches {
+        return;
+    }
+    let next = {
+        let Some(mut known) = known() else { return };
+        let Some(array) = known.find(done.key) else { return };
+        array.pattern.note(&done.request.file, begun);
+        let Some(facts) = array.facts.as_ref().ok().filter(|facts| facts.is_filtered) else { return };
+        array.pattern.next(&done.array.shape, &facts.piece)
+    };
+    let Some(next) = next else { return };
+    let Some(count) = next.len().and_then(|count| usize::try_from(count).ok()) else { return };
+    let Some(nbytes) = count.checked_mul(done.width) else { return };
+    prefetching::begin(done.key, &done.array, next, done.change, nbytes);
 }
 
 fn changed(key: ArrayKey) -> Reason {
@@ -153,7 +175,8 @@ fn array(
             _ => {}
         }
     }
-    let opened = OpenArray::at(file, key.place.address, known::cache_nbytes()).map(Arc::new);
+    let cache_nbytes = known().ok_or(Reason::Busy)?.cache_nbytes();
+    let opened = OpenArray::at(file, key.place.address, cache_nbytes).map(Arc::new);
     if !file.is_unchanged() {
         return Err(changed(key));
     }
@@ -165,7 +188,8 @@ fn array(
 /// Whether our engine is faster, everything considered.
 fn is_worth(facts: &Facts, nbytes: u64, asked_nbytes: u64) -> bool {
     let few = if facts.is_filtered { FEW_NBYTES } else { FEW_PLAIN_NBYTES };
-    (nbytes >= few || facts.uncached_nbytes > 0) && asked_nbytes / NBYTES_PER_CHUNK >= facts.chunk_count
+    let is_large = nbytes >= few || facts.uncached_nbytes > 0;
+    settings().serves_small || (is_large && asked_nbytes / NBYTES_PER_CHUNK >= facts.chunk_count)
 }
 
 /// How the array is stored.
@@ -210,29 +234,10 @@ fn facts(library: &Library, call: &Call) -> Result<Facts, Reason> {
     Ok(Facts { piece: piece.to_vec(), chunk_count, is_filtered, uncached_nbytes })
 }
 
-/// Whether the program wants the elements in the other byte order than the file has them; `None` if it wants something
-/// else altogether.
-fn is_swapped(library: &Library, call: &Call) -> Option<bool> {
-    let functions = &library.call;
-    // SAFETY: the functions take any identifier.
-    unsafe {
-        let stored = Held::new(library, (functions.array_type)(call.array))?;
-        if (functions.type_equal)(stored.id, call.memory_type) > 0 {
-            return Some(false);
-        }
-        if !matches!((functions.type_class)(stored.id), INTEGER | FLOAT) {
-            return None;
-        }
-        let other = match (functions.type_order)(stored.id) {
-            LITTLE => BIG,
-            BIG => LITTLE,
-            _ => return None,
-        };
-        let swapped = Held::new(library, (functions.type_copy)(stored.id))?;
-        let is_so = (functions.type_set_order)(swapped.id, other) >= 0
-            && (functions.type_equal)(swapped.id, call.memory_type) > 0;
-        is_so.then_some(true)
-    }
+/// Whether small reads of the array are ours.
+#[inline]
+fn serves_small(number: &Libhdf5, library: &Library, call: &Call) -> bool {
+    settings().serves_small || exceeds_cache(number, library, call)
 }
 
 /// Whether libhdf5's cache is too small for a single chunk, as far as we know: then it decodes a chunk for each read,
@@ -247,32 +252,36 @@ fn exceeds_cache(number: &Libhdf5, library: &Library, call: &Call) -> bool {
     })
 }
 
-/// Fills the program's memory with elements of a width, perhaps in the other byte order.
-fn fill(
-    array: &OpenArray,
-    request: &Request,
-    call: &Call,
-    (width, is_swapped): (usize, bool),
-) -> Result<(), Reason> {
-    let nbytes = usize::try_from(request.count).ok().and_then(|count| count.checked_mul(width));
+/// Fills the program's memory.
+fn fill(done: &Done, call: &Call) -> Result<(), Reason> {
+    let Done { key, array, request, change, width } = done;
+    let nbytes = usize::try_from(request.count).ok().and_then(|count| count.checked_mul(*width));
     let nbytes = nbytes.filter(|&nbytes| isize::try_from(nbytes).is_ok()).ok_or(Reason::Memory)?;
-    match Target::of(request.memory.as_ref(), width).ok_or(Reason::Memory)? {
-        Target::Piece(start) => {
+    let target = Target::of(request.memory.as_ref(), *width).ok_or(Reason::Memory)?;
+    let ahead = prefetching::take(*key, array, &request.file, *change).filter(|ahead| ahead.len() == nbytes);
+    if ahead.is_some() {
+        counts::add(Count::AheadReads, 1);
+    }
+    match (target, ahead) {
+        (Target::Piece(start), ahead) => {
             // SAFETY: the program says that it has memory for these elements there, and waits until we are done.
             let out = unsafe { std::slice::from_raw_parts_mut(call.out.add(start), nbytes) };
-            array.read(&request.file, is_swapped, out)
+            let Some(ahead) = ahead else { return array.read(&request.file, *change, out) };
+            out.copy_from_slice(&ahead);
+            prefetching::give_back(ahead);
         }
-        Target::Gaps(gaps) => {
+        (Target::Gaps(gaps), ahead) => {
             if nbytes > settings().memory_nbytes {
                 return Err(Reason::Memory);
             }
-            let mut elements = Vec::new();
-            elements.try_reserve_exact(nbytes).map_err(|_| Reason::Memory)?;
-            elements.resize(nbytes, 0);
-            array.read(&request.file, is_swapped, &mut elements)?;
+            let is_ahead = ahead.is_some();
+            let mut elements = ahead.map_or_else(|| zeros(nbytes), Ok)?;
+            if !is_ahead {
+                array.read(&request.file, *change, &mut elements)?;
+            }
             // SAFETY: the program says that its memory has the shape of the dataspace.
             unsafe { gaps.fill(&elements, call.out) };
-            Ok(())
         }
     }
+    Ok(())
 }

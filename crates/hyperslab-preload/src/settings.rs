@@ -14,6 +14,10 @@ pub(crate) struct Settings {
     pub thread_count: Option<usize>,
     /// `HYPERSLAB_MEMORY`: the most bytes that we keep, or need for one read.
     pub memory_nbytes: usize,
+    /// `HYPERSLAB_PREFETCH`: 0 if nothing is to be read ahead.
+    pub prefetches: bool,
+    /// `HYPERSLAB_SERVE_SMALL`: 1 if small reads are ours too, for tests.
+    pub serves_small: bool,
     /// `HYPERSLAB_RUN_FOLDER`: where to leave counts for `hyperslab run`.
     pub folder: Option<OsString>,
     /// `HYPERSLAB_TRACE_FOLDER`: where to record accesses for `hyperslab trace`.
@@ -39,10 +43,13 @@ pub(crate) fn set_serving(is_wanted: bool) {
 pub(crate) fn settings() -> &'static Settings {
     SETTINGS.get_or_init(|| {
         let number = |name: &str| std::env::var_os(name).as_deref().and_then(OsStr::to_str).and_then(nbytes);
+        let is = |name: &str, value: &str| std::env::var_os(name).is_some_and(|found| found == value);
         let text = |name: &str| std::env::var_os(name).filter(|text| !text.is_empty());
         let settings = Settings {
             thread_count: number("HYPERSLAB_THREADS").filter(|&count| count > 0),
             memory_nbytes: number("HYPERSLAB_MEMORY").unwrap_or(MEMORY_NBYTES),
+            prefetches: !is("HYPERSLAB_PREFETCH", "0"),
+            serves_small: is("HYPERSLAB_SERVE_SMALL", "1"),
             folder: text("HYPERSLAB_RUN_FOLDER"),
             trace_folder: text("HYPERSLAB_TRACE_FOLDER"),
         };

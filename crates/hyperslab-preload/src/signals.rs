@@ -2,15 +2,24 @@
 
 #![allow(unsafe_code)]
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hyperslab_archive::{CallerError, InterruptCheck};
 
 thread_local! {
     /// The signals that this thread did not take before we blocked all others.
     static BEFORE: Cell<Option<libc::sigset_t>> = const { Cell::new(None) };
+    /// Whether to end the read that this thread does ahead.
+    static IS_OVER: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// The calling thread is one of ours, and ends its read as soon as this becomes true.
+pub(crate) fn end_when(is_over: Arc<AtomicBool>) {
+    IS_OVER.set(Some(is_over));
 }
 
 /// While it lives, the calling thread and the threads that it starts take no signals.
@@ -40,7 +49,7 @@ impl Drop for Blocked {
     }
 }
 
-/// Lets waiting signals through several times a second, on the program's own thread.
+/// Lets waiting signals through several times a second, on the program's own thread. Ends reads ahead.
 pub(crate) struct LetThrough;
 
 impl InterruptCheck for LetThrough {
@@ -49,7 +58,9 @@ impl InterruptCheck for LetThrough {
             let all = exchange(&before); // signals that wait are delivered before it returns
             exchange(&all);
         }
-        Ok(())
+        let is_over =
+            IS_OVER.with_borrow(|over| over.as_ref().is_some_and(|over| over.load(Ordering::Relaxed)));
+        if is_over { Err("nobody wants it any more".into()) } else { Ok(()) }
     }
 }
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # `typing` takes longer to import than the rest of this module; type checkers take it for true
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Mapping
+else:
+    import _signal as signal  # the same functions; `signal` also imports `enum`, which takes milliseconds
 
 LIBRARY = "libhyperslab_preload.so"
 USAGE = """Usage: hyperslab run [OPTIONS] [--] PROGRAM [ARGUMENTS]...
@@ -23,6 +25,7 @@ Options:
   --threads N    The most threads of a read; by default one for each processor that the program may use.
                  (HYPERSLAB_THREADS)
   --memory SIZE  The most memory for decoded chunks, such as 512M or 2G; 256M by default. (HYPERSLAB_MEMORY)
+  --no-prefetch  Do not read ahead while the program computes. (HYPERSLAB_PREFETCH=0)
   --quiet        Print nothing.
   --json         Print JSON.
   -h, --help     Show this text.
@@ -62,6 +65,8 @@ def parse(arguments: list[str]) -> Options:
             if not equals and not rest:
                 raise WrongUse(f"{name} needs a value")
             options.settings[names[name]] = value if equals else rest.pop(0)
+        elif name == "--no-prefetch" and not equals:
+            options.settings["HYPERSLAB_PREFETCH"] = "0"
         elif name in ("--quiet", "--json", "--help", "-h") and not equals:
             options.is_quiet |= name == "--quiet"
             options.is_json |= name == "--json"
@@ -174,9 +179,18 @@ def _summarize(options: Options, folder: str | None, notes: list[str], status: i
     found = totals(folder) if folder is not None else Totals()
     problem = obstacle(options.program[0])
     notes += [problem] if problem is not None else []
-    ended_by = signal.Signals(-status).name if status < 0 else None
+    ended_by = _signal_name(-status) if status < 0 else None
     text = as_json(found, notes, max(status, 0), ended_by) if options.is_json else line(found, notes)
     _print(text)
+
+
+def _signal_name(number: int) -> str:
+    from signal import Signals
+
+    try:
+        return Signals(number).name
+    except ValueError:  # most real-time signals have no name
+        return f"SIG{number}"
 
 
 def _print(text: str) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import struct
-from dataclasses import dataclass, field
 
-# As in crates/hyperslab-preload/src/counts.rs: a mark with the version, eight numbers, and two for each reason.
-MAGIC = b"HSRUN\0\0\x01"
+# As in crates/hyperslab-preload/src/counts.rs: a mark with the version, nine numbers, and two for each reason.
+MAGIC = b"HSRUN\0\0\x02"
 REASONS = {
     "small": "small",
     "writable": "of files open for writing",
@@ -26,32 +25,35 @@ REASONS = {
     "busy": "at the same time as others",
 }
 """Why reads were left to libhdf5, in the order of crates/hyperslab-preload/src/reason.rs, and how to say it."""
-_NUMBERS = 8
+_NUMBERS = 9
 _WORDS = struct.Struct(f"<{_NUMBERS + 2 * len(REASONS)}Q")
 
 
-@dataclass
 class Totals:
     """The counts of all processes of a program."""
 
-    process_count: int = 0
-    """How many processes read HDF5 files."""
-    unknown_count: int = 0
-    """How many left a record that cannot be read: of another version, or cut off."""
-    served_reads: int = 0
-    """Reads that our engine did."""
-    served_nbytes: int = 0
-    """The bytes that they brought."""
-    served_seconds: float = 0.0
-    """The time that they took."""
-    passed_seconds: float = 0.0
-    """The time of the reads that were passed on and timed; small ones are not."""
-    estimated_seconds: float = 0.0
-    """What libhdf5 would have taken for the reads of `compared_seconds`, by samples."""
-    compared_seconds: float = 0.0
-    """The time of the reads that were compared with libhdf5."""
-    passed: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """For each reason, how many reads were left to libhdf5, and how many bytes of them are known."""
+    # No dataclass: importing `dataclasses` would take longer than all that `hyperslab run` does.
+    def __init__(self) -> None:
+        self.process_count = 0
+        """How many processes read HDF5 files."""
+        self.unknown_count = 0
+        """How many left a record that cannot be read: of another version, or cut off."""
+        self.served_reads = 0
+        """Reads that our engine did."""
+        self.served_nbytes = 0
+        """The bytes that they brought."""
+        self.served_seconds = 0.0
+        """The time that they took."""
+        self.passed_seconds = 0.0
+        """The time of the reads that were passed on and timed; small ones are not."""
+        self.estimated_seconds = 0.0
+        """What libhdf5 would have taken for the reads of `compared_seconds`, by samples."""
+        self.compared_seconds = 0.0
+        """The time of the reads that were compared with libhdf5."""
+        self.ahead_reads = 0
+        """The reads of `served_reads` that were done ahead, while the program computed."""
+        self.passed: dict[str, tuple[int, int]] = {}
+        """For each reason, how many reads were left to libhdf5, and how many bytes of them are known."""
 
     def add(self, record: bytes) -> None:
         """Add the record of one process."""
@@ -66,6 +68,7 @@ class Totals:
         self.passed_seconds += numbers[3] / 1e9
         self.estimated_seconds += numbers[6] / 1e9
         self.compared_seconds += numbers[7] / 1e9
+        self.ahead_reads += numbers[8]
         for place, reason in enumerate(REASONS):
             reads, nbytes = numbers[_NUMBERS + 2 * place : _NUMBERS + 2 * place + 2]
             before = self.passed.get(reason, (0, 0))

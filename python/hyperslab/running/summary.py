@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 from hyperslab.running.records import REASONS, Totals
+
+SHORT_SECONDS = 1.0
+"""Below this, the library may not have compared yet: that would have taken more than a few percent of the time."""
 
 
 def line(found: Totals, notes: list[str]) -> str:
@@ -18,19 +18,31 @@ def _said(found: Totals) -> list[str]:
         return ["no reads through libhdf5 were seen"]
     said = []
     if found.served_reads:
-        estimate = found.libhdf5_seconds
-        compared = "libhdf5's time is unknown" if estimate is None else f"libhdf5 would have taken about {_s(estimate)}"
         size = nbytes(found.served_nbytes)
-        said.append(f"served {_reads(found.served_reads)}, {size}, in {_s(found.served_seconds)} ({compared})")
+        ahead = f", {found.ahead_reads} of them ahead" if found.ahead_reads else ""
+        took = f"{size}, in {_s(found.served_seconds)} ({_compared(found)})"
+        said.append(f"served {_reads(found.served_reads)}{ahead}, {took}")
     if found.passed_reads:
         reasons = sorted(found.passed.items(), key=lambda item: -item[1][0])
         why = ", ".join(f"{reads} {REASONS[reason]}" for reason, (reads, _) in reasons)
-        said.append(f"left {_reads(found.passed_reads)} to libhdf5: {why}")
+        # Reading the clock would take a part of the time of a small read.
+        untimed = ", small ones not counted" if "small" in found.passed else ""
+        took = f" ({_s(found.passed_seconds)}{untimed})" if found.passed_seconds else ""
+        said.append(f"left {_reads(found.passed_reads)} to libhdf5{took}: {why}")
     if found.process_count > 1:
         said.append(f"{found.process_count} processes")
     if found.unknown_count:
         said.append(f"the counts of {found.unknown_count} processes cannot be read")
     return said
+
+
+def _compared(found: Totals) -> str:
+    """What libhdf5 would have taken, or why that is not known."""
+    if found.libhdf5_seconds is not None:
+        return f"libhdf5 would have taken about {_s(found.libhdf5_seconds)}"
+    if found.served_seconds < SHORT_SECONDS:
+        return "too short to compare with libhdf5"
+    return "libhdf5's time is unknown: most reads could not be compared"
 
 
 def _reads(count: int) -> str:
@@ -51,13 +63,13 @@ def nbytes(count: int) -> str:
 
 def as_json(found: Totals, notes: list[str], status: int, signal: str | None) -> str:
     """The same for programs: one JSON object."""
-    passed: dict[str, Any] = {
-        reason: {"reads": reads, "nbytes": size} for reason, (reads, size) in found.passed.items()
-    }
+    import json
+
+    passed = {reason: {"reads": reads, "nbytes": size} for reason, (reads, size) in found.passed.items()}
     return json.dumps({
         "served": {
             "reads": found.served_reads, "nbytes": found.served_nbytes, "seconds": found.served_seconds,
-            "libhdf5_seconds": found.libhdf5_seconds,
+            "libhdf5_seconds": found.libhdf5_seconds, "ahead": found.ahead_reads,
         },
         "passed": {"reads": found.passed_reads, "timed_seconds": found.passed_seconds, "reasons": passed},
         "processes": found.process_count, "unreadable_records": found.unknown_count,
