@@ -7,6 +7,7 @@ from hyperslab._core import ChunkGrid, Hyperslab, Points, __version__
 
 if TYPE_CHECKING:
     from hyperslab.archive import Array, Group, credentials, open, stats
+    from hyperslab.convert import Conversion, convert, save
     from hyperslab.model import predict
     from hyperslab.references import Index, index
     from hyperslab.running.accelerating import accelerate, accelerated
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from hyperslab.versions import VersionedFile
 
 __all__ = [
-    "Array", "ChunkGrid", "Group", "Hyperslab", "Index", "Points", "Trace", "VersionedFile", "__version__",
-    "accelerate", "accelerated", "credentials", "index", "open", "predict", "record", "stats",
+    "Array", "ChunkGrid", "Conversion", "Group", "Hyperslab", "Index", "Points", "Trace", "VersionedFile", "__version__",
+    "accelerate", "accelerated", "convert", "credentials", "index", "open", "predict", "record", "save", "stats",
 ]  # fmt: skip
 
 
@@ -24,6 +25,8 @@ def __getattr__(name: str) -> Any:
     """Import everything that needs NumPy on first use, so that the command line starts without it."""
     if name in ("Array", "Group", "credentials", "open", "stats"):
         return getattr(import_module("hyperslab.archive"), name)
+    if name in ("Conversion", "convert", "save"):
+        return getattr(import_module("hyperslab.convert"), name)
     if name in ("Index", "index"):
         return getattr(import_module("hyperslab.references"), name)
     if name in ("accelerate", "accelerated"):

@@ -11,6 +11,7 @@ from hyperslab.cli import (
     bench,
     calibrate,
     compare,
+    convert,
     evaluate,
     formats,
     index,
@@ -47,6 +48,7 @@ app.command("run", context_settings={"ignore_unknown_options": True, "allow_extr
                                      "allow_interspersed_args": False, "help_option_names": []})(run.run)  # fmt: skip
 app.command("verify")(verify.verify)
 app.command("index")(index.index)
+app.command("convert")(convert.convert)
 app.command("calibrate")(calibrate.calibrate_machine)
 app.command("predict")(predict.predict_costs)
 app.command("evaluate")(evaluate.evaluate)

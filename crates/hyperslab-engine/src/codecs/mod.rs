@@ -7,6 +7,7 @@
 mod bitshuffle;
 mod blosc;
 mod blosc2;
+mod blosc_encode;
 mod blosclz;
 mod buffer;
 mod bzip2;
@@ -43,7 +44,8 @@ mod zlib;
 mod zstd;
 
 pub use chain::{Decoded, decode};
-pub use encode::{Filter, encode};
+pub use crc32c::checksum as crc32c;
+pub use encode::{Blosc, Encoder, Filter, Inner, encode};
 pub use lzf::encode as lzf;
 pub use scratch::Scratch;
 pub use shuffle::{Shuffled, unshuffle_into, unshuffle_whole};
