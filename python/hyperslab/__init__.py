@@ -7,7 +7,7 @@ from hyperslab._core import ChunkGrid, Hyperslab, Points, __version__
 
 if TYPE_CHECKING:
     from hyperslab.archive import Array, Group, credentials, open, stats
-    from hyperslab.convert import Conversion, convert, save
+    from hyperslab.conversion import Conversion, convert, save
     from hyperslab.model import predict
     from hyperslab.references import Index, index
     from hyperslab.running.accelerating import accelerate, accelerated
@@ -26,7 +26,7 @@ def __getattr__(name: str) -> Any:
     if name in ("Array", "Group", "credentials", "open", "stats"):
         return getattr(import_module("hyperslab.archive"), name)
     if name in ("Conversion", "convert", "save"):
-        return getattr(import_module("hyperslab.convert"), name)
+        return getattr(import_module("hyperslab.conversion"), name)
     if name in ("Index", "index"):
         return getattr(import_module("hyperslab.references"), name)
     if name in ("accelerate", "accelerated"):

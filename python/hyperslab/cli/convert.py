@@ -16,7 +16,7 @@ from hyperslab.cli.progress import live
 from hyperslab.errors import UsageError
 
 if TYPE_CHECKING:
-    from hyperslab.convert import Conversion
+    from hyperslab.conversion import Conversion
 
 UNITS = {
     "": 1,
@@ -79,8 +79,8 @@ def convert(
     *given, target = sources
     if len(given) > 1 and concat is None:
         raise UsageError("several sources need --concat DIMENSION; the last name is the target")
-    from hyperslab.convert import convert as run
-    from hyperslab.convert.wishes import wish
+    from hyperslab.conversion import convert as run
+    from hyperslab.conversion.wishes import wish
 
     asked = wish(_by_path(chunks), _by_path(shards), _by_path(codec), like)
     opened = open_archive(given if concat is not None else given[0], option or [], concat, allowed)
@@ -127,8 +127,8 @@ def _threads() -> int | None:
 
 
 def _announce(source: str, target: str, source_format: str, format: str | None, asked: object) -> None:
-    from hyperslab.convert.converting import format_of
-    from hyperslab.convert.equivalents import equivalents
+    from hyperslab.conversion.converting import format_of
+    from hyperslab.conversion.equivalents import equivalents
 
     found = format_of(Path(target), format)
     for call in equivalents(source, target, source_format, found, asked):  # type: ignore[arg-type]

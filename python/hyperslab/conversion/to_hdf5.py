@@ -14,12 +14,12 @@ import numpy as np
 
 from hyperslab._core import __version__
 from hyperslab.archive.dimensions import PhonyDimensions
-from hyperslab.convert.codecs import chain_of
-from hyperslab.convert.filling import Filling
-from hyperslab.convert.hdf5_target import Hdf5Array, creation_list
-from hyperslab.convert.partial_file import PartialFile, created
-from hyperslab.convert.reading import link_of, reader
-from hyperslab.convert.wishes import Wish, shape_of, usual_chunk_shape
+from hyperslab.conversion.codecs import chain_of
+from hyperslab.conversion.filling import Filling
+from hyperslab.conversion.hdf5_target import Hdf5Array, creation_list
+from hyperslab.conversion.partial_file import PartialFile, created
+from hyperslab.conversion.reading import link_of, reader
+from hyperslab.conversion.wishes import Wish, shape_of, usual_chunk_shape
 from hyperslab.errors import HyperslabError, Refused, printable
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hyperslab.convert.codecs import CodecChain
+from hyperslab.conversion.codecs import CodecChain
 from hyperslab.errors import UsageError
 
 # A chunk of an array that has none in the source has about this many bytes.

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import h5py
 
-from hyperslab.convert.codecs import chain_of, hdf5_steps
-from hyperslab.convert.filling import Filling
-from hyperslab.convert.hdf5_structure import Found, StructureCopy, has_references, is_plain
-from hyperslab.convert.hdf5_target import Hdf5Array, WrittenByLibhdf5, creation_list
-from hyperslab.convert.partial_file import PartialFile, created
-from hyperslab.convert.reading import reader
-from hyperslab.convert.stored_chunks import StoredCopy
-from hyperslab.convert.wishes import Wish, shape_of
+from hyperslab.conversion.codecs import chain_of, hdf5_steps
+from hyperslab.conversion.filling import Filling
+from hyperslab.conversion.hdf5_structure import Found, StructureCopy, has_references, is_plain
+from hyperslab.conversion.hdf5_target import Hdf5Array, WrittenByLibhdf5, creation_list, filters_of
+from hyperslab.conversion.partial_file import PartialFile, created
+from hyperslab.conversion.reading import reader
+from hyperslab.conversion.stored_chunks import StoredCopy
+from hyperslab.conversion.wishes import Wish, shape_of
 from hyperslab.errors import HyperslabError, Refused
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ class FromHdf5:
             self._as_it_is(found, structure, is_changed=wanted != kept or wish.codec is not None)
             return
         same_codec = wish.codec is None or self._same(wish.codec, plist, array, kept)
-        if is_chunked and wanted == kept and same_codec:
+        is_contiguous = plist.get_layout() == h5py.h5d.CONTIGUOUS and not is_elsewhere
+        if wanted == kept and same_codec and (is_chunked or (is_contiguous and array.nbytes > SMALL_NBYTES)):
             self._stored(found, structure, plist)
         elif not is_chunked and wanted is None and not is_elsewhere and array.nbytes <= SMALL_NBYTES:
             self._as_it_is(found, structure, is_changed=False)
@@ -118,12 +119,10 @@ class FromHdf5:
     @staticmethod
     def _same(codec: Any, plist: Any, array: Array, kept: tuple[int, ...] | None) -> bool:
         if kept is None:
-            return False
+            return not codec.compressor
         filters, _ = codec.hdf5(array.dtype.itemsize, math.prod(kept) * array.dtype.itemsize)
-        have = [plist.get_filter(index) for index in range(plist.get_nfilters())]
-        return [(number, tuple(values)) for number, _, values in filters] == [
-            (number, tuple(values)) for number, _, values, _ in have
-        ]
+        have = filters_of(plist)
+        return [(number, values) for number, _, values in filters] == [(number, values) for number, _, values in have]
 
     def _as_it_is(self, found: Found, structure: StructureCopy, *, is_changed: bool) -> None:
         """Copy an array with libhdf5: its elements are not plain bytes, or are few."""
@@ -150,6 +149,8 @@ class FromHdf5:
 
     def _stored(self, found: Found, structure: StructureCopy, plist: Any) -> None:
         """The chunks stay as they are stored."""
+        if plist.get_layout() == h5py.h5d.CHUNKED:
+            plist = creation_list(plist, plist.get_chunk(), filters_of(plist))
         made = h5py.h5d.create(
             found.parent, found.name, structure.type_of(found.source), found.source.get_space().copy(), plist
         )
@@ -170,8 +171,7 @@ class FromHdf5:
                 structure.losses.append((found.path, str(error)))
                 return
         elif wanted is not None:
-            have = [plist.get_filter(index) for index in range(plist.get_nfilters())]
-            filters = [(number, flags, values) for number, flags, values, _ in have]
+            filters = filters_of(plist)
             steps = hdf5_steps([(number, values) for number, _, values in filters])
         made_list = creation_list(plist, wanted, filters)
         if steps is None and any(not h5py.h5z.filter_avail(number) for number, *_ in filters):

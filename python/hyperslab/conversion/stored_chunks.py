@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import h5py
+import numpy as np
 
-from hyperslab.convert.hdf5_target import check
-from hyperslab.convert.partial_file import PartialFile
+from hyperslab.conversion.hdf5_target import check
+from hyperslab.conversion.partial_file import PartialFile
 from hyperslab.errors import FileChanged
 from hyperslab.progress import Progress
 
@@ -21,15 +22,18 @@ BUFFER_NBYTES = 4 << 20
 
 @dataclass(frozen=True)
 class StoredCopy:
-    """An array of the source, and the new one with the same chunks and filters."""
+    """An array of the source, and the new one with the same layout and filters."""
 
     path: str
     source: Any
     target: Any
 
-    def chunks(self) -> list[tuple[tuple[int, ...], int, int, int]]:
-        """Start, filter mask, address and stored bytes of each chunk, in the order of the grid."""
-        found: list[tuple[tuple[int, ...], int, int, int]] = []
+    def pieces(self) -> list[tuple[tuple[int, ...] | None, int, int, int]]:
+        """Start, filter mask, address and stored bytes of each chunk in the order of the grid; without chunks one piece."""
+        if self.source.get_create_plist().get_layout() != h5py.h5d.CHUNKED:
+            address, nbytes = self.source.get_offset(), self.source.get_storage_size()
+            return [] if address is None or not nbytes else [(None, 0, address, nbytes)]
+        found: list[tuple[tuple[int, ...] | None, int, int, int]] = []
 
         def note(chunk: Any) -> None:
             if chunk.byte_offset is not None and chunk.size:
@@ -38,11 +42,20 @@ class StoredCopy:
         self.source.chunk_iter(note)
         return sorted(found)
 
+    def place(self, start: tuple[int, ...] | None, stand_in: memoryview, mask: int) -> None:
+        """Let libhdf5 give a chunk, or the whole array, its place."""
+        if start is not None:
+            self.target.write_direct_chunk(start, stand_in, mask)
+            return
+        kind = self.target.get_type()
+        elements = np.ndarray(self.target.shape, f"V{kind.get_size()}", stand_in)
+        self.target.write(h5py.h5s.ALL, h5py.h5s.ALL, elements, kind)
+
 
 def copy_stored(
-    copies: list[StoredCopy], file: PartialFile, source: str, progress: Progress | None, skipped: int = 0
+    copies: list[StoredCopy], file: PartialFile, source: str | None, progress: Progress | None
 ) -> int:
-    """Copy the chunks of all arrays. Returns the number of chunks.
+    """Copy the chunks of all arrays. Returns their bytes.
 
     Parameters
     ----------
@@ -50,41 +63,40 @@ def copy_stored(
         The arrays.
     file : PartialFile
         What libhdf5 writes to.
-    source : str
-        The path of the source.
+    source : str | None
+        The path of the source; None to place the chunks without copying them.
     progress : Progress | None
         Told how many MiB are done.
-    skipped : int
-        How many chunks are there already.
 
     Raises
     ------
     FileChanged
         The source is shorter than its chunks.
     """
-    descriptor = os.open(source, os.O_RDONLY)
+    descriptor = -1 if source is None else os.open(source, os.O_RDONLY)
     base = _base(copies)
-    tables = [copy.chunks() for copy in copies]
+    tables = [copy.pieces() for copy in copies]
     total = sum(size for table in tables for *_, size in table)
     copier = _Copier(descriptor, file)
-    done = number = 0
+    done = 0
     try:
         file.instead = copier.place
         for copy, table in zip(copies, tables, strict=True):
-            for start, mask, address, size in table:
-                copier.next = None if number < skipped else base + address
+            for number, (start, mask, address, size) in enumerate(table):
+                copier.next = base + address
                 try:
-                    copy.target.write_direct_chunk(start, file.stand_in(size), mask)
+                    copy.place(start, file.stand_in(size), mask)
                 except (OSError, RuntimeError):
                     check(file)
                     raise
-                number, done = number + 1, done + size
+                done += size
                 if progress is not None and number % 64 == 0:
                     progress(copy.path, done >> 20, total >> 20)
     finally:
         file.instead = None
-        os.close(descriptor)
-    return number
+        if descriptor >= 0:
+            os.close(descriptor)
+    return done
 
 
 def _base(copies: list[StoredCopy]) -> int:
@@ -102,13 +114,13 @@ class _Copier:
         self._source = source
         self._file = file
         self._in_kernel = hasattr(os, "copy_file_range")
-        self.next: int | None = None
+        self.next = 0
 
-    def place(self, start: int, nbytes: int) -> None:
-        """Copy the next chunk to where libhdf5 would write its stand-in."""
-        at = self.next
-        if at is None:
+    def place(self, start: int, nbytes: int, within: int) -> None:
+        """Copy bytes of the next chunk to where libhdf5 would write its stand-in."""
+        if self._source < 0:
             return
+        at = self.next + within
         while nbytes:
             done = self._copied(at, start, nbytes)
             if not done:

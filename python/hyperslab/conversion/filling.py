@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import encode_chunks
-from hyperslab.convert.journal import ConversionJournal, Finished
-from hyperslab.convert.slabs import Passes, SlabPlan, passes
+from hyperslab.conversion.journal import ConversionJournal, Finished
+from hyperslab.conversion.slabs import Passes, SlabPlan, passes
 from hyperslab.errors import RunError
 from hyperslab.memory import aligned_empty
 from hyperslab.progress import Progress

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hyperslab.archive as archive
-from hyperslab.convert.journal import ConversionJournal
-from hyperslab.convert.settings import Conversion, Format, Settings, Verify
-from hyperslab.convert.steps import write
-from hyperslab.convert.wishes import wish
-from hyperslab.errors import FileChanged, MissingLibrary, NoSpace, Refused, UsageError
+from hyperslab.conversion.journal import ConversionJournal
+from hyperslab.conversion.settings import Conversion, Format, Settings, Verify
+from hyperslab.conversion.steps import write
+from hyperslab.conversion.wishes import wish
+from hyperslab.errors import FileChanged, NoSpace, UsageError
 from hyperslab.needed import need_h5py
 from hyperslab.replacing import FULL
 
@@ -140,26 +140,29 @@ def _converted(group: Group, path: Path, settings: Settings, *, overwrite: bool,
     }
     journal = ConversionJournal(path, header, resume=resume, overwrite=overwrite)
     done = Conversion(path, settings.format, is_resumed=journal.is_resumed, verified=settings.verify)
-    is_worth_keeping = True
+    is_kept = False
     try:
         write(group, journal, settings, done)
         if _version(group) != header["source"]:
             raise FileChanged(f"{group.filename} changed while it was converted: start again with --overwrite")
         done.stored_nbytes = _nbytes(journal.data)
         _put_in_place(journal, path, is_synced=settings.is_synced)
-        journal.remove()
-    except (Refused, MissingLibrary, FileChanged) as error:
-        is_worth_keeping = False
-        raise error
+    except (UsageError, FileChanged):
+        raise
     except OSError as error:
+        is_kept = bool(journal.finished)
         if error.errno is not None and error.errno in FULL and not isinstance(error, NoSpace):
-            said = f"{path}: {error.strerror}: {journal.folder} has what is finished"
-            raise NoSpace(f"{said}; make room and go on with --resume, or remove that folder") from error
+            kept = f": {journal.folder} has what is finished; go on with --resume, or remove it" if is_kept else ""
+            raise NoSpace(f"{path}: {error.strerror}: make room{kept}") from error
+        raise
+    except BaseException:
+        is_kept = bool(journal.finished)
         raise
     finally:
-        if not is_worth_keeping or (journal.folder.exists() and not journal.finished and not _nbytes(journal.data)):
+        if is_kept:
+            journal.close()
+        else:
             journal.remove()
-        journal.close()
     done.seconds = time.monotonic() - started
     return done
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hyperslab.convert.filling import Filler
-from hyperslab.convert.journal import ConversionJournal
-from hyperslab.convert.settings import Conversion, Settings, check_losses, verified
+from hyperslab.conversion.filling import Filler
+from hyperslab.conversion.journal import ConversionJournal
+from hyperslab.conversion.settings import Conversion, Settings, check_losses, verified
 from hyperslab.errors import UsageError
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
+
+
+LEAST_FRONT_NBYTES = 4096
 
 
 def write(group: Group, journal: ConversionJournal, settings: Settings, done: Conversion) -> None:
@@ -33,7 +34,7 @@ def _filler(journal: ConversionJournal, settings: Settings) -> Filler:
 
 
 def _zarr(group: Group, journal: ConversionJournal, settings: Settings, done: Conversion) -> None:
-    from hyperslab.convert.zarr_target import ToZarr
+    from hyperslab.conversion.zarr_target import ToZarr
 
     writing = ToZarr(group, journal.data, 2 if settings.format == "zarr2" else 3, settings.wish, settings.threads)
     writing.build()
@@ -49,9 +50,9 @@ def _zarr(group: Group, journal: ConversionJournal, settings: Settings, done: Co
 
 
 def _hdf5(group: Group, journal: ConversionJournal, settings: Settings, done: Conversion) -> None:
-    from hyperslab.convert.hdf5_target import check
-    from hyperslab.convert.partial_file import PartialFile
-    from hyperslab.convert.to_hdf5 import ToHdf5
+    from hyperslab.conversion.hdf5_target import check
+    from hyperslab.conversion.partial_file import PartialFile
+    from hyperslab.conversion.to_hdf5 import ToHdf5
 
     file = PartialFile(journal.data, is_new=not journal.is_resumed)
     try:
@@ -76,14 +77,14 @@ def _hdf5(group: Group, journal: ConversionJournal, settings: Settings, done: Co
 
 
 def _hdf5_again(group: Group, journal: ConversionJournal, settings: Settings, done: Conversion) -> None:
-    from hyperslab.convert.from_hdf5 import FromHdf5
-    from hyperslab.convert.hdf5_target import check
-    from hyperslab.convert.partial_file import PartialFile
-    from hyperslab.convert.stored_chunks import copy_stored
+    from hyperslab.conversion.from_hdf5 import FromHdf5
+    from hyperslab.conversion.hdf5_target import check
+    from hyperslab.conversion.partial_file import PartialFile
+    from hyperslab.conversion.stored_chunks import copy_stored
 
     file = PartialFile(journal.data, is_new=not journal.is_resumed)
     try:
-        front = _metadata_nbytes(group.filename) if settings.relayout else 0
+        front = _metadata_nbytes(group, journal, settings) if settings.relayout else 0
         writing = FromHdf5(group, file, settings.wish, settings.threads, front)
         try:
             writing.build()
@@ -104,18 +105,23 @@ def _hdf5_again(group: Group, journal: ConversionJournal, settings: Settings, do
     verified(filler, writing.fillings, settings, journal.data)
 
 
-def _metadata_nbytes(path: str) -> int:
-    """How many bytes to reserve for metadata: those of the source, and some for the pieces that libhdf5 does not fill."""
-    import h5py
+def _metadata_nbytes(group: Group, journal: ConversionJournal, settings: Settings) -> int:
+    """How many bytes the metadata of the target take: it is made once without the chunks, which leaves a sparse file."""
+    from hyperslab.conversion.from_hdf5 import FromHdf5
+    from hyperslab.conversion.partial_file import PartialFile
+    from hyperslab.conversion.stored_chunks import copy_stored
 
-    with h5py.File(path, "r", locking=False) as file:
-        stored = 0
-
-        def add(_: str, found: object) -> None:
-            nonlocal stored
-            if isinstance(found, h5py.Dataset):
-                stored += found.id.get_storage_size()
-
-        file.visititems(add)
-        rest = max(os.path.getsize(path) - stored - Path(path).stat().st_size // 1000, 0)
-    return max(4096, rest)
+    path = journal.folder / "measured"
+    file = PartialFile(path, is_new=True)
+    try:
+        trial = FromHdf5(group, file, settings.wish, settings.threads)
+        try:
+            trial.build()
+            stored = copy_stored(trial.copies, file, None, None)
+        finally:
+            trial.close()
+    finally:
+        file.close()
+    nbytes = path.stat().st_size - stored
+    path.unlink()
+    return max(nbytes, LEAST_FRONT_NBYTES)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from hyperslab.convert.codecs import CodecChain
-from hyperslab.convert.wishes import ArrayWish, Wish
+from hyperslab.conversion.codecs import CodecChain
+from hyperslab.conversion.wishes import ArrayWish, Wish
 
 H5REPACK_FILTERS = {
     "deflate": "GZIP={level}",

@@ -2,15 +2,16 @@
 
 libhdf5 gives each chunk its place in the order in which chunks are written, whatever their bytes are. So an interrupted
 conversion is replayed: the same objects are created again, and chunks that the file already holds are "written" again
-with their recorded sizes, but from `PLACEHOLDER`, whose bytes this file does not write. The metadata come out anew, and
+with their recorded sizes, but from a stand-in, whose bytes this file does not write. The metadata come out anew, and
 the chunks are where they were.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Buffer, Callable
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -26,7 +27,7 @@ class PartialFile:
         self.failure: OSError | None = None
         self.is_replaying = not is_new
         self.placeholder = np.zeros(0, np.uint8)
-        self.instead: Callable[[int, int], None] | None = None
+        self.instead: Callable[[int, int, int], None] | None = None
 
     @property
     def descriptor(self) -> int:
@@ -34,7 +35,10 @@ class PartialFile:
         return self._descriptor
 
     def stand_in(self, nbytes: int) -> memoryview:
-        """Bytes to pass to libhdf5 in place of those of a chunk; `instead` is called where they would be written."""
+        """Bytes to pass to libhdf5 in place of others; `instead` is called where they would be written.
+
+        Its arguments are the position in the file, the number of bytes, and the position in these bytes.
+        """
         if len(self.placeholder) < nbytes:
             self.placeholder = np.zeros(nbytes, np.uint8)  # never touched, so it takes no memory
         return self.placeholder[:nbytes].data
@@ -48,7 +52,7 @@ class PartialFile:
         """The position."""
         return self._position
 
-    def readinto(self, buffer: Buffer) -> int:
+    def readinto(self, buffer: Any) -> int:
         """Read bytes; those behind the end are zeros."""
         view = memoryview(buffer).cast("B")
         done = os.preadv(self._descriptor, [view], self._position) if self._position < self._length else 0
@@ -56,7 +60,7 @@ class PartialFile:
             view[done:] = bytes(len(view) - done)
         return len(view)
 
-    def write(self, buffer: Buffer) -> int:
+    def write(self, buffer: Any) -> int:
         """Write bytes, unless they stand in for others."""
         view = memoryview(buffer).cast("B")
         nbytes, start = len(view), self._position
@@ -64,9 +68,10 @@ class PartialFile:
         if self.failure is not None:
             return nbytes  # so that libhdf5 can close the file
         try:
-            if len(self.placeholder) and nbytes and self._is_placeholder(view):
+            within = self._within_placeholder(view)
+            if within is not None:
                 if self.instead is not None:
-                    self.instead(start, nbytes)
+                    self.instead(start, nbytes, within)
                 return nbytes
             done = 0
             while done < nbytes:
@@ -76,8 +81,12 @@ class PartialFile:
             raise
         return nbytes
 
-    def _is_placeholder(self, view: memoryview) -> bool:
-        return np.frombuffer(view, np.uint8, 1).ctypes.data == self.placeholder.ctypes.data
+    def _within_placeholder(self, view: memoryview) -> int | None:
+        """Where these bytes lie in the stand-in; None if they are others."""
+        if not len(self.placeholder) or not len(view):
+            return None
+        within = np.frombuffer(view, np.uint8, 1).ctypes.data - self.placeholder.ctypes.data
+        return int(within) if 0 <= within < len(self.placeholder) else None
 
     def truncate(self, length: int | None = None) -> int:
         """Cut or lengthen the file; not while it is replayed, for there are chunks behind libhdf5's end."""

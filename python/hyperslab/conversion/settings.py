@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 import hyperslab.archive as archive
-from hyperslab.convert.filling import Box, Bytes, Filler, Filling
-from hyperslab.convert.reading import reader
-from hyperslab.convert.wishes import Wish
+from hyperslab.conversion.filling import Box, Bytes, Filler, Filling
+from hyperslab.conversion.reading import reader
+from hyperslab.conversion.wishes import Wish
 from hyperslab.errors import Refused
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ import numpy as np
 
 from hyperslab._core import encode_chunks
 from hyperslab.archive.dimensions import PhonyDimensions
-from hyperslab.convert.codecs import Step, chain_of
-from hyperslab.convert.filling import Box, Bytes, Filling, folded
-from hyperslab.convert.journal import Finished
-from hyperslab.convert.reading import link_of, reader
-from hyperslab.convert.slabs import SlabPlan
-from hyperslab.convert.wishes import Wish, shape_of, usual_chunk_shape
+from hyperslab.conversion.codecs import Step, chain_of
+from hyperslab.conversion.filling import Box, Bytes, Filling, folded
+from hyperslab.conversion.journal import Finished
+from hyperslab.conversion.reading import link_of, reader
+from hyperslab.conversion.slabs import SlabPlan
+from hyperslab.conversion.wishes import Wish, shape_of, usual_chunk_shape
 from hyperslab.errors import HyperslabError, Refused, printable
 from hyperslab.references import zarr2, zarr3
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hyperslab.convert.filling import Box, Bytes
+from hyperslab.conversion.filling import Box, Bytes
 
 
 def reader(array: Any, threads: int | None) -> Callable[[Box, Bytes], None]:

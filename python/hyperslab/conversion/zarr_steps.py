@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hyperslab.convert.codecs import BLOSC_NUMBERS, Step, of_zstd
+from hyperslab.conversion.codecs import BLOSC_NUMBERS, Step, of_zstd
 
 SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2, 0: 0, 1: 1, 2: 2}
 Described = tuple[tuple[int, ...], tuple[int, ...] | None, list[Step]]

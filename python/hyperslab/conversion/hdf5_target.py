@@ -10,10 +10,10 @@ import numpy as np
 from h5py._objects import phil
 
 from hyperslab._core import encode_chunks, write_slab
-from hyperslab.convert.codecs import Step
-from hyperslab.convert.filling import Box, Bytes, folded
-from hyperslab.convert.journal import Finished
-from hyperslab.convert.partial_file import PartialFile
+from hyperslab.conversion.codecs import BITSHUFFLE, Filter, Step
+from hyperslab.conversion.filling import Box, Bytes, folded
+from hyperslab.conversion.journal import Finished
+from hyperslab.conversion.partial_file import PartialFile
 from hyperslab.errors import DamagedFile, UsageError
 from hyperslab.versions.commit.libhdf5 import address
 
@@ -138,7 +138,7 @@ def check(file: PartialFile) -> None:
         raise file.failure
 
 
-def creation_list(old: Any | None, chunk_shape: tuple[int, ...] | None, filters: list[Any]) -> Any:
+def creation_list(old: Any | None, chunk_shape: tuple[int, ...] | None, filters: list[Filter]) -> Any:
     """The property list of a new array, with everything of an old one that does not concern its layout."""
     has_elsewhere = old is not None and (old.get_external_count() or old.get_layout() == h5py.h5d.VIRTUAL)
     made = h5py.h5p.create(h5py.h5p.DATASET_CREATE) if old is None or has_elsewhere else old.copy()
@@ -152,5 +152,13 @@ def creation_list(old: Any | None, chunk_shape: tuple[int, ...] | None, filters:
     if made.get_alloc_time() != h5py.h5d.ALLOC_TIME_INCR:
         made.set_alloc_time(h5py.h5d.ALLOC_TIME_INCR)
     for number, flags, values in filters:
-        made.set_filter(number, flags, tuple(values))
+        # The filter itself puts three values in front when an array is created.
+        own = values[3:] if number == BITSHUFFLE and h5py.h5z.filter_avail(number) else values
+        made.set_filter(number, flags, tuple(own))
     return made
+
+
+def filters_of(plist: Any) -> list[Filter]:
+    """The filters of a property list: number, flags and parameters of each."""
+    found = [plist.get_filter(index) for index in range(plist.get_nfilters())]
+    return [(number, flags, values) for number, flags, values, _ in found]

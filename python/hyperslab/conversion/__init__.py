@@ -1,7 +1,7 @@
 """Writes archives again: in another format, with other chunks and codecs, or with the metadata in front."""
 
-from hyperslab.convert.converting import convert
-from hyperslab.convert.saving import save
-from hyperslab.convert.settings import Conversion
+from hyperslab.conversion.converting import convert
+from hyperslab.conversion.saving import save
+from hyperslab.conversion.settings import Conversion
 
 __all__ = ["Conversion", "convert", "save"]

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab.convert.converting import format_of, usual_memory
-from hyperslab.convert.filling import Box, Bytes, Filler, Filling, Target
-from hyperslab.convert.journal import Finished
-from hyperslab.convert.zarr_steps import zarr_steps
+from hyperslab.conversion.converting import format_of, usual_memory
+from hyperslab.conversion.filling import Box, Bytes, Filler, Filling, Target
+from hyperslab.conversion.journal import Finished
+from hyperslab.conversion.zarr_steps import zarr_steps
 from hyperslab.errors import UsageError
 from hyperslab.needed import need, need_h5py
 from hyperslab.replacing import replacing
@@ -145,9 +145,9 @@ def _netcdf(
 ) -> None:
     import h5py
 
-    from hyperslab.convert.codecs import hdf5_steps
-    from hyperslab.convert.hdf5_target import Hdf5Array
-    from hyperslab.convert.partial_file import Unwatched
+    from hyperslab.conversion.codecs import hdf5_steps
+    from hyperslab.conversion.hdf5_target import Hdf5Array
+    from hyperslab.conversion.partial_file import Unwatched
 
     if unlimited_dims is None:
         unlimited_dims = dataset.encoding.get("unlimited_dims", None)
@@ -220,7 +220,7 @@ def _zarr(
 ) -> None:
     from xarray.backends import ZarrStore
 
-    from hyperslab.convert.zarr_target import ZarrArray
+    from hyperslab.conversion.zarr_target import ZarrArray
 
     store = ZarrStore.open_group(str(path), mode="w", zarr_format=version, consolidated=True, write_empty=True)
     fillings = []

@@ -48,6 +48,7 @@ class StructureCopy:
     losses: list[tuple[str, str]] = field(default_factory=list)
     later: list[tuple[h5py.Dataset, h5py.Dataset]] = field(default_factory=list)
     _made: dict[int, bytes] = field(default_factory=dict)  # by address in the source, paths in the target
+    _waiting: dict[int, bytes] = field(default_factory=dict)  # by address, types that were needed before their links
     _named: list[tuple[Any, bytes]] = field(default_factory=list)
 
     def copy(self) -> None:
@@ -62,6 +63,8 @@ class StructureCopy:
             self._attributes(old, path)
         for before, after in self.later:
             self._references(before, after)
+        for name in self._waiting.values():
+            self.target.id.unlink(name)
 
     def _references(self, old: h5py.Dataset, new: h5py.Dataset) -> None:
         try:
@@ -83,6 +86,8 @@ class StructureCopy:
                 found = h5py.h5o.get_info(old, name)
                 if found.addr in self._made:
                     new.links.create_hard(name, self.target.id, self._made[found.addr])
+                    if found.addr in self._waiting:
+                        self._made[found.addr] = inner
                     continue
                 self._made[found.addr] = inner
                 child = h5py.h5o.open(old, name)
@@ -95,7 +100,10 @@ class StructureCopy:
                     self._named.append((child, inner))
                 else:
                     self.make_array(Found(inner.decode("utf-8", "surrogateescape"), child, new, name), self)
-                    self._named.append((child, inner))
+                    if new.links.exists(name):
+                        self._named.append((child, inner))
+                    else:
+                        del self._made[found.addr]  # it is among the losses
             else:
                 self.losses.append((_text(inner), "its link is of a kind that a program defined"))
 
@@ -103,9 +111,15 @@ class StructureCopy:
         """The type for a new array: the copy of the committed type, if the old array has one."""
         own = array.get_type()
         if own.committed():
-            path = self._made.get(h5py.h5o.get_info(own).addr)
-            if path is not None:
-                return h5py.h5t.open(self.target.id, path)
+            address = h5py.h5o.get_info(own).addr
+            if address not in self._made:
+                # Its link comes later: it gets another name until then.
+                waiting = b"hyperslab-type-%d" % len(self._waiting)
+                own.copy().commit(self.target.id, waiting)
+                self._waiting[address] = waiting
+                self._made[address] = waiting
+                self._named.append((own, waiting))
+            return h5py.h5t.open(self.target.id, self._made[address])
         return own.copy()
 
     def _attributes(self, old: Any, path: bytes) -> None:
