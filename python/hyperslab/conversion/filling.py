@@ -104,10 +104,8 @@ class Filler:
     def fill(self, fillings: list[Filling]) -> None:
         """Fill all arrays."""
         self._all = sum(filling.nbytes for filling in fillings)
-        for filling in fillings:
-            if 0 in filling.shape:
-                continue
-            found = self._plan(filling)
+        plans = [(filling, self._plan(filling)) for filling in fillings if 0 not in filling.shape]  # fails first
+        for filling, found in plans:
             if found.source is None:
                 self._in_one_pass(filling, found.target)
             else:

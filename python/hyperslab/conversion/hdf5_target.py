@@ -113,7 +113,7 @@ class WrittenByLibhdf5:
     def write(self, box: Box, data: Bytes) -> Finished:
         """Write a slab."""
         shape = tuple(one.stop - one.start for one in box)
-        elements = data.view(self._dtype.base).reshape(*shape, *self._dtype.shape)
+        elements = data.view(self._dtype.base).reshape((*shape, *self._dtype.shape))
         there = self._array.get_space()
         if shape:
             there.select_hyperslab(tuple(one.start for one in box), shape)

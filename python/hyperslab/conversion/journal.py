@@ -72,11 +72,15 @@ class ConversionJournal:
         except OSError:
             os.close(self._lock)
             raise UsageError(f"another process is converting to {target}") from None
-        self.is_resumed = resume and self._load(header)
-        if not self.is_resumed:
-            self._clear()
-            self._path.write_text(json.dumps(header) + "\n")
-        self._file = self._path.open("a")
+        try:
+            self.is_resumed = resume and self._load(header)
+            if not self.is_resumed:
+                self._clear()
+                self._path.write_text(json.dumps(header) + "\n")
+            self._file = self._path.open("a")
+        except BaseException:
+            os.close(self._lock)
+            raise
 
     def _load(self, header: dict[str, Any]) -> bool:
         """Read the journal; whether there is anything to go on with."""

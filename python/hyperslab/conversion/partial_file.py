@@ -23,7 +23,7 @@ class PartialFile:
     def __init__(self, path: Path, *, is_new: bool) -> None:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | (os.O_TRUNC if is_new else 0), 0o666)
         self._position = 0
-        self._length = 0 if is_new else os.fstat(self._descriptor).st_size
+        self._length = 0  # of what libhdf5 has written now: it must not see what is left of an interrupted conversion
         self.failure: OSError | None = None
         self.is_replaying = not is_new
         self.placeholder = np.zeros(0, np.uint8)

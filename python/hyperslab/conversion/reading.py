@@ -13,7 +13,7 @@ def reader(array: Any, threads: int | None) -> Callable[[Box, Bytes], None]:
 
     def read(box: Box, data: Bytes) -> None:
         shape = tuple(one.stop - one.start for one in box)
-        out = data.view(array.dtype.base).reshape(*shape, *array.dtype.shape)
+        out = data.view(array.dtype.base).reshape((*shape, *array.dtype.shape))
         array.read(box, out=out, threads=threads)
 
     return read

@@ -232,7 +232,7 @@ def _zarr(
         chunks, shards, steps = described
         fill = np.asarray(0 if target.fill_value is None else target.fill_value, target.dtype).tobytes()
         folder = path / target.path
-        writer = ZarrArray(folder, version, chunks, shards or chunks, steps, fill, threads, leaves_out_fill=False)
+        writer = ZarrArray(folder, version, chunks, shards, steps, fill, threads, leaves_out_fill=False)
         fillings.append(_filling(target.path, source, target.dtype, chunks, shards or chunks, fill, writer))
     filler.fill(fillings)
     store.close()

@@ -18,7 +18,7 @@ LEAST_FRONT_NBYTES = 4096
 
 def write(group: Group, journal: ConversionJournal, settings: Settings, done: Conversion) -> None:
     """Write the target into the journal's folder."""
-    is_local_hdf5 = isinstance(group.opened.location, str) and group.format == "hdf5" and group.name == "/"
+    is_local_hdf5 = isinstance(getattr(group.opened, "location", None), str) and group.format == "hdf5" and group.name == "/"
     if settings.relayout and not (is_local_hdf5 and settings.format in ("hdf5", "netcdf4")):
         raise UsageError("--relayout is for HDF5 and NetCDF4 files on this machine: convert other sources without it")
     if settings.format in ("zarr2", "zarr3"):
@@ -90,9 +90,9 @@ def _hdf5_again(group: Group, journal: ConversionJournal, settings: Settings, do
             writing.build()
             done.notes = writing.notes
             check_losses(writing.losses, settings, done)
-            copy_stored(writing.copies, file, group.filename, settings.progress)
             filler = _filler(journal, settings)
             filler.fill(writing.fillings)
+            copy_stored(writing.copies, file, group.filename, settings.progress)
             check(file)
             file.is_replaying = False
             done.array_count = len(writing.fillings) + len(writing.copies)

@@ -144,6 +144,8 @@ class ToHdf5:
             self.losses.append((path, str(error)))
             return
         self._attributes(made, array.attrs, path)
+        if array.fill_is_missing and array.fill_value is not None and "_FillValue" not in array.attrs:
+            self._put_attribute(made, "_FillValue", array.fill_value)
         self._made.append((made, scales))
         if len(scales) == array.ndim == 1 and scales[0].name == name and scales[0].group == parent:
             scales[0].array = made

@@ -37,8 +37,10 @@ class ZarrArray:
         The array's folder.
     version : int
         2 or 3.
-    chunk_shape, shard_shape : tuple[int, ...]
-        The shapes of a chunk and of a shard; without shards these are equal.
+    chunk_shape : tuple[int, ...]
+        The shape of a chunk.
+    shard_shape : tuple[int, ...] | None
+        The shape of a shard; None without shards.
     steps : list[Step]
         How to encode chunks.
     fill : bytes
@@ -54,7 +56,7 @@ class ZarrArray:
         folder: Path,
         version: int,
         chunk_shape: tuple[int, ...],
-        shard_shape: tuple[int, ...],
+        shard_shape: tuple[int, ...] | None,
         steps: list[Step],
         fill: bytes,
         threads: int | None,
@@ -81,14 +83,14 @@ class ZarrArray:
         grid = [-(-length // chunk) for length, chunk in zip(shape, self._chunk_shape, strict=True)]
         first = [one.start // chunk for one, chunk in zip(box, self._chunk_shape, strict=True)]
         shards: dict[tuple[int, ...], dict[tuple[int, ...], bytes]] = {}
-        per_shard = [shard // chunk for shard, chunk in zip(self._shard_shape, self._chunk_shape, strict=True)]
+        per_shard = [shard // chunk for shard, chunk in zip(self._shard_shape or self._chunk_shape, self._chunk_shape, strict=True)]
 
         def take(number: int, encoded: bytes | None, mask: int) -> None:  # noqa: ARG001 - Zarr's codecs are never skipped
             if encoded is None:
                 return
             at = np.unravel_index(number, grid) if grid else ()
             index = tuple(start + int(one) for start, one in zip(first, at, strict=True))
-            if self._shard_shape == self._chunk_shape:
+            if self._shard_shape is None:
                 self._put(index, encoded)
             else:
                 shard = tuple(one // count for one, count in zip(index, per_shard, strict=True))
@@ -264,7 +266,7 @@ class ToZarr:
         self._documents |= documents
         self._check_attributes(path, array.attrs, documents)
         unit = shards or chunks
-        target = ZarrArray(folder, self._version, chunks, unit, steps, fill, self._threads, leaves_out_fill=leaves_out)
+        target = ZarrArray(folder, self._version, chunks, shards, steps, fill, self._threads, leaves_out_fill=leaves_out)
         if is_text:
             if not array.is_text:
                 raise Refused("its elements have variable length, and are not text")
