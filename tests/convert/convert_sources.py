@@ -25,6 +25,9 @@ def make_rich(path: Path) -> None:
             maxshape=(None, 33, 47),
         )  # fmt: skip
         array.attrs["units"] = "K"
+        letter = h5py.h5t.C_S1.copy()
+        made = h5py.h5a.create(array.id, b"letter", letter, h5py.h5s.create(h5py.h5s.SCALAR))
+        made.write(np.array(b"K"), letter)
         for name, length in (("time", 20), ("lat", 33), ("lon", 47)):
             scale = inner.create_dataset(name, data=np.arange(length, dtype="f8"))
             scale.make_scale(name)
@@ -106,6 +109,11 @@ def _same_attributes(a: Any, b: Any) -> None:
     for name in a.attrs:
         assert a.attrs.get_id(name).get_type().equal(b.attrs.get_id(name).get_type()), (a.name, name)
         assert a.attrs.get_id(name).shape == b.attrs.get_id(name).shape
+        if a.attrs.get_id(name).get_type().equal(h5py.h5t.C_S1):  # h5py itself reads this one as empty
+            both = np.empty((2,), "S1")
+            for number, one in enumerate((a, b)):
+                one.attrs.get_id(name).read(both[number : number + 1].reshape(()), h5py.h5t.C_S1)
+            assert both[0] == both[1] == b"K"
         _same_values(a.attrs[name], b.attrs[name], a.file, b.file, f"{a.name}@{name}")
 
 

@@ -38,9 +38,9 @@ def test_everything_is_kept(rich: Path, tmp_path: Path, verify: Any) -> None:
 
 
 def test_new_chunks_and_codecs(rich: Path, tmp_path: Path) -> None:
-    chunks = {"inner/maps": "time=20,lat=5,lon=7", "contiguous": [1000], "records": [70]}
+    chunks = {"inner/maps": "time=20,lat=5,lon=7", "contiguous": [1000], "records": [70], "texts": [30]}
     hs.convert(rich, tmp_path / "copy.h5", chunks=chunks, codec="deflate-4+shuffle")
-    new = {"inner/maps": (20, 5, 7), "contiguous": (1000,), "records": (70,), "sparse": (10, 10)}
+    new = {"inner/maps": (20, 5, 7), "contiguous": (1000,), "records": (70,), "sparse": (10, 10), "texts": (30,)}
     assert_same(rich, tmp_path / "copy.h5", new)
     with h5py.File(tmp_path / "copy.h5") as file:
         assert file["sparse"].id.get_num_chunks() == 3

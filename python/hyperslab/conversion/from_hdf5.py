@@ -6,15 +6,16 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import h5py
+import numpy as np
 
 from hyperslab.conversion.codecs import chain_of, hdf5_steps
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.hdf5_structure import Found, StructureCopy, has_references, is_plain
-from hyperslab.conversion.hdf5_target import Hdf5Array, WrittenByLibhdf5, creation_list, filters_of
+from hyperslab.conversion.hdf5_target import Hdf5Array, WrittenByLibhdf5, check, creation_list, filters_of
 from hyperslab.conversion.partial_file import PartialFile, created
 from hyperslab.conversion.reading import reader
 from hyperslab.conversion.stored_chunks import StoredCopy
-from hyperslab.conversion.wishes import Wish, shape_of
+from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of
 from hyperslab.errors import HyperslabError, Refused
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 # A contiguous array of at most this many bytes is copied as it is.
 SMALL_NBYTES = 64 << 10
 MOST_DECODED_AT_ONCE = 16 << 20
+MOST_ELEMENTS = 1 << 18
 
 
 class FromHdf5:
@@ -56,6 +58,7 @@ class FromHdf5:
         self.fillings: list[Filling] = []
         self.copies: list[StoredCopy] = []
         self.notes: list[tuple[str, str]] = []
+        self._wished = self._addresses()
         self._structure = StructureCopy(self.source, self.target, self._array)
 
     @property
@@ -66,6 +69,16 @@ class FromHdf5:
     def build(self) -> None:
         """Create everything but the elements of arrays that are worth our threads."""
         self._structure.copy()
+
+    def _wish_of(self, found: Found) -> ArrayWish:
+        """What is wanted for an array, by whichever of its paths you named it."""
+        address = h5py.h5o.get_info(found.source).addr
+        return self._wish.of(self._wished.get(address, found.path))
+
+    def _addresses(self) -> dict[int, str]:
+        """The paths of the wish by the addresses of their arrays."""
+        paths = [path for path in self._wish.arrays if isinstance(self.source.get(path), h5py.Dataset)]
+        return {h5py.h5o.get_info(self.source[path].id).addr: path for path in paths}
 
     def close(self) -> None:
         """Close both files."""
@@ -86,7 +99,7 @@ class FromHdf5:
         plist = old.get_create_plist()
         is_chunked = plist.get_layout() == h5py.h5d.CHUNKED
         kept = plist.get_chunk() if is_chunked else None
-        wish = self._wish.of(path)
+        wish = self._wish_of(found)
         shape = old.shape or ()
         is_null = old.get_space().get_simple_extent_type() == h5py.h5s.NULL
         wanted = kept if is_null or not shape else shape_of(wish.chunks, shape, array.dims, kept)
@@ -96,14 +109,14 @@ class FromHdf5:
             wanted = self._within(wanted, old)
         is_elsewhere = bool(plist.get_external_count()) or plist.get_layout() == h5py.h5d.VIRTUAL
         if not is_plain(old.get_type()) or is_null or not shape:
-            self._as_it_is(found, structure, is_changed=wanted != kept or wish.codec is not None)
+            self._as_it_is(found, structure, wanted, is_changed=wish.codec is not None)
             return
         same_codec = wish.codec is None or self._same(wish.codec, plist, array, kept)
         is_contiguous = plist.get_layout() == h5py.h5d.CONTIGUOUS and not is_elsewhere
         if wanted == kept and same_codec and (is_chunked or (is_contiguous and array.nbytes > SMALL_NBYTES)):
             self._stored(found, structure, plist)
         elif not is_chunked and wanted is None and not is_elsewhere and array.nbytes <= SMALL_NBYTES:
-            self._as_it_is(found, structure, is_changed=False)
+            self._as_it_is(found, structure, None, is_changed=False)
         else:
             self._new(found, structure, array, plist, wanted)
 
@@ -124,17 +137,29 @@ class FromHdf5:
         have = filters_of(plist)
         return [(number, values) for number, _, values in filters] == [(number, values) for number, _, values in have]
 
-    def _as_it_is(self, found: Found, structure: StructureCopy, *, is_changed: bool) -> None:
+    def _as_it_is(
+        self, found: Found, structure: StructureCopy, wanted: tuple[int, ...] | None, *, is_changed: bool
+    ) -> None:
         """Copy an array with libhdf5: its elements are not plain bytes, or are few."""
-        kind = found.source.get_type()
-        if has_references(kind):
+        old = found.source
+        if has_references(old.get_type()):
             self._referring(found, structure)
             return
-        plist = h5py.h5p.create(h5py.h5p.OBJECT_COPY)
-        plist.set_copy_object(h5py.h5o.COPY_WITHOUT_ATTR_FLAG)
-        h5py.h5o.copy(found.source, b".", found.parent, found.name, plist)
-        if is_changed and not is_plain(kind):
-            self.notes.append((found.path, "its elements have variable length, so it keeps its chunks and codecs"))
+        plist = old.get_create_plist()
+        if plist.get_layout() in (h5py.h5d.CHUNKED, h5py.h5d.VIRTUAL) or plist.get_external_count():
+            plist = creation_list(plist, wanted, filters_of(plist))
+        if is_changed and self._wish_of(found).codec is not None:
+            self.notes.append((found.path, "its elements have variable length, so it keeps its codecs"))
+        try:
+            made = h5py.h5d.create(found.parent, found.name, structure.type_of(old), old.get_space().copy(), plist)
+            _copy_elements(old, made)
+        except (TypeError, ValueError, NotImplementedError):  # h5py has no such elements, but libhdf5 can copy them
+            if found.parent.links.exists(found.name):
+                found.parent.unlink(found.name)
+            h5py.h5o.copy(old, b".", found.parent, found.name)
+        except (OSError, RuntimeError):
+            check(self._file)
+            raise
 
     def _referring(self, found: Found, structure: StructureCopy) -> None:
         """Copy an array of references. What they lead to may come later, so its elements are written at the end."""
@@ -161,7 +186,7 @@ class FromHdf5:
     ) -> None:
         """The array gets new chunks, other codecs, or none."""
         old, width = found.source, array.dtype.itemsize
-        wish = self._wish.of(found.path)
+        wish = self._wish_of(found)
         steps: list[Any] | None = []
         filters: list[Any] = []
         if wanted is not None and wish.codec is not None:
@@ -198,6 +223,29 @@ class FromHdf5:
         )
 
 
+def _copy_elements(old: Any, new: Any) -> None:
+    """Copy the elements of an array through h5py, some rows at a time."""
+    kind = old.get_type()
+    # Plain elements are copied as bytes: h5py's own type may cut text that has no room for a zero.
+    dtype, memory = (np.dtype(f"V{kind.get_size()}"), kind) if is_plain(kind) else (old.dtype, None)
+    if old.get_space().get_simple_extent_type() == h5py.h5s.NULL or 0 in old.shape:
+        return
+    if not old.shape:
+        elements: Any = np.empty((), dtype)
+        old.read(h5py.h5s.ALL, h5py.h5s.ALL, elements, memory)
+        new.write(h5py.h5s.ALL, h5py.h5s.ALL, elements, memory)
+        return
+    step = max(1, MOST_ELEMENTS // math.prod(old.shape[1:]))
+    for start in range(0, old.shape[0], step):
+        box = (min(step, old.shape[0] - start), *old.shape[1:])
+        space = old.get_space()
+        space.select_hyperslab((start, *(0 for _ in box[1:])), box)
+        elements = np.empty(box, dtype)
+        here = h5py.h5s.create_simple(box)
+        old.read(here, space, elements, memory)
+        new.write(here, space, elements, memory)
+
+
 def _rows(shape: tuple[int, ...], width: int) -> tuple[int, ...]:
     """A contiguous array is written in whole rows."""
     row = math.prod(shape[1:]) * max(width, 1)
@@ -205,11 +253,10 @@ def _rows(shape: tuple[int, ...], width: int) -> tuple[int, ...]:
 
 
 def _creation(source: h5py.File, metadata_nbytes: int) -> Any:
-    old = source.id.get_create_plist()
+    old = h5py.h5g.open(source.id, b"/").get_create_plist()  # that of an open file does not tell
     made = h5py.h5p.create(h5py.h5p.FILE_CREATE)
     made.set_link_creation_order(old.get_link_creation_order())
     made.set_attr_creation_order(old.get_attr_creation_order())
-    made.set_obj_track_times(old.get_obj_track_times())
     return made
 
 

@@ -128,7 +128,9 @@ class StructureCopy:
         for index in range(h5py.h5a.get_num_attrs(old)):
             attribute = h5py.h5a.open(old, index=index, index_type=_attribute_order(old))
             if kept and h5py.h5a.exists(new, attribute.name):
-                continue
+                if not has_references(attribute.get_type()):
+                    continue
+                h5py.h5a.delete(new, attribute.name)  # libhdf5 copied it with references into the source
             try:
                 self._attribute(attribute, new)
             except (TypeError, ValueError, NotImplementedError, OSError, RuntimeError) as error:
@@ -141,6 +143,11 @@ class StructureCopy:
         space, kind = old.get_space(), old.get_type()
         if space.get_simple_extent_type() == h5py.h5s.NULL:
             h5py.h5a.create(new, old.name, kind.copy(), space)
+            return
+        if is_plain(kind):  # as bytes: h5py's own type may cut text that has no room for a zero
+            stored: Any = np.empty(old.shape, f"V{kind.get_size()}")
+            old.read(stored, kind)
+            h5py.h5a.create(new, old.name, kind.copy(), space).write(stored, kind)
             return
         elements: Any = np.empty(old.shape, old.dtype)
         old.read(elements)
