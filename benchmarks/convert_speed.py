@@ -2,11 +2,11 @@
 
     python benchmarks/convert_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
 
-NAME is a group of rows (`series`, `columns`, `compressed`, `relayout`). Both sides of a row are programs of their own, with
-two threads and the same memory, except for the compressed write, which compares calls inside one process. Every output is
-read back through h5py and must hold the same elements. They run in one run, in a new random order each turn; nobody syncs,
-and we do not verify, because nobody else does: `series-verified` says what verifying costs. Results are saved in
-benchmarks/results/convert_speed.json row by row.
+NAME is a group of rows (`series`, `columns`, `compressed`, `relayout`). Both sides of a row are programs of their own,
+with two threads and the same memory, except for the compressed write and the relayout, where calls inside one process
+are compared. Every output is read back through h5py and must hold the same elements. All sides run in one run, in a new
+random order each turn. Nobody syncs, and we do not verify, because nobody else does: `series-verified` says what that
+costs. Results are saved in benchmarks/results/convert_speed.json row by row.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def made(files: Path, name: str, shape: tuple[int, ...], chunks: tuple[int, ...]
     random = np.random.default_rng(7)
     beside = path.with_suffix(".new")
     with h5py.File(beside, "w") as file:
-        options: dict[str, Any] = {} if level is None else {"compression": "gzip", "compression_opts": level, "shuffle": True}
+        options: dict[str, Any] = (
+            {} if level is None else {"compression": "gzip", "compression_opts": level, "shuffle": True}
+        )
         array = file.create_dataset("x", shape, "f4", chunks=chunks, **options)
         rest = shape[1:]
         base = sum(np.sin(np.linspace(0, 9, length)).reshape([-1 if a == axis else 1 for a in range(len(rest))])
@@ -59,7 +61,7 @@ def made(files: Path, name: str, shape: tuple[int, ...], chunks: tuple[int, ...]
             count = min(step, shape[0] - start)
             noise = random.normal(0, 0.2, (count, *rest))
             array[start : start + count] = (base * 10 + noise + np.sin(start / 50)).round(2)
-        for axis, name_ in enumerate("time y x_".split()[: len(shape)]):
+        for axis, name_ in enumerate(["time", "y", "x_"][: len(shape)]):
             scale = file.create_dataset(f"d_{name_}", data=np.arange(shape[axis], dtype="f8"))
             scale.make_scale(f"d_{name_}")
             array.dims[axis].attach_scale(scale)
@@ -104,9 +106,13 @@ def ours(source: Path, target: Path, *options: str) -> Callable[[], Side]:
     return program([*OUR_PROGRAM, "--memory", MEMORY, *options, str(source), str(target)], target)
 
 
-def row(key: str, work: str, source: Path, sides: dict[str, Any], targets: dict[str, float], quick: bool) -> dict[str, Any]:
+def row(
+    key: str, work: str, source: Path, sides: dict[str, Any], targets: dict[str, float], quick: bool
+) -> dict[str, Any]:
     """One row."""
-    measured = comparison.measure(Row(key, work, [source], expected(source), sides, targets, turns=3 if quick else 5), quick)
+    measured = comparison.measure(
+        Row(key, work, [source], expected(source), sides, targets, turns=3 if quick else 5), quick
+    )
     sizes = {one.name: one.stat().st_size for one in source.parent.glob(f"{key}-*")}
     return measured | {"nbytes": sizes}
 
@@ -121,7 +127,8 @@ def series(where: Path, megabytes: int, quick: bool) -> Iterator[dict[str, Any]]
     sides = {
         OURS: ours(source, out["ours"], "--chunks", wanted, "--codec", "deflate-4+shuffle", "--verify", "none"),
         "h5repack": program(
-            ["h5repack", "-l", f"x:CHUNK={wanted.replace(',', 'x')}", str(source), str(out["h5repack"])], out["h5repack"]
+            ["h5repack", "-l", f"x:CHUNK={wanted.replace(',', 'x')}", str(source), str(out["h5repack"])],
+            out["h5repack"],
         ),
         "nccopy": program(
             ["nccopy", "-k", "nc4", "-m", "2G", "-s", "-d", "4", "-c", f"x:{wanted}", str(source), str(out["nccopy"])],

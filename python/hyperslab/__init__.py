@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from hyperslab.versions import VersionedFile
 
 __all__ = [
-    "Array", "ChunkGrid", "Conversion", "Group", "Hyperslab", "Index", "Points", "Trace", "VersionedFile", "__version__",
-    "accelerate", "accelerated", "convert", "credentials", "index", "open", "predict", "record", "save", "stats",
+    "Array", "ChunkGrid", "Conversion", "Group", "Hyperslab", "Index", "Points", "Trace", "VersionedFile",
+    "__version__", "accelerate", "accelerated", "convert", "credentials", "index", "open", "predict", "record", "save",
+    "stats",
 ]  # fmt: skip
 
 

@@ -19,8 +19,17 @@ from hyperslab.errors import Refused, UsageError
 
 xarray = pytest.importorskip("xarray")
 zarr = pytest.importorskip("zarr")
-netCDF4 = pytest.importorskip("netCDF4")
-ZARR_CODECS = ("none", "zstd-3", "gzip-5", "deflate-4+shuffle", "blosc-lz4-5+shuffle", "blosc-zstd-3+bits", "lz4", "crc32c")
+netcdf4 = pytest.importorskip("netCDF4")
+ZARR_CODECS = (
+    "none",
+    "zstd-3",
+    "gzip-5",
+    "deflate-4+shuffle",
+    "blosc-lz4-5+shuffle",
+    "blosc-zstd-3+bits",
+    "lz4",
+    "crc32c",
+)
 
 
 def climate() -> Any:
@@ -99,7 +108,7 @@ def test_zarr_to_netcdf(netcdf: Path, tmp_path: Path, format: Any) -> None:
     hs.convert(tmp_path / "a.zarr", tmp_path / "b.nc", chunks="lat=10", codec="deflate-4+shuffle", verify="library")
     with xarray.open_dataset(tmp_path / "b.nc", engine="netcdf4") as found, xarray.open_dataset(netcdf) as before:
         xarray.testing.assert_identical(found.load(), before.load())
-    with netCDF4.Dataset(tmp_path / "b.nc") as file:
+    with netcdf4.Dataset(tmp_path / "b.nc") as file:
         assert file.variables["temperature"].filters()["zlib"]
         assert file.variables["temperature"].dimensions == ("time", "lat", "lon")
         assert file.data_model == "NETCDF4"
@@ -109,7 +118,10 @@ def test_other_formats_to_netcdf(tmp_path: Path) -> None:
     small = climate()[["temperature", "mask"]]
     small.to_netcdf(tmp_path / "a.nc", format="NETCDF3_CLASSIC", engine="netcdf4")
     hs.convert(tmp_path / "a.nc", tmp_path / "b.nc", codec="deflate-1")
-    with xarray.open_dataset(tmp_path / "b.nc", engine="netcdf4") as found, xarray.open_dataset(tmp_path / "a.nc") as old:
+    with (
+        xarray.open_dataset(tmp_path / "b.nc", engine="netcdf4") as found,
+        xarray.open_dataset(tmp_path / "a.nc") as old,
+    ):
         xarray.testing.assert_identical(found.load(), old.load())
 
 

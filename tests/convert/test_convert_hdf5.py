@@ -93,7 +93,9 @@ def test_any_shape_and_memory(tmp_path: Path, data: st.DataObject) -> None:
     least = np.dtype(dtype).itemsize * int(np.prod(tuple(map(min, new, shape)))) * 2
     memory = data.draw(st.integers(least, 20 * least))
     codec = data.draw(st.sampled_from(CODECS))
-    hs.convert(source, target, chunks=new, codec=codec, memory=memory, overwrite=True, threads=data.draw(st.integers(1, 3)))
+    hs.convert(
+        source, target, chunks=new, codec=codec, memory=memory, overwrite=True, threads=data.draw(st.integers(1, 3))
+    )
     assert_same(source, target)
 
 

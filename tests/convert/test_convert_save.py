@@ -10,12 +10,12 @@ import pytest
 from test_convert_formats import climate
 
 import hyperslab as hs
-import hyperslab.conversion.accessor  # noqa: F401 - registers it
+import hyperslab.conversion.accessor
 from hyperslab.errors import UsageError
 
 xarray = pytest.importorskip("xarray")
 zarr = pytest.importorskip("zarr")
-netCDF4 = pytest.importorskip("netCDF4")
+netcdf4 = pytest.importorskip("netCDF4")
 
 
 def large() -> Any:
@@ -43,9 +43,12 @@ def test_netcdf_as_xarray_writes_it(tmp_path: Path, encoding: dict[str, Any], is
     hs.save(given, tmp_path / "ours.nc", encoding=encoding, unlimited_dims=["time"])
     given.to_netcdf(tmp_path / "theirs.nc", encoding=encoding, unlimited_dims=["time"], engine="netcdf4")
     options: dict[str, Any] = {"engine": "netcdf4", "mask_and_scale": False, "decode_times": False}
-    with xarray.open_dataset(tmp_path / "ours.nc", **options) as a, xarray.open_dataset(tmp_path / "theirs.nc", **options) as b:
+    with (
+        xarray.open_dataset(tmp_path / "ours.nc", **options) as a,
+        xarray.open_dataset(tmp_path / "theirs.nc", **options) as b,
+    ):
         xarray.testing.assert_identical(a.load(), b.load())
-    with netCDF4.Dataset(tmp_path / "ours.nc") as a, netCDF4.Dataset(tmp_path / "theirs.nc") as b:
+    with netcdf4.Dataset(tmp_path / "ours.nc") as a, netcdf4.Dataset(tmp_path / "theirs.nc") as b:
         for name in b.variables:
             assert a.variables[name].filters() == b.variables[name].filters()
             assert a.variables[name].chunking() == b.variables[name].chunking()

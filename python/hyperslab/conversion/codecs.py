@@ -1,4 +1,4 @@
-"""`CodecChain`: how the chunks of a new array are encoded, in the words of the command line, HDF5, Zarr and our encoders."""
+"""`CodecChain`: how chunks are encoded, in the words of the command line, HDF5, Zarr and our encoders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Filter: TypeAlias = tuple[int, int, tuple[int, ...]]
 DEFAULT_LEVELS = {"deflate": 4, "gzip": 4, "zstd": 3, "blosc-lz4": 5, "blosc-zlib": 5, "blosc-zstd": 5}
 MOST_LEVELS = {"deflate": 9, "gzip": 9, "zstd": 22, "blosc-lz4": 9, "blosc-zlib": 9, "blosc-zstd": 9}
 PLAIN = ("lzf", "lz4", "bitshuffle", "bitshuffle-lz4", "bitshuffle-zstd")
-COMPRESSORS = (*DEFAULT_LEVELS, *PLAIN)
+CODECS = (*DEFAULT_LEVELS, *PLAIN)
 OTHERS = ("shuffle", "bits", "fletcher32", "crc32c")
 BLOSC_NUMBERS = {"lz4": 1, "zlib": 4, "zstd": 5}
 BLOSC_NAMES = {number: name for name, number in BLOSC_NUMBERS.items()}
@@ -32,17 +32,17 @@ class CodecChain:
 
     Attributes
     ----------
-    compressor
-        The name of the compressor; "" for none.
+    codec
+        The name of the codec that makes chunks smaller; "" for none.
     level
-        Its level; 0 for compressors without levels.
+        Its level; 0 for codecs without levels.
     shuffle
         "", "shuffle" (bytes of equal significance together) or "bits" (inside Blosc only).
     checksum
         "", "fletcher32" (HDF5) or "crc32c" (Zarr).
     """
 
-    compressor: str = ""
+    codec: str = ""
     level: int = 0
     shuffle: str = ""
     checksum: str = ""
@@ -56,24 +56,24 @@ class CodecChain:
         UsageError
             There is no such codec.
         """
-        found = {"compressor": "", "shuffle": "", "checksum": ""}
+        found = {"codec": "", "shuffle": "", "checksum": ""}
         level = 0
         for part in text.replace(",", "+").split("+"):
             name, number = _split(part.strip().lower())
             if name == "none":
                 continue
-            kind = "compressor" if name in COMPRESSORS else "shuffle" if name in ("shuffle", "bits") else "checksum"
-            if name not in (*COMPRESSORS, *OTHERS) or found[kind]:
-                known = ", ".join(("none", *COMPRESSORS, *OTHERS))
+            kind = "codec" if name in CODECS else "shuffle" if name in ("shuffle", "bits") else "checksum"
+            if name not in (*CODECS, *OTHERS) or found[kind]:
+                known = ", ".join(("none", *CODECS, *OTHERS))
                 raise UsageError(f"codec {text!r}: {part!r} is unknown or one too many; combine these by +: {known}")
             found[kind] = name
-            if kind == "compressor":
+            if kind == "codec":
                 level = _level(text, name, number)
         return cls(level=level, **found)
 
     def __str__(self) -> str:
-        level = f"-{self.level}" if self.compressor in DEFAULT_LEVELS else ""
-        return "+".join(filter(None, (f"{self.compressor}{level}", self.shuffle, self.checksum))) or "none"
+        level = f"-{self.level}" if self.codec in DEFAULT_LEVELS else ""
+        return "+".join(filter(None, (f"{self.codec}{level}", self.shuffle, self.checksum))) or "none"
 
     def hdf5(self, width: int, chunk_nbytes: int) -> tuple[list[Filter], list[Step]]:
         """The filters of HDF5, and the steps of our encoder that make the same bytes.
@@ -84,10 +84,10 @@ class CodecChain:
             HDF5 has no such filter.
         """
         filters: list[Filter] = []
-        name, _, inner = self.compressor.partition("-")
+        name, _, inner = self.codec.partition("-")
         if self.shuffle == "shuffle" and name not in ("blosc", "bitshuffle"):
             filters.append((SHUFFLE, OPTIONAL, (width,)))
-        if self.compressor in ("deflate", "gzip"):
+        if self.codec in ("deflate", "gzip"):
             filters.append((DEFLATE, OPTIONAL, (self.level,)))
         elif name == "blosc":
             shuffle = {"": 0, "shuffle": 1, "bits": 2}[self.shuffle]
@@ -96,9 +96,9 @@ class CodecChain:
             filters.append((BLOSC, OPTIONAL, values))
         elif name == "bitshuffle":
             filters.append((BITSHUFFLE, OPTIONAL, (0, 4, width, 0, BITSHUFFLE_NUMBERS[inner][1], self.level)))
-        elif self.compressor:
-            values = {"lzf": (4, 261, chunk_nbytes), "zstd": (self.level,), "lz4": (0,)}[self.compressor]
-            filters.append(({"lzf": LZF, "zstd": ZSTD, "lz4": LZ4}[self.compressor], OPTIONAL, values))
+        elif self.codec:
+            values = {"lzf": (4, 261, chunk_nbytes), "zstd": (self.level,), "lz4": (0,)}[self.codec]
+            filters.append(({"lzf": LZF, "zstd": ZSTD, "lz4": LZ4}[self.codec], OPTIONAL, values))
         if self.checksum == "crc32c":
             raise Refused("HDF5 has no filter crc32c: use fletcher32")
         if self.checksum:
@@ -115,8 +115,8 @@ class CodecChain:
         Refused
             numcodecs has no such codec.
         """
-        filters, compressor, steps = self._numcodecs(width)
-        return filters or None, compressor, steps
+        filters, last, steps = self._numcodecs(width)
+        return filters or None, last, steps
 
     def zarr3(self, width: int) -> tuple[list[dict[str, Any]], list[Step]]:
         """Zarr 3's codecs after the one that makes bytes of elements, and the steps of our encoder.
@@ -126,12 +126,12 @@ class CodecChain:
         Refused
             Zarr 3 has no such codec.
         """
-        name = self.compressor.partition("-")[0]
+        name = self.codec.partition("-")[0]
         if name in ("gzip", "deflate", "zstd", "blosc", "") and (self.shuffle == "" or name == "blosc"):
             codecs, steps = self._of_specification(name, width)
         else:
-            filters, compressor, steps = self._numcodecs(width)
-            listed = [*filters, *([compressor] if compressor else [])]
+            filters, last, steps = self._numcodecs(width)
+            listed = [*filters, *([last] if last else [])]
             codecs = [{"name": f"numcodecs.{one.pop('id')}", "configuration": one} for one in listed]
         if self.checksum == "crc32c":
             codecs, steps = [*codecs, {"name": "crc32c"}], [*steps, ("crc32c", [])]
@@ -148,38 +148,38 @@ class CodecChain:
         if name == "blosc":
             step = self._blosc(width)
             shuffle = {"": "noshuffle", "shuffle": "shuffle", "bits": "bitshuffle"}[self.shuffle]
-            settings = {"cname": self.compressor.partition("-")[2], "clevel": self.level, "shuffle": shuffle,
+            settings = {"cname": self.codec.partition("-")[2], "clevel": self.level, "shuffle": shuffle,
                         "typesize": width, "blocksize": 0}  # fmt: skip
             return [{"name": "blosc", "configuration": settings}], [step]
         return [], []
 
     def _blosc(self, width: int) -> Step:
         shuffle = {"": 0, "shuffle": 1, "bits": 2}[self.shuffle]
-        inner = self.compressor.partition("-")[2]
+        inner = self.codec.partition("-")[2]
         return "blosc", [BLOSC_NUMBERS[inner], of_zstd(inner, self.level), shuffle, width]
 
     def _numcodecs(self, width: int) -> tuple[list[dict[str, Any]], dict[str, Any] | None, list[Step]]:
         filters: list[dict[str, Any]] = []
         steps: list[Step] = []
-        name, _, inner = self.compressor.partition("-")
+        name, _, inner = self.codec.partition("-")
         if self.shuffle == "shuffle" and name != "blosc":
             filters.append({"id": "shuffle", "elementsize": width})
             steps.append(("shuffle", [width]))
-        compressor: dict[str, Any] | None = None
+        last: dict[str, Any] | None = None
         if name == "blosc":
             shuffle = {"": 0, "shuffle": 1, "bits": 2}[self.shuffle]
-            compressor = {"id": "blosc", "cname": inner, "clevel": self.level, "shuffle": shuffle, "blocksize": 0}
+            last = {"id": "blosc", "cname": inner, "clevel": self.level, "shuffle": shuffle, "blocksize": 0}
             steps.append(self._blosc(width))
         elif name in ("deflate", "gzip", "zstd", "lz4"):
             level = {} if name == "lz4" else {"level": self.level}
             extra = {"acceleration": 1} if name == "lz4" else {}
-            compressor = {"id": "zlib" if name == "deflate" else name, **level, **extra}
+            last = {"id": "zlib" if name == "deflate" else name, **level, **extra}
             steps.append((name, list(level.values())))
         elif name:
-            raise Refused(f"Zarr has no codec {self.compressor}: choose deflate, gzip, zstd, lz4 or blosc-...")
+            raise Refused(f"Zarr has no codec {self.codec}: choose deflate, gzip, zstd, lz4 or blosc-...")
         if self.checksum:
             raise Refused(f"in Zarr 2, and beside shuffle in Zarr 3, we do not write {self.checksum}")
-        return filters, compressor, steps
+        return filters, last, steps
 
 
 def _split(part: str) -> tuple[str, int | None]:

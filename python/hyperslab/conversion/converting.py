@@ -51,8 +51,8 @@ def convert(
 ) -> Conversion:
     """Write an archive again, in another format or with other chunks and codecs. The source is never changed.
 
-    The result appears under its name in one step, when it is complete. Until then it is in a folder beside it, from which
-    `resume` goes on after a kill or a full disk.
+    The result appears under its name in one step, when it is complete. Until then it is in a folder beside it, from
+    which `resume` goes on after a kill or a full disk.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ def convert(
     format : {"hdf5", "netcdf4", "zarr2", "zarr3"} | None
         Its format; by default that of its suffix: `.h5`, `.nc`, `.zarr`.
     chunks : Any
-        The chunk shape: lengths in order, or by dimension ("time=1,lat=100"), for all arrays with these axes; or a dict of
-        these by path. By default chunks stay as they are.
+        The chunk shape: lengths in order, or by dimension ("time=1,lat=100"), for all arrays with these axes; or a dict
+        of these by path. By default chunks stay as they are.
     shards : Any
         The same for shards of Zarr 3.
     codec : Any
@@ -252,7 +252,7 @@ def _put_in_place(journal: ConversionJournal, path: Path, *, is_synced: bool) ->
     else:
         if path.exists():
             shutil.copymode(path, journal.data)
-        os.replace(journal.data, os.path.realpath(path))
+        journal.data.replace(path.resolve())
     if is_synced:
         _sync(path.absolute().parent)
 

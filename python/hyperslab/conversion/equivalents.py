@@ -63,10 +63,10 @@ def _h5repack(source: str, target: str, wish: Wish) -> str | None:
 def _h5repack_filters(chain: CodecChain) -> list[str] | None:
     if chain == CodecChain():
         return ["NONE"]
-    if chain.compressor and chain.compressor not in H5REPACK_FILTERS:
+    if chain.codec and chain.codec not in H5REPACK_FILTERS:
         return None
     found = ["SHUF"] if chain.shuffle else []
-    found += [H5REPACK_FILTERS[chain.compressor].format(level=chain.level)] if chain.compressor else []
+    found += [H5REPACK_FILTERS[chain.codec].format(level=chain.level)] if chain.codec else []
     return [*found, *(["FLET"] if chain.checksum == "fletcher32" else [])]
 
 
@@ -74,7 +74,7 @@ def _nccopy(source: str, target: str, wish: Wish) -> str | None:
     parts = ["nccopy", "-k", "nc4"]
     one: ArrayWish = wish.every
     if one.codec is not None:
-        if one.codec.compressor not in ("", "deflate") or one.codec.checksum:
+        if one.codec.codec not in ("", "deflate") or one.codec.checksum:
             return None
         parts += [*(["-s"] if one.codec.shuffle else []), "-d", str(one.codec.level)]
     if one.chunks is not None and not isinstance(one.chunks, Mapping):

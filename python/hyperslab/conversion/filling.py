@@ -25,7 +25,9 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 
 class Target(Protocol):
-    """An array that is written slab by slab."""
+    """An array that is written slab by slab. `is_replayable`: finished slabs need not be written again."""
+
+    is_replayable: bool
 
     @property
     def chunk_shape(self) -> tuple[int, ...]:
@@ -154,7 +156,7 @@ class Filler:
     def _slab(self, filling: Filling, number: int, box: Box, read: Callable[[Box, Bytes], None]) -> None:
         finished = self._journal.finished.get((filling.path, number))
         data = self._room(box, filling)
-        if finished is None:
+        if finished is None or not filling.target.is_replayable:
             read(box, data)
             self._journal.add(filling.path, number, filling.target.write(box, data))
         else:
@@ -164,7 +166,9 @@ class Filler:
     def _in_two_passes(self, filling: Filling, plan: SlabPlan, source: SlabPlan) -> None:
         """Copy the source into an intermediate file first, cut along both plans; then every slab is in one piece."""
         boxes = list(plan.boxes())
-        if all((filling.path, number) in self._journal.finished for number in range(len(boxes))):
+        if filling.target.is_replayable and all(
+            (filling.path, number) in self._journal.finished for number in range(len(boxes))
+        ):
             self._in_one_pass(filling, plan)
             return
         with tempfile.TemporaryFile(dir=self._journal.folder) as file:

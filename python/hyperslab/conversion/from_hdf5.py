@@ -53,7 +53,7 @@ class FromHdf5:
         self._wish = wish
         self._threads = threads
         self.source = h5py.File(source.filename, "r", locking=False)
-        creation = _creation(self.source, metadata_nbytes)
+        creation = _creation(self.source)
         self.target = created(file, creation, low=_oldest(self.source), metadata_nbytes=metadata_nbytes)
         self.fillings: list[Filling] = []
         self.copies: list[StoredCopy] = []
@@ -103,7 +103,7 @@ class FromHdf5:
         shape = old.shape or ()
         is_null = old.get_space().get_simple_extent_type() == h5py.h5s.NULL
         wanted = kept if is_null or not shape else shape_of(wish.chunks, shape, array.dims, kept)
-        if wish.codec is not None and wish.codec.compressor and wanted is None and math.prod(shape) and shape:
+        if wish.codec is not None and wish.codec.codec and wanted is None and math.prod(shape) and shape:
             wanted = tuple(max(1, length) for length in shape) if array.nbytes <= 4 << 20 else None
         if wanted is not None:
             wanted = self._within(wanted, old)
@@ -132,7 +132,7 @@ class FromHdf5:
     @staticmethod
     def _same(codec: Any, plist: Any, array: Array, kept: tuple[int, ...] | None) -> bool:
         if kept is None:
-            return not codec.compressor
+            return not codec.codec
         filters, _ = codec.hdf5(array.dtype.itemsize, math.prod(kept) * array.dtype.itemsize)
         have = filters_of(plist)
         return [(number, values) for number, _, values in filters] == [(number, values) for number, _, values in have]
@@ -252,7 +252,7 @@ def _rows(shape: tuple[int, ...], width: int) -> tuple[int, ...]:
     return (max(1, min(shape[0], MOST_DECODED_AT_ONCE // max(row, 1))), *(max(1, one) for one in shape[1:]))
 
 
-def _creation(source: h5py.File, metadata_nbytes: int) -> Any:
+def _creation(source: h5py.File) -> Any:
     old = h5py.h5g.open(source.id, b"/").get_create_plist()  # that of an open file does not tell
     made = h5py.h5p.create(h5py.h5p.FILE_CREATE)
     made.set_link_creation_order(old.get_link_creation_order())

@@ -207,7 +207,7 @@ def has_references(kind: Any) -> bool:
 
 
 def is_plain(kind: Any) -> bool:
-    """Whether elements of an HDF5 type are their bytes: numbers of a usual kind, text of fixed length, or made of these."""
+    """Whether elements of an HDF5 type are their bytes: usual numbers, text of fixed length, or made of these."""
     found = kind.get_class()
     if found in (h5py.h5t.INTEGER, h5py.h5t.BITFIELD):
         return bool(kind.get_precision() == 8 * kind.get_size())

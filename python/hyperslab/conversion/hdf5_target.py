@@ -10,11 +10,12 @@ import numpy as np
 from h5py._objects import phil
 
 from hyperslab._core import encode_chunks, write_slab
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.conversion.codecs import BITSHUFFLE, Filter, Step
 from hyperslab.conversion.filling import Box, Bytes, folded
 from hyperslab.conversion.journal import Finished
 from hyperslab.conversion.partial_file import PartialFile
-from hyperslab.errors import DamagedFile, UsageError
+from hyperslab.errors import UsageError
 from hyperslab.versions.commit.libhdf5 import address
 
 
@@ -82,10 +83,12 @@ class Hdf5Array:
                 raise
         return Finished(folded(checksums), sizes, masks)
 
+    is_replayable = True
+
     def replay(self, box: Box, finished: Finished) -> None:
         """Let libhdf5 give the chunks of a slab their places again."""
         assert finished.sizes is not None
-        grid = [-(-(one.stop - one.start) // chunk) for one, chunk in zip(box, self._chunk_shape, strict=True)]
+        grid = [ceil_div(one.stop - one.start, chunk) for one, chunk in zip(box, self._chunk_shape, strict=True)]
         for number in np.flatnonzero(finished.sizes).tolist():
             index = np.unravel_index(number, grid)
             start = tuple(
@@ -127,9 +130,10 @@ class WrittenByLibhdf5:
         width = data.nbytes // max(math.prod(shape), 1)
         return Finished(folded(encode_chunks(data, shapes, bytes(width), [], None)), None, None)
 
+    is_replayable = False
+
     def replay(self, box: Box, finished: Finished) -> None:
-        """Nothing to repeat: see `replays`."""
-        raise DamagedFile("an array that libhdf5 writes cannot be replayed")
+        """Never called: libhdf5 decides what it writes, so it writes it again."""
 
 
 def check(file: PartialFile) -> None:

@@ -49,8 +49,8 @@ class ConversionJournal:
     Raises
     ------
     UsageError
-        There is an unfinished conversion and you did not say what to do, it had other settings, or another process is at
-        work on it.
+        There is an unfinished conversion and you did not say what to do, it had other settings, or another process is
+        at work on it.
     FileChanged
         The source has changed since the unfinished conversion began.
     """

@@ -46,7 +46,7 @@ class Collector:
 
 
 def save(
-    dataset: Any,
+    given: Any,
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
@@ -62,7 +62,7 @@ def save(
 
     Parameters
     ----------
-    dataset : Any
+    given : Any
         A dataset or a data array with a name; variables may be arrays of Dask.
     path : str | os.PathLike[str]
         Where to write.
@@ -93,24 +93,24 @@ def save(
     """
     need("saving datasets", "formats", "xarray")
     target = Path(os.fspath(path))
-    if hasattr(dataset, "to_dataset") and not hasattr(dataset, "data_vars"):
-        dataset = dataset.to_dataset(name=dataset.name or "__xarray_dataarray_variable__")
+    if hasattr(given, "to_dataset") and not hasattr(given, "data_vars"):
+        given = given.to_dataset(name=given.name or "__xarray_dataarray_variable__")
     found = format_of(target, format)
-    given = {name: dict(settings) for name, settings in (encoding or {}).items()}
-    unknown = [name for name in given if name not in dataset.variables]
+    encodings = {name: dict(settings) for name, settings in (encoding or {}).items()}
+    unknown = [name for name in encodings if name not in given.variables]
     if unknown:
         raise UsageError(
-            f"there is no variable {unknown[0]!r} to encode; there are {', '.join(map(str, dataset.variables))}"
+            f"there is no variable {unknown[0]!r} to encode; there are {', '.join(map(str, given.variables))}"
         )
     filler = _Unjournaled(memory or usual_memory(), threads)
     if found in ("netcdf4", "hdf5"):
         need_h5py("saving NetCDF4")
         with replacing(target, is_synced=sync) as beside:
-            _netcdf(dataset, beside, given, unlimited_dims, filler, threads)
+            _netcdf(given, beside, encodings, unlimited_dims, filler, threads)
         return target
     need("saving Zarr", "zarr", "zarr")
     with replacing(target, is_folder=True, is_synced=sync) as beside:
-        _zarr(dataset, beside, 2 if found == "zarr2" else 3, given, filler, threads)
+        _zarr(given, beside, 2 if found == "zarr2" else 3, encodings, filler, threads)
     return target
 
 
@@ -129,19 +129,19 @@ class _NoJournal:
         """Keep nothing."""
 
 
-def _dump(dataset: Any, store: Any, encoding: dict[str, Any], unlimited_dims: Any) -> Collector:
+def _dump(given: Any, store: Any, encoding: dict[str, Any], unlimited_dims: Any) -> Collector:
     """Let xarray encode a dataset and create everything in a store."""
     try:
         from xarray.backends.writers import dump_to_store
     except ImportError:  # before 2026
         from xarray.backends.api import dump_to_store  # type: ignore[attr-defined,no-redef]
     collector = Collector()
-    dump_to_store(dataset, store, collector, encoding=encoding, unlimited_dims=unlimited_dims)  # type: ignore[arg-type]
+    dump_to_store(given, store, collector, encoding=encoding, unlimited_dims=unlimited_dims)  # type: ignore[arg-type]
     return collector
 
 
 def _netcdf(
-    dataset: Any, path: Path, encoding: dict[str, Any], unlimited_dims: Any, filler: Filler, threads: int | None
+    given: Any, path: Path, encoding: dict[str, Any], unlimited_dims: Any, filler: Filler, threads: int | None
 ) -> None:
     import h5py
 
@@ -150,12 +150,12 @@ def _netcdf(
     from hyperslab.conversion.partial_file import Unwatched
 
     if unlimited_dims is None:
-        unlimited_dims = dataset.encoding.get("unlimited_dims", None)
+        unlimited_dims = given.encoding.get("unlimited_dims", None)
     if isinstance(unlimited_dims, str):
         unlimited_dims = [unlimited_dims]
     store = _netcdf_store(path)
     try:
-        kept = _dump(dataset, store, encoding, unlimited_dims).kept
+        kept = _dump(given, store, encoding, unlimited_dims).kept
         by_libraries = []
         ours = []
         for source, target in kept:
@@ -179,7 +179,7 @@ def _netcdf(
                 array.resize(source.shape)
             fill = np.asarray(array.fillvalue, array.dtype).tobytes()
             writer = Hdf5Array(Unwatched(), array.id, array.chunks, steps, fill, threads, leaves_out_fill=False)
-            fillings.append(_filling(name, source, array.dtype, array.chunks, array.chunks, fill, writer))
+            fillings.append(_filling(name, source, array.dtype, array.chunks, fill, writer))
         filler.fill(fillings)
         for source, array in by_libraries:
             if array.shape != source.shape:
@@ -215,16 +215,14 @@ def _chunks_of(store: Any, name: str) -> tuple[int, ...] | None:
     return variable.chunks if variable.chunks is None else tuple(variable.chunks)
 
 
-def _zarr(
-    dataset: Any, path: Path, version: int, encoding: dict[str, Any], filler: Filler, threads: int | None
-) -> None:
+def _zarr(given: Any, path: Path, version: int, encoding: dict[str, Any], filler: Filler, threads: int | None) -> None:
     from xarray.backends import ZarrStore
 
     from hyperslab.conversion.zarr_target import ZarrArray
 
     store = ZarrStore.open_group(str(path), mode="w", zarr_format=version, consolidated=True, write_empty=True)
     fillings = []
-    for source, target in _dump(dataset, store, encoding, None).kept:
+    for source, target in _dump(given, store, encoding, None).kept:
         described = zarr_steps(target)
         if described is None or target.dtype.itemsize != source.dtype.itemsize:
             target[...] = np.asarray(source)
@@ -233,7 +231,7 @@ def _zarr(
         fill = np.asarray(0 if target.fill_value is None else target.fill_value, target.dtype).tobytes()
         folder = path / target.path
         writer = ZarrArray(folder, version, chunks, shards, steps, fill, threads, leaves_out_fill=False)
-        fillings.append(_filling(target.path, source, target.dtype, chunks, shards or chunks, fill, writer))
+        fillings.append(_filling(target.path, source, target.dtype, shards or chunks, fill, writer))
     filler.fill(fillings)
     store.close()
 
@@ -242,7 +240,6 @@ def _filling(
     name: str,
     source: Any,
     dtype: np.dtype[Any],
-    chunks: tuple[int, ...],
     unit: tuple[int, ...],
     fill: bytes,
     target: Target,

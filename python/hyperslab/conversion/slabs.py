@@ -1,8 +1,8 @@
 """`SlabPlan`: the parts of an array that are read and written one after the other, in bounded memory.
 
-A slab is a box of whole chunks of the target. Slabs that cut chunks of the source decode them several times, so the plan
-looks for the slab shape within the memory that decodes least. If even that decodes much, an intermediate file is cheaper:
-`Passes` says which.
+A slab is a box of whole chunks of the target. Slabs that cut chunks of the source decode them several times, so the
+plan looks for the slab shape within the memory that decodes least. If even that decodes much, an intermediate file is
+cheaper: `Passes` says which.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import TooLargeForMemory
 
 # A slab need not be larger than this many bytes, if that does not let it decode less: it then stays in nearer caches.
@@ -44,7 +45,7 @@ class SlabPlan:
     @property
     def count(self) -> int:
         """How many slabs there are."""
-        return math.prod(-(-length // slab) for length, slab in zip(self.shape, self.slab_shape, strict=True))
+        return math.prod(ceil_div(length, slab) for length, slab in zip(self.shape, self.slab_shape, strict=True))
 
     def boxes(self) -> Iterator[tuple[slice, ...]]:
         """The slabs in C order."""
@@ -163,7 +164,7 @@ def _decodes(length: int, slab: int, source: int) -> float:
     if length == 0:
         return 1.0
     if length // slab >= MOST_COUNTED:
-        return max(1.0, (slab + source - 1) / slab * length / source / -(-length // source))
+        return max(1.0, (slab + source - 1) / slab * length / source / ceil_div(length, source))
     starts = range(0, length, slab)
-    touches = sum(-(-min(start + slab, length) // source) - start // source for start in starts)
-    return max(1.0, touches / -(-length // source))
+    touches = sum(ceil_div(min(start + slab, length), source) - start // source for start in starts)
+    return max(1.0, touches / ceil_div(length, source))

@@ -18,7 +18,9 @@ LEAST_FRONT_NBYTES = 4096
 
 def write(group: Group, journal: ConversionJournal, settings: Settings, done: Conversion) -> None:
     """Write the target into the journal's folder."""
-    is_local_hdf5 = isinstance(getattr(group.opened, "location", None), str) and group.format == "hdf5" and group.name == "/"
+    is_local_hdf5 = (
+        isinstance(getattr(group.opened, "location", None), str) and group.format == "hdf5" and group.name == "/"
+    )
     if settings.relayout and not (is_local_hdf5 and settings.format in ("hdf5", "netcdf4")):
         raise UsageError("--relayout is for HDF5 and NetCDF4 files on this machine: convert other sources without it")
     if settings.format in ("zarr2", "zarr3"):
@@ -106,7 +108,7 @@ def _hdf5_again(group: Group, journal: ConversionJournal, settings: Settings, do
 
 
 def _metadata_nbytes(group: Group, journal: ConversionJournal, settings: Settings) -> int:
-    """How many bytes the metadata of the target take: it is made once without the chunks, which leaves a sparse file."""
+    """How many bytes the metadata of the target take: it is made once without chunks, which leaves a sparse file."""
     from hyperslab.conversion.from_hdf5 import FromHdf5
     from hyperslab.conversion.partial_file import PartialFile
     from hyperslab.conversion.stored_chunks import copy_stored

@@ -29,7 +29,7 @@ class StoredCopy:
     target: Any
 
     def pieces(self) -> list[tuple[tuple[int, ...] | None, int, int, int]]:
-        """Start, filter mask, address and stored bytes of each chunk in the order of the grid; without chunks one piece."""
+        """Start, filter mask, address and stored bytes of each chunk in the grid's order; without chunks one piece."""
         if self.source.get_create_plist().get_layout() != h5py.h5d.CHUNKED:
             address, nbytes = self.source.get_offset(), self.source.get_storage_size()
             return [] if address is None or not nbytes else [(None, 0, address, nbytes)]
@@ -52,9 +52,7 @@ class StoredCopy:
         self.target.write(h5py.h5s.ALL, h5py.h5s.ALL, elements, kind)
 
 
-def copy_stored(
-    copies: list[StoredCopy], file: PartialFile, source: str | None, progress: Progress | None
-) -> int:
+def copy_stored(copies: list[StoredCopy], file: PartialFile, source: str | None, progress: Progress | None) -> int:
     """Copy the chunks of all arrays. Returns their bytes.
 
     Parameters

@@ -1,7 +1,7 @@
-"""Converts any archive to HDF5 or NetCDF4, from its groups, arrays, attributes and dimensions as every format has them.
+"""Converts any archive to HDF5 or NetCDF4, from its groups, arrays, attributes and dimensions.
 
-Dimensions become dimension scales. For NetCDF4 they get what netCDF-C writes itself: identifiers, a marked array for each
-dimension without a variable, tracked orders, and the record of the library that wrote the file.
+Dimensions become dimension scales. For NetCDF4 they get what netCDF-C writes itself: identifiers, a marked array for
+each dimension without a variable, tracked orders, and the record of the library that wrote the file.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class ToHdf5:
         try:
             if array.damaged or (array.unsupported and array.via != "h5py"):
                 raise Refused(array.damaged or array.unsupported)
-            scales = self._dimensions(path, array, dims, parent)
+            scales = self._dimensions(array, dims, parent)
             made = self._created(path, name, array, parent, scales, dims)
         except HyperslabError as error:
             self.losses.append((path, str(error)))
@@ -150,7 +150,7 @@ class ToHdf5:
         if len(scales) == array.ndim == 1 and scales[0].name == name and scales[0].group == parent:
             scales[0].array = made
 
-    def _dimensions(self, path: str, array: Array, dims: tuple[str, ...] | None, parent: h5py.Group) -> list[Scale]:
+    def _dimensions(self, array: Array, dims: tuple[str, ...] | None, parent: h5py.Group) -> list[Scale]:
         """The scales of the axes: those of this group or of the groups around it, or new ones in this group."""
         if dims is None or array.is_null:
             return []
@@ -205,7 +205,7 @@ class ToHdf5:
         chunks = shape_of(wish.chunks, array.shape, dims, array.chunks) if array.shape else None
         chain = wish.codec or chain_of(array.codecs, array.filters)
         is_few = array.nbytes <= SMALL_NBYTES and array.chunks is None and wish.chunks is None
-        if chunks is None and array.shape and (can_grow or ((chain.compressor or chain.shuffle) and not is_few)):
+        if chunks is None and array.shape and (can_grow or ((chain.codec or chain.shuffle) and not is_few)):
             chunks = usual_chunk_shape(array.shape, width)
         if array.dtype.hasobject or not array.shape or 0 in array.shape:
             return self._by_h5py(array, parent, stored, kind, space, chunks if can_grow else None)

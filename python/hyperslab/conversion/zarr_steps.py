@@ -29,10 +29,10 @@ def _of_version_2(array: Any, document: dict[str, Any]) -> Described | None:
         return None
     if document.get("dimension_separator", ".") != ".":
         return None
-    compressor = document.get("compressor")
-    if compressor is None:
+    last = document.get("compressor")
+    if last is None:
         return tuple(array.chunks), None, []
-    config = compressor if isinstance(compressor, dict) else compressor.get_config()
+    config = last if isinstance(last, dict) else last.get_config()
     step = _step({"zlib": "deflate"}.get(config["id"], config["id"]), config, array.dtype.itemsize)
     return None if step is None else (tuple(array.chunks), None, [step])
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from hyperslab._core import encode_chunks
 from hyperslab.archive.dimensions import PhonyDimensions
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.conversion.codecs import Step, chain_of
 from hyperslab.conversion.filling import Box, Bytes, Filling, folded
 from hyperslab.conversion.journal import Finished
@@ -80,12 +81,15 @@ class ZarrArray:
     def write(self, box: Box, data: Bytes) -> Finished:
         """Encode and write a slab."""
         shape = [one.stop - one.start for one in box]
-        grid = [-(-length // chunk) for length, chunk in zip(shape, self._chunk_shape, strict=True)]
+        grid = [ceil_div(length, chunk) for length, chunk in zip(shape, self._chunk_shape, strict=True)]
         first = [one.start // chunk for one, chunk in zip(box, self._chunk_shape, strict=True)]
         shards: dict[tuple[int, ...], dict[tuple[int, ...], bytes]] = {}
-        per_shard = [shard // chunk for shard, chunk in zip(self._shard_shape or self._chunk_shape, self._chunk_shape, strict=True)]
+        per_shard = [
+            shard // chunk
+            for shard, chunk in zip(self._shard_shape or self._chunk_shape, self._chunk_shape, strict=True)
+        ]
 
-        def take(number: int, encoded: bytes | None, mask: int) -> None:  # noqa: ARG001 - Zarr's codecs are never skipped
+        def take(number: int, encoded: bytes | None, _: int) -> None:
             if encoded is None:
                 return
             at = np.unravel_index(number, grid) if grid else ()
@@ -102,6 +106,8 @@ class ZarrArray:
         for shard, chunks in shards.items():
             self._put(shard, _shard(chunks, per_shard))
         return Finished(folded(checksums), None, None)
+
+    is_replayable = True
 
     def replay(self, box: Box, finished: Finished) -> None:
         """Nothing: the files are there."""
@@ -258,7 +264,7 @@ class ToZarr:
         if shards is not None:
             if self._version == 2:
                 raise Refused("Zarr 2 has no shards: choose Zarr 3")
-            shards = tuple(-(-shard // chunk) * chunk for shard, chunk in zip(shards, chunks, strict=True))
+            shards = tuple(ceil_div(shard, chunk) * chunk for shard, chunk in zip(shards, chunks, strict=True))
         chain = wish.codec or chain_of(array.codecs, array.filters)
         folder = self._folder / path
         make = self._zarr2 if self._version == 2 else self._zarr3
@@ -266,7 +272,9 @@ class ToZarr:
         self._documents |= documents
         self._check_attributes(path, array.attrs, documents)
         unit = shards or chunks
-        target = ZarrArray(folder, self._version, chunks, shards, steps, fill, self._threads, leaves_out_fill=leaves_out)
+        target = ZarrArray(
+            folder, self._version, chunks, shards, steps, fill, self._threads, leaves_out_fill=leaves_out
+        )
         if is_text:
             if not array.is_text:
                 raise Refused("its elements have variable length, and are not text")
@@ -278,7 +286,7 @@ class ToZarr:
         self, path: str, array: Array, dims: list[str], chunks: tuple[int, ...], _: Any, chain: Any, width: int
     ) -> tuple[dict[str, Any], list[Step], bool, bytes]:
         attributes = zarr2.plain_attributes(array.attrs)
-        filters, compressor, steps = chain.zarr2(width)
+        filters, last, steps = chain.zarr2(width)
         if array.dtype.hasobject:
             dtype: Any = "|O"
             filters, steps = [{"id": "vlen-utf8"}], [step for step in steps if step[0] != "shuffle"]
@@ -290,9 +298,8 @@ class ToZarr:
             element = array.fill_bytes if given is None else given.tobytes()
             if given is not None:
                 attributes.pop("_FillValue")
-        document = {
-            **zarr2.zarray(array, chunks, dtype, fill), "compressor": compressor, "filters": filters, "order": "C"
-        }  # fmt: skip
+        codecs = {"compressor": last, "filters": filters, "order": "C"}
+        document = {**zarr2.array_document(array, chunks, dtype, fill), **codecs}
         attributes = {**attributes, "_ARRAY_DIMENSIONS": dims}
         return {f"{path}/.zarray": document, f"{path}/.zattrs": attributes}, steps, fill is not None, element
 
@@ -304,7 +311,7 @@ class ToZarr:
             steps = [step for step in steps if step[0] != "shuffle"]
             codecs = [one for one in codecs if one["name"] != "numcodecs.shuffle"]
             described = {"data_type": "string", "fill_value": "", "codecs": [{"name": "vlen-utf8"}]}
-            described["chunk_grid"] = zarr3.chunk_grid(chunks)
+            described["chunk_grid"] = zarr3.regular_grid(chunks)
             element = b"\0"
         else:
             element = array.fill_bytes
@@ -314,7 +321,7 @@ class ToZarr:
             index = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
             settings = {"chunk_shape": list(chunks), "codecs": inner, "index_codecs": index, "index_location": "end"}
             inner = [{"name": "sharding_indexed", "configuration": settings}]
-            described = {**described, "chunk_grid": zarr3.chunk_grid(shards)}
+            described = {**described, "chunk_grid": zarr3.regular_grid(shards)}
         document: dict[str, Any] = {
             "zarr_format": 3, "node_type": "array", "shape": list(array.shape), **described, "codecs": inner,
             "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},

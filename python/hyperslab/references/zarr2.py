@@ -55,7 +55,7 @@ def described(array: Array, inline_threshold: int) -> Described:
         dtype, fill = "|O", _fill_of_values(array, found.table.is_full)
     else:
         dtype, fill = dtype_of(array.dtype), _fill(array, attributes, None if found.table.is_full else set(found.fills))
-    zarray = zarray(array, found.chunk_shape, dtype, fill)
+    zarray = array_document(array, found.chunk_shape, dtype, fill)
     zarray |= {"filters": filters[is_transposed:] or None, "order": "F" if is_transposed else "C"}
     return Described(zarray, attributes, found.table)
 
@@ -95,7 +95,7 @@ def _inlined(array: Array) -> Described:
     else:
         dtype, encoded = dtype_of(values.dtype), values.tobytes()
     fill = None if values.dtype.hasobject else _fill(array, attributes, None)
-    zarray = {**zarray(array, array.shape, dtype, fill), "filters": filters, "order": "C"}
+    zarray = {**array_document(array, array.shape, dtype, fill), "filters": filters, "order": "C"}
     return Described(zarray, attributes, chunks.of_bytes(encoded, array.ndim))
 
 
@@ -117,7 +117,8 @@ def texts(values: np.ndarray[Any, Any]) -> bytes:
     return struct.pack("<I", len(found)) + b"".join(struct.pack("<I", len(text)) + text for text in encoded)
 
 
-def zarray(array: Array, chunk_shape: tuple[int, ...], dtype: Any, fill: Any) -> dict[str, Any]:
+def array_document(array: Array, chunk_shape: tuple[int, ...], dtype: Any, fill: Any) -> dict[str, Any]:
+    """The document of an array without codecs, in C order."""
     return {
         "zarr_format": 2,
         "shape": list(array.shape),

@@ -85,7 +85,7 @@ def _inlined(array: Array) -> tuple[dict[str, Any], ChunkTable]:
     except HyperslabError as error:
         raise Refused(f"it cannot be read: {error}") from error
     if values.dtype.hasobject:
-        encoded, chunk_grid = zarr2.texts(values), chunk_grid(array.shape)
+        encoded, chunk_grid = zarr2.texts(values), regular_grid(array.shape)
         text = {"data_type": "string", "fill_value": "", "codecs": [{"name": "vlen-utf8"}], "chunk_grid": chunk_grid}
         return text, chunks.of_bytes(encoded, array.ndim)
     described = description(values.dtype, np.zeros((), values.dtype)[()], array.shape)
@@ -102,7 +102,7 @@ def description(dtype: np.dtype[Any], fill: Any, chunk_shape: tuple[int, ...]) -
         "data_type": data_type,
         "fill_value": fill_value,
         "codecs": [to_bytes],
-        "chunk_grid": chunk_grid(chunk_shape),
+        "chunk_grid": regular_grid(chunk_shape),
     }
 
 
@@ -128,7 +128,8 @@ def _data_type(dtype: np.dtype[Any], fill: Any) -> tuple[Any, Any]:
         raise Refused(f"Zarr 3 has no dtype {dtype}: {error}") from error
 
 
-def chunk_grid(chunk_shape: tuple[int, ...]) -> dict[str, Any]:
+def regular_grid(chunk_shape: tuple[int, ...]) -> dict[str, Any]:
+    """The grid of chunks of one shape."""
     return {"name": "regular", "configuration": {"chunk_shape": list(chunk_shape)}}
 
 
