@@ -203,7 +203,8 @@ def relayout(where: Path, megabytes: int, quick: bool) -> Iterator[dict[str, Any
     def by_us() -> None:
         import hyperslab
 
-        hyperslab.convert(source, out["ours"], relayout=True, overwrite=True, sync=False)
+        out["ours"].unlink(missing_ok=True)  # ext4 flushes a file that replaces another by renaming
+        hyperslab.convert(source, out["ours"], relayout=True, sync=False)
 
     def by_cp() -> None:
         out["cp"].unlink(missing_ok=True)

@@ -42,5 +42,6 @@ class Accessor:
 
 
 if not hasattr(xarray.Dataset, "hyperslab"):
-    xarray.register_dataset_accessor("hyperslab")(Accessor)
-    xarray.register_dataarray_accessor("hyperslab")(Accessor)
+    registering: Any = xarray
+    registering.register_dataset_accessor("hyperslab")(Accessor)
+    registering.register_dataarray_accessor("hyperslab")(Accessor)

@@ -92,7 +92,7 @@ class CodecChain:
         elif name == "blosc":
             shuffle = {"": 0, "shuffle": 1, "bits": 2}[self.shuffle]
             short = width if width <= MOST_BLOSC_WIDTH else 1
-            values = (2, 2, short, chunk_nbytes, self.level, shuffle, BLOSC_NUMBERS[inner])
+            values: tuple[int, ...] = (2, 2, short, chunk_nbytes, self.level, shuffle, BLOSC_NUMBERS[inner])
             filters.append((BLOSC, OPTIONAL, values))
         elif name == "bitshuffle":
             filters.append((BITSHUFFLE, OPTIONAL, (0, 4, width, 0, BITSHUFFLE_NUMBERS[inner][1], self.level)))
@@ -148,9 +148,10 @@ class CodecChain:
         if name == "blosc":
             step = self._blosc(width)
             shuffle = {"": "noshuffle", "shuffle": "shuffle", "bits": "bitshuffle"}[self.shuffle]
-            settings = {"cname": self.codec.partition("-")[2], "clevel": self.level, "shuffle": shuffle,
-                        "typesize": width, "blocksize": 0}  # fmt: skip
-            return [{"name": "blosc", "configuration": settings}], [step]
+            inner = self.codec.partition("-")[2]
+            sizes = {"typesize": width, "blocksize": 0}
+            config = {"cname": inner, "clevel": self.level, "shuffle": shuffle, **sizes}
+            return [{"name": "blosc", "configuration": config}], [step]
         return [], []
 
     def _blosc(self, width: int) -> Step:

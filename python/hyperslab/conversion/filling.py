@@ -243,12 +243,12 @@ def _within(part: Box, box: Box) -> Box:
 
 
 def _write_at(descriptor: int, data: npt.NDArray[np.uint8], offset: int) -> None:
-    view, done = memoryview(data).cast("B"), 0
+    view, done = data.reshape(-1).data, 0
     while done < len(view):
         done += os.pwrite(descriptor, view[done:], offset + done)
 
 
 def _read_at(descriptor: int, data: npt.NDArray[np.uint8], offset: int) -> None:
-    view, done = memoryview(data).cast("B"), 0
+    view, done = data.reshape(-1).data, 0
     while done < len(view):
         done += os.preadv(descriptor, [view[done:]], offset + done)

@@ -12,7 +12,7 @@ from hyperslab.conversion.codecs import chain_of, hdf5_steps
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.hdf5_structure import Found, StructureCopy, has_references, is_plain
 from hyperslab.conversion.hdf5_target import Hdf5Array, WrittenByLibhdf5, check, creation_list, filters_of
-from hyperslab.conversion.partial_file import PartialFile, created
+from hyperslab.conversion.partial_file import BEHIND, PartialFile, created, set_chunk_index_width
 from hyperslab.conversion.reading import reader
 from hyperslab.conversion.stored_chunks import StoredCopy
 from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of
@@ -43,10 +43,19 @@ class FromHdf5:
         How many threads encode.
     metadata_nbytes : int
         Bytes to reserve for metadata at the front; 0 for none.
+    is_relayout : bool
+        Whether the chunk indexes should be flat.
     """
 
     def __init__(
-        self, source: Group, file: PartialFile, wish: Wish, threads: int | None, metadata_nbytes: int = 0
+        self,
+        source: Group,
+        file: PartialFile,
+        wish: Wish,
+        threads: int | None,
+        metadata_nbytes: int = 0,
+        *,
+        is_relayout: bool = False,
     ) -> None:
         self._root = source
         self._file = file
@@ -54,7 +63,10 @@ class FromHdf5:
         self._threads = threads
         self.source = h5py.File(source.filename, "r", locking=False)
         creation = _creation(self.source)
+        if is_relayout:
+            set_chunk_index_width(creation, self._chunk_counts())
         self.target = created(file, creation, low=_oldest(self.source), metadata_nbytes=metadata_nbytes)
+        self._has_hole = metadata_nbytes > 0
         self.fillings: list[Filling] = []
         self.copies: list[StoredCopy] = []
         self.notes: list[tuple[str, str]] = []
@@ -75,6 +87,17 @@ class FromHdf5:
         address = h5py.h5o.get_info(found.source).addr
         return self._wish.of(self._wished.get(address, found.path))
 
+    def _chunk_counts(self) -> list[int]:
+        """How many chunks each array has."""
+        found: list[int] = []
+
+        def note(_: str, one: Any) -> None:
+            if isinstance(one, h5py.Dataset) and one.chunks is not None:
+                found.append(one.id.get_num_chunks())
+
+        self.source.visititems(note)
+        return [count for count in found if count]
+
     def _addresses(self) -> dict[int, str]:
         """The paths of the wish by the addresses of their arrays."""
         paths = [path for path in self._wish.arrays if isinstance(self.source.get(path), h5py.Dataset)]
@@ -82,6 +105,8 @@ class FromHdf5:
 
     def close(self) -> None:
         """Close both files."""
+        if self._has_hole and BEHIND.decode() in self.target:
+            self.target.id.unlink(BEHIND)
         self.target.close()
         self.source.close()
 
@@ -230,6 +255,10 @@ def _copy_elements(old: Any, new: Any) -> None:
     dtype, memory = (np.dtype(f"V{kind.get_size()}"), kind) if is_plain(kind) else (old.dtype, None)
     if old.get_space().get_simple_extent_type() == h5py.h5s.NULL or 0 in old.shape:
         return
+    settings = old.get_create_plist()
+    is_own = settings.get_layout() == h5py.h5d.CONTIGUOUS and not settings.get_external_count()
+    if is_own and not old.get_storage_size():
+        return  # it was never written
     if not old.shape:
         elements: Any = np.empty((), dtype)
         old.read(h5py.h5s.ALL, h5py.h5s.ALL, elements, memory)

@@ -238,7 +238,7 @@ def _names(group: Any) -> list[bytes]:
 
 def _attribute_order(holder: Any) -> int:
     tracked = holder.get_create_plist().get_attr_creation_order() if hasattr(holder, "get_create_plist") else 0
-    return h5py.h5.INDEX_CRT_ORDER if tracked & h5py.h5p.CRT_ORDER_TRACKED else h5py.h5.INDEX_NAME
+    return int(h5py.h5.INDEX_CRT_ORDER if tracked & h5py.h5p.CRT_ORDER_TRACKED else h5py.h5.INDEX_NAME)
 
 
 def _text(path: bytes) -> str:

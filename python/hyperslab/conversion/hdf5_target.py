@@ -14,7 +14,7 @@ from hyperslab.chunk_grid import ceil_div
 from hyperslab.conversion.codecs import BITSHUFFLE, Filter, Step
 from hyperslab.conversion.filling import Box, Bytes, folded
 from hyperslab.conversion.journal import Finished
-from hyperslab.conversion.partial_file import PartialFile
+from hyperslab.conversion.partial_file import PartialFile, Unwatched
 from hyperslab.errors import UsageError
 from hyperslab.versions.commit.libhdf5 import address
 
@@ -24,7 +24,7 @@ class Hdf5Array:
 
     Parameters
     ----------
-    file : PartialFile
+    file : PartialFile | Unwatched
         What libhdf5 writes to.
     array : h5py.h5d.DatasetID
         The array.
@@ -42,7 +42,7 @@ class Hdf5Array:
 
     def __init__(
         self,
-        file: PartialFile,
+        file: PartialFile | Unwatched,
         array: Any,
         chunk_shape: tuple[int, ...],
         steps: list[Step],
@@ -136,7 +136,7 @@ class WrittenByLibhdf5:
         """Never called: libhdf5 decides what it writes, so it writes it again."""
 
 
-def check(file: PartialFile) -> None:
+def check(file: PartialFile | Unwatched) -> None:
     """Raise the error of the disk that libhdf5 only reported as its own."""
     if file.failure is not None:
         raise file.failure

@@ -136,7 +136,8 @@ def _dump(given: Any, store: Any, encoding: dict[str, Any], unlimited_dims: Any)
     except ImportError:  # before 2026
         from xarray.backends.api import dump_to_store  # type: ignore[attr-defined,no-redef]
     collector = Collector()
-    dump_to_store(given, store, collector, encoding=encoding, unlimited_dims=unlimited_dims)  # type: ignore[arg-type]
+    dump: Any = dump_to_store
+    dump(given, store, collector, encoding=encoding, unlimited_dims=unlimited_dims)
     return collector
 
 
@@ -200,7 +201,8 @@ def _netcdf_store(path: Path) -> Any:
     if find_spec("netCDF4") is not None:
         from xarray.backends import NetCDF4DataStore
 
-        return NetCDF4DataStore.open(str(path), mode="w", format="NETCDF4")
+        store: Any = NetCDF4DataStore
+        return store.open(str(path), mode="w", format="NETCDF4")
     need("saving NetCDF4", "formats", "h5netcdf")
     from xarray.backends import H5NetCDFStore
 

@@ -87,7 +87,7 @@ def _hdf5_again(group: Group, journal: ConversionJournal, settings: Settings, do
     file = PartialFile(journal.data, is_new=not journal.is_resumed)
     try:
         front = _metadata_nbytes(group, journal, settings) if settings.relayout else 0
-        writing = FromHdf5(group, file, settings.wish, settings.threads, front)
+        writing = FromHdf5(group, file, settings.wish, settings.threads, front, is_relayout=settings.relayout)
         try:
             writing.build()
             done.notes = writing.notes
@@ -116,7 +116,7 @@ def _metadata_nbytes(group: Group, journal: ConversionJournal, settings: Setting
     path = journal.folder / "measured"
     file = PartialFile(path, is_new=True)
     try:
-        trial = FromHdf5(group, file, settings.wish, settings.threads)
+        trial = FromHdf5(group, file, settings.wish, settings.threads, is_relayout=True)
         try:
             trial.build()
             stored = copy_stored(trial.copies, file, None, None)

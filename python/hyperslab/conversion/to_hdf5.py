@@ -303,8 +303,8 @@ class ToHdf5:
                 if self._is_netcdf:
                     scale.array.attrs.create("_Netcdf4Dimid", np.int32(number))
                     number += 1
-        for made, scales in self._made:
-            for axis, scale in enumerate(scales):
+        for made, attached in self._made:
+            for axis, scale in enumerate(attached):
                 if scale.array is not None and scale.array.id != made.id:
                     made.dims[axis].attach_scale(scale.array)
 
@@ -319,5 +319,5 @@ def _fill_of(array: Array) -> bytes:
     if given is not None and array.dtype.kind in "biuf":
         element = np.asarray(given).reshape(-1)
         if element.size == 1 and element.dtype.kind in "biuf":
-            return element[0].astype(array.dtype).tobytes()
+            return bytes(element[0].astype(array.dtype).tobytes())
     return array.fill_bytes

@@ -33,7 +33,8 @@ def _of_version_2(array: Any, document: dict[str, Any]) -> Described | None:
     if last is None:
         return tuple(array.chunks), None, []
     config = last if isinstance(last, dict) else last.get_config()
-    step = _step({"zlib": "deflate"}.get(config["id"], config["id"]), config, array.dtype.itemsize)
+    name: str = config["id"]
+    step = _step("deflate" if name == "zlib" else name, config, array.dtype.itemsize)
     return None if step is None else (tuple(array.chunks), None, [step])
 
 

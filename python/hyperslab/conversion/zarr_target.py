@@ -290,7 +290,8 @@ class ToZarr:
         if array.dtype.hasobject:
             dtype: Any = "|O"
             filters, steps = [{"id": "vlen-utf8"}], [step for step in steps if step[0] != "shuffle"]
-            fill, element = "", b"\0"
+            fill: Any = ""
+            element = b"\0"
         else:
             dtype = zarr2.dtype_of(array.dtype)
             given = zarr2.marked(array, attributes)
@@ -310,7 +311,7 @@ class ToZarr:
         if array.dtype.hasobject:
             steps = [step for step in steps if step[0] != "shuffle"]
             codecs = [one for one in codecs if one["name"] != "numcodecs.shuffle"]
-            described = {"data_type": "string", "fill_value": "", "codecs": [{"name": "vlen-utf8"}]}
+            described: dict[str, Any] = {"data_type": "string", "fill_value": "", "codecs": [{"name": "vlen-utf8"}]}
             described["chunk_grid"] = zarr3.regular_grid(chunks)
             element = b"\0"
         else:
