@@ -476,6 +476,39 @@ def contention(processes: int, servers: int) -> float:
         There is no process or no server.
     """
 
+def serve_requests(
+    starts: npt.NDArray[np.uint64],
+    servers: npt.NDArray[np.uint32],
+    service_seconds: npt.NDArray[np.float64],
+    process_seconds: npt.NDArray[np.float64],
+    server_count: int,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Simulate processes that wait for servers, which serve requests in the order of their arrival.
+
+    Parameters
+    ----------
+    starts
+        Where the requests of each process begin, and at last the number of all requests.
+    servers
+        The server of each request. A process makes its next request once it has the answer to the last one.
+    service_seconds
+        How long each request occupies its server.
+    process_seconds
+        How long its process is then busy without occupying a server.
+    server_count
+        The number of servers.
+
+    Returns
+    -------
+    tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+        When each process ends, and how long each server was busy.
+
+    Raises
+    ------
+    ValueError
+        The columns do not fit each other, a server does not exist, or a time is negative or not finite.
+    """
+
 AxisIndices: TypeAlias = tuple[int, int, int, int] | npt.NDArray[np.int64]  # for annotations only
 
 _Files: TypeAlias = npt.NDArray[np.uint32]

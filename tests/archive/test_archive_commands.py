@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -98,8 +99,51 @@ def test_info_gives_every_array_with_its_chunks(good) -> None:
 def test_info_for_people(good) -> None:
     done = hyperslab("info", good)
     assert done.returncode == 0, done.stderr
-    for said in ("sst", "4×10", "deflate+fletcher32", "4 of 16", "up/ (again)", "too small", "gone: dangling"):
+    for said in ("sst", "4×10", "deflate+fletcher32", "4 of 16", "up/ (again)", "gone: dangling"):
         assert said in done.stdout, said
+    assert "too small" not in done.stdout, "nobody said that the file is in a cloud"
+    assert "too small" in hyperslab("info", good, "--advise").stdout
+
+
+def test_info_shows_attributes(tmp_path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = np.arange(3)
+        file["x"].attrs["units"] = "m\x1b[31m/s"
+        file.attrs.update({f"note{number}": "long " * 40 for number in range(25)})
+    shown = hyperslab("info", tmp_path / "a.h5").stdout
+    assert ':note0 = "long' in shown
+    assert "…" in shown
+    assert "-v shows all" in shown
+    every = hyperslab("info", tmp_path / "a.h5", "-v").stdout
+    assert "\nx:units = " in every
+    assert "\x1b" not in every
+    assert "…" not in every
+    assert as_json("info", tmp_path / "a.h5")["attributes"]["note3"] == "long " * 40
+
+
+def test_info_of_several_files(good, tmp_path) -> None:
+    done = hyperslab("info", good, tmp_path / "nothing.h5", good)
+    assert done.returncode == 1
+    assert done.stdout.count("arrays,") == 2
+    assert "nothing.h5" in done.stderr
+    assert [one["format"] for one in json.loads(hyperslab("info", good, good, "--json").stdout)] == ["hdf5", "hdf5"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_table_fits_the_terminal(good, width: int) -> None:
+    from rich.console import Console
+
+    from hyperslab.cli.archives import entries, open_archive
+    from hyperslab.cli.info import _table, describe
+
+    with open_archive(str(good), []) as root:
+        rows = [describe(entry) for entry in entries(root)]
+    out = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
+    out.print(_table(rows, out))
+    assert max(map(len, out.file.getvalue().splitlines())) <= width
+    names = [str(column.header) for column in _table(rows, out).columns]
+    assert {"name", "shape", "chunks"} <= set(names)
+    assert ("stored" in names) == (width == 120)
 
 
 def test_info_advises_against_large_chunks(tmp_path) -> None:

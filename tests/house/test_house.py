@@ -19,6 +19,7 @@ LAYERS = [
     ["cli"],
     ["running"],
     ["report"],
+    ["parallel"],  # counts by `model`, per process
     ["model"],
     ["trace"],  # what a program did; `model` prices it
     ["bench"],

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 DTYPES = ["u1", "u2", "i4", "f8"]
@@ -142,8 +143,13 @@ def contiguous_cases(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-def drawn(strategy: st.SearchStrategy[dict[str, Any]], count: int) -> list[dict[str, Any]]:
-    """Draw `count` cases to run together: a process with strace costs more than a hundred cases."""
+def drawn(
+    strategy: st.SearchStrategy[dict[str, Any]], count: int, *, fixed_seed: int | None = None
+) -> list[dict[str, Any]]:
+    """Draw `count` cases to run together: a process with strace costs more than a hundred cases.
+
+    With `fixed_seed`, they are always the same, unless the environment has another in HYPERSLAB_SEED.
+    """
     cases: list[dict[str, Any]] = []
 
     checks = list(HealthCheck)
@@ -153,5 +159,6 @@ def drawn(strategy: st.SearchStrategy[dict[str, Any]], count: int) -> list[dict[
     def collect(case: dict[str, Any]) -> None:
         cases.append(case)
 
-    collect()
+    chosen = os.environ.get("HYPERSLAB_SEED", fixed_seed)
+    (collect if chosen is None else seed(int(chosen))(collect))()
     return cases

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from hyperslab.model import Caches, Hdf5, Layout, Workload, Zarr, count, count_each
-from hyperslab.model.call_counts import device_bytes
+from hyperslab.model.call_counts import device_bytes, fresh_nbytes
 from hyperslab.model.cells import ModelCell
-from hyperslab.model.counting import COUNTED
+from hyperslab.model.counting import COUNTED, count_operations
 from hyperslab.model.libraries import HyperslabEngine
 from hyperslab.model.predict import why_not
 
@@ -39,9 +40,48 @@ def test_hdf5_walks_through_a_selection_with_steps() -> None:
     assert count(columns, LAYOUT, Zarr()).n_memcpy == 3000 * 9, "a line in each chunk"
     one = box([5, 5], [1, 1], [3, 1])
     assert count(one, LAYOUT, Hdf5()).n_element == 0
+    assert (count(third, LAYOUT, Hdf5()).n_line, count(third, LAYOUT, Hdf5()).n_run) == (1000 * 9, 1000)
+    assert count(third, LAYOUT, Hdf5()).s_spread == 0, "lines are copied whole"
+    assert (count(columns, LAYOUT, Hdf5()).n_line, count(columns, LAYOUT, Hdf5()).n_run) == (3000 * 9, 3000 * 333)
+    assert count(columns, LAYOUT, Zarr()).s_spread == 3000 * 333 * 12
+    assert count(columns, LAYOUT, Zarr()).n_line == count(narrow, LAYOUT, Hdf5()).n_line == 0
     line = workload({"select": "strided"}, array={"shape": [1000]})
+    assert count(line, Layout((100,)), Hdf5()).n_run == 500
     assert count(line, Layout((100,)), Hdf5()).n_element == 0, "HDF5 has a way of its own for one axis"
     assert count(line, Layout((100,)), Zarr()).n_element == 500
+
+
+def test_memory_that_was_not_touched_before() -> None:
+    assert fresh_nbytes([10, 20, 5, 20]) == 20, "what is freed is used again"
+    assert fresh_nbytes([40 << 20, 40 << 20, 1 << 20]) == 80 << 20, "too much to keep"
+    small = workload({"select": "list", "boxes": [{"start": [0, 0], "shape": [9, 9]}] * 5})
+    assert count(small, LAYOUT, Hdf5()).s_fresh == 9 * 9 * 4
+    everything = workload({"select": "all"})
+    assert count(everything, LAYOUT, Hdf5()).s_kept == 8 << 20, "HDF5's chunk cache"
+    assert count(everything, Layout((3000, 999)), Hdf5()).s_kept == 0, "no chunk fits"
+    assert count(small, LAYOUT, Hdf5()).s_kept == 5 * 300 * 111 * 4
+
+
+def test_bytes_that_move_again() -> None:
+    array = {"shape": [1000, 100], "dtype": "float64"}
+    rows = {"select": "list", "boxes": [{"start": [0, 0], "shape": [100, 100]}]}
+    whole = Layout((1000, 100))
+    small = Hdf5(chunk_cache_nbytes=1000)
+    read = count_operations(ModelCell(workload(rows, array=array), whole, small, "page-warm"))["read"]
+    assert read.s_unique == read.s_cache
+    again = workload({**rows, "boxes": rows["boxes"] * 20}, array=array)
+    read = count_operations(ModelCell(again, whole, small, "page-warm"))["read"]
+    assert read.s_cache > 1.5e6
+    assert 80_000 <= read.s_unique < 90_000, "the same rows"
+    write = workload({**rows, "operation": "write", "boxes": rows["boxes"] * 20}, array=array)
+    made = count_operations(ModelCell(write, whole, small, "new"))["write"]
+    assert made.s_wdisk > 1.5e6
+    assert made.s_dirty == made.s_grown == 800_000, "one chunk"
+    assert made.s_filler == 0
+    once = workload({**rows, "operation": "write"}, array=array)
+    encoded = count_operations(ModelCell(once, replace(whole, ratio=2.0, codec="zstd"), Hdf5(), "new"))["write"]
+    assert encoded.s_filler == pytest.approx(0.9 * encoded.s_encode)
+    assert count_operations(ModelCell(write, whole, small, "page-warm"))["write"].s_grown == 0
 
 
 def test_points_and_lists_are_one_call() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from hyperslab.model.cells import ModelCell
-from hyperslab.model.generated.drawing import LARGE, PATTERNS, TINY, DrawnWorkload, draw
+from hyperslab.model.generated.drawing import LARGE, PATTERNS, TINY, DrawnWorkload, draw, draw_on_arrays
 from hyperslab.model.libraries import Hdf5, Zarr
 from hyperslab.model.predict import why_not
 
@@ -93,3 +93,16 @@ def test_a_pass_is_bounded(many: list[DrawnWorkload]) -> None:
         assert max(stepped, default=0) <= LARGE.most_stepped_count
     limited = replace(LARGE, most_moved_nbytes=1.0)
     assert all(len(access.boxes or []) <= 3 for one in draw(22, 3, limited) for access in one.workload.accesses)
+
+
+def test_workloads_that_share_arrays() -> None:
+    drawn = draw_on_arrays(4, 11, TINY, 5, 2)
+    assert len(drawn) == 20
+    arrays = {one.workload.array.model_dump_json() for one in drawn}
+    assert len(arrays) == 4
+    assert {len(one.workload.array.shape) for one in drawn} <= {1, 2, 3, 4, 5}
+    assert "several" not in {one.pattern for one in drawn}, "a calibration's cells only read or only write"
+    assert len({one.pattern for one in drawn}) == len(PATTERNS) - 1
+    assert all(layout.codec is None and 1 <= len(one.layouts) <= 2 for one in drawn for layout in one.layouts)
+    others = {one.workload.array.model_dump_json() for one in draw(40, 11, TINY)}
+    assert not arrays & others, "an evaluation with the same seed has other arrays"

@@ -29,8 +29,9 @@ def test_all_can_be_done_and_differs() -> None:
 def test_nothing_is_an_evaluations() -> None:
     for cell in (cell for size in SIZES.values() for cell in design(size)):
         assert 69_649 % cell.layout.chunk_shape[0] or cell.layout.chunk_shape[0] == 1
-        assert len(cell.workload.array.shape) == 2
-        assert cell.workload.array.shape[-1] != 64
+        is_drawn = cell.workload.accesses[0].select == "list"
+        assert len(cell.workload.array.shape) == 2 or is_drawn
+        assert cell.workload.array.shape[-1] != 64 or is_drawn
         assert all(access.shape != [1000, 8] for access in cell.workload.accesses)
 
 
@@ -43,8 +44,9 @@ def test_every_term_is_seen_and_phases_stand_alone() -> None:
             if cell.library.name == library and cell.writes == (operation == "write")
         ]
         found = [(cell, each) for cell, each in counted if each is not None]
+        unseen = ["n_absent", "n_far", "n_made", "s_encode", "s_encode_out", *(["s_fresh"] * (operation == "write"))]
         for term in EXTENDED.terms(library, operation, ("deflate", "zstd")):
-            if term.variable not in ("n_absent", "n_far", "n_made", "s_encode", "s_encode_out"):
+            if term.variable not in unseen:
                 assert any(term.value(each, cell.layout.codec) > 0 for cell, each in found), (library, term.name)
         for cell, each in found:
             if cell.cache == "library-warm":

@@ -21,6 +21,9 @@ pub enum ModelError {
         /// What to give instead.
         remedy: &'static str,
     },
+    /// Requests to servers that cannot be simulated.
+    #[error("{0}")]
+    Requests(String),
 }
 
 impl ModelError {

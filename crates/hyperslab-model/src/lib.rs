@@ -14,6 +14,7 @@
 //! | `paper` | algorithm 1 of the paper as printed |
 //! | `device` | the page cache, and what reaches the device |
 //! | `read_ahead` | what the system reads of one file beyond what is asked for |
+//! | `server_queues` | processes that wait for servers, request by request |
 
 mod access;
 mod chunk_cache;
@@ -29,6 +30,7 @@ mod operation;
 mod paper;
 mod read_ahead;
 mod request;
+mod server_queues;
 mod sieve;
 mod stored;
 mod variables;
@@ -44,6 +46,7 @@ pub use index::kind::IndexKind;
 pub use operation::Operation;
 pub use paper::PaperLibrary;
 pub use request::{Purpose, Request, Watch};
+pub use server_queues::{ServedRequests, ServerRequests};
 pub use stored::{Chunks, Stored};
 pub use variables::{Variables, contention};
 pub use zarr::Zarr;

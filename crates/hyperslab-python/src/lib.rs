@@ -25,6 +25,7 @@ mod references;
 mod remote;
 mod segment;
 mod selection;
+mod server_queues;
 mod slices;
 mod stored_array;
 mod table_columns;
@@ -66,6 +67,8 @@ mod _core {
     use crate::remote::{RemoteFile, host_statistics, url_parts, web_url};
     #[pymodule_export]
     use crate::segment::Segment;
+    #[pymodule_export]
+    use crate::server_queues::serve_requests;
     #[pymodule_export]
     use crate::stored_array::StoredArray;
     #[pymodule_export]

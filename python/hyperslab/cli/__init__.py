@@ -1,59 +1,27 @@
-"""The command line. Each command is one file; this file lists them."""
+"""The command line. Each command is one file; `commands.py` lists them."""
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 
 import typer
 
 import hyperslab
-from hyperslab.cli import (
-    bench,
-    calibrate,
-    compare,
-    convert,
-    evaluate,
-    formats,
-    index,
-    info,
-    predict,
-    read,
-    report,
-    run,
-    studies,
-    trace,
-    verify,
-    versions,
-)
+from hyperslab.cli.commands import Commands
+from hyperslab.cli.output import is_full
 from hyperslab.cli.signals import STOPPED, as_signalled, end_by_signals
 from hyperslab.errors import HyperslabError, UsageError
 
 app = typer.Typer(
+    cls=Commands,
     help="Predict how fast your array I/O will be, and make it fast.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("bench")(bench.bench)
-app.command("studies")(studies.studies)
-app.command("formats")(formats.formats)
-app.command("compare")(compare.compare_runs)
-app.command("report")(report.report)
-app.command("info")(info.info)
-# A selection may begin with a minus sign: "-1" is the last index, not an option.
-app.command("read", context_settings={"ignore_unknown_options": True})(read.read)
-# What follows the program's name is the program's.
-app.command("run", context_settings={"ignore_unknown_options": True, "allow_extra_args": True,
-                                     "allow_interspersed_args": False, "help_option_names": []})(run.run)  # fmt: skip
-app.command("verify")(verify.verify)
-app.command("index")(index.index)
-app.command("convert")(convert.convert)
-app.command("calibrate")(calibrate.calibrate_machine)
-app.command("predict")(predict.predict_costs)
-app.command("evaluate")(evaluate.evaluate)
-app.add_typer(trace.app, name="trace")
-app.add_typer(versions.app, name="versions")
 
 
 def _version(asked: bool) -> None:
@@ -71,6 +39,9 @@ def _root(
 def main() -> None:
     """Run the command line. An error prints one line; the exit status is 2 for a wrong request, 1 for a failure."""
     end_by_signals()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an ASCII terminal shows "?" for what it does not have
     try:
         with as_signalled():
             app()
@@ -86,3 +57,8 @@ def main() -> None:
         raise
     except BrokenPipeError:
         sys.exit(141)
+    except OSError as error:
+        if not is_full(error):
+            raise
+        typer.echo(f"hyperslab: nothing more can be written: {error.strerror}", err=True)
+        os._exit(1)  # Python would try to write the rest again

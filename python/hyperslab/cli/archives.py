@@ -14,12 +14,8 @@ if TYPE_CHECKING:
     from hyperslab.archive.array import Array
     from hyperslab.archive.tree import Group
 
-FileArgument: TypeAlias = Annotated[
-    str,
-    typer.Argument(
-        help="An HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, a URL (https, s3, gs, az), or a quoted pattern."
-    ),
-]
+FILE_HELP = "An HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, a URL (https, s3, gs, az), or a quoted pattern."
+FileArgument: TypeAlias = Annotated[str, typer.Argument(help=FILE_HELP)]
 Concat: TypeAlias = Annotated[
     str | None,
     typer.Option("--concat", help="Concatenate several files along this dimension (its name, or an axis number)."),

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hyperslab.cli.archives import Options, storage_options
+from hyperslab.cli.lab import calibrate_on_striped_store
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
 from hyperslab.cli.signals import as_signalled
@@ -42,6 +43,9 @@ def calibrate_machine(
         Path | None,
         typer.Option("-o", "--output", help="Where to save the store profile (default: where `predict` looks)."),
     ] = None,
+    parallel: Annotated[
+        bool, typer.Option("--parallel", help="Measure programs of several processes on the striped store instead.")
+    ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Under 3 minutes, small arrays (the default).")] = False,
     full: Annotated[bool, typer.Option("--full", help="About 20 minutes: the published design, scaled down.")] = False,
     libraries: Annotated[str | None, typer.Option(help="Only these libraries: hdf5,zarr,hyperslab,flat.")] = None,
@@ -56,6 +60,9 @@ def calibrate_machine(
     """
     from hyperslab.model.store_profile import default_path
 
+    if parallel:
+        calibrate_on_striped_store(output, as_json)
+        return
     if quick and full:
         raise UsageError("--quick and --full exclude each other: use one of them")
     where = directory or Path(tempfile.gettempdir())

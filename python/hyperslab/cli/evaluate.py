@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hyperslab.cli.evaluate_published import CalibrateOn, Parallel, Published, evaluate_processes
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
 from hyperslab.cli.signals import as_signalled
@@ -45,6 +46,9 @@ def evaluate(
     log: Annotated[
         Path | None, typer.Option("--log", help="Add the scores of a drawn evaluation to this CSV file.")
     ] = None,
+    published: Published = None,
+    calibrate_on: CalibrateOn = None,
+    parallel: Parallel = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted drawn evaluation.")] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Evaluate the measurements that the output already holds.")
@@ -54,10 +58,17 @@ def evaluate(
     """Replay the paper's experiments on this machine, predict each one, and report how good the predictions are.
 
     With --generated and --seed, do so with workloads that are drawn from a seed: nobody can have chosen them.
+    With --published, calibrate the parallel model on a part of a published table and predict the rest of it.
+    With --parallel, predict how long programs of several processes take on the striped store, and run them there.
 
     Example: hyperslab evaluate --quick
     Example: hyperslab evaluate --generated 40 --seed 7
+    Example: hyperslab evaluate --published cori
     """
+    if published is not None or calibrate_on is not None or parallel:
+        others = generated is not None or seed is not None or quick or full or again or resume
+        evaluate_processes(published, calibrate_on, others, profile, output, tiny, as_json)
+        return
     if quick + full + tiny > 1:
         raise UsageError("--quick and --full exclude each other: use one of them")
     if generated is None:

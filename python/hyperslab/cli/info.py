@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from hyperslab.cli.archives import (
+    FILE_HELP,
     Allowed,
     Concat,
     Entry,
-    FileArgument,
     Options,
     entries,
     lost,
@@ -22,8 +22,8 @@ from hyperslab.cli.archives import (
     open_archive,
     status_of,
 )
-from hyperslab.cli.output import console, line
-from hyperslab.errors import HyperslabError
+from hyperslab.cli.output import console, line, plain
+from hyperslab.errors import HyperslabError, ReadError, UsageError
 
 if TYPE_CHECKING:
     from hyperslab.archive.array import Array
@@ -33,26 +33,51 @@ if TYPE_CHECKING:
 # much memory.
 LEAST_CHUNK_NBYTES, MOST_CHUNK_NBYTES = 1 << 20, 100 << 20
 WIDTH_OF_FILES = 1000  # do not fold names and shapes in logs and pipes, so that people can search there
+# Which columns go first if the terminal is too narrow.
+DROPPED = ("mean chunk", "ratio", "chunks stored", "in memory", "stored", "codecs")
+MOST_ATTRIBUTES, MOST_ATTRIBUTE_LENGTH = 20, 120
 COLUMNS = ("shape", "element", "chunks", "codecs", "in memory", "stored", "ratio", "chunks stored", "mean chunk")
 
 
 def info(
-    file: FileArgument,
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="file...", show_default=False, help=f"{FILE_HELP} Several files are shown one by one."),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    every: Annotated[bool, typer.Option("-v", "--verbose", help="Show every attribute, in full.")] = False,
+    advise: Annotated[
+        bool, typer.Option("--advise", help="Say how the chunks suit reading from a cloud (always said of URLs).")
+    ] = False,
     option: Options = None,
     allowed: Allowed = None,
     concat: Concat = None,
 ) -> None:
-    """Show the content of a file: groups, arrays, chunks, codecs, sizes, and advice for reading it from a cloud.
+    """Show the content of a file: groups, arrays, chunks, codecs, sizes, and attributes.
 
     Example: hyperslab info ocean.nc
     """
-    with open_archive(file, option or [], concat, allowed) as root:
-        rows = [describe(entry) for entry in entries(root)]
-        if as_json:
-            typer.echo(json.dumps(_as_json(file, root, rows), indent=1))
-        else:
-            _print(file, root, rows, console())
+    if concat is not None and len(files) > 1:
+        raise UsageError("--concat takes one pattern, in quotes: 'sst-*.nc'")
+    documents, failures = [], 0
+    for number, file in enumerate(files):
+        try:
+            with open_archive(file, option or [], concat, allowed) as root:
+                rows = [describe(entry) for entry in entries(root)]
+                if as_json:
+                    documents.append(_as_json(file, root, rows))
+                else:
+                    typer.echo("\n" * (number > 0), nl=False)
+                    _print(file, root, rows, console(), advise=advise or "://" in file, every=every)
+        except (UsageError, ReadError) as error:
+            if len(files) == 1:
+                raise
+            failures += 1  # the other files are shown nevertheless
+            typer.echo(f"hyperslab: {error} [{error.code}]", err=True)
+    if as_json:
+        typer.echo(json.dumps(documents[0] if len(files) == 1 else documents, indent=1))
+    if failures:
+        raise typer.Exit(1)
 
 
 def describe(entry: Entry) -> dict[str, Any]:
@@ -62,12 +87,24 @@ def describe(entry: Entry) -> dict[str, Any]:
     row: dict[str, Any] = {"name": entry.path, "branch": entry.branch}
     try:
         if isinstance(entry.found, Array):
-            return {**row, "kind": "array", **facts(entry.found)}
+            return {**row, "kind": "array", **facts(entry.found), "attributes": attributes_of(entry.found)}
     except (HyperslabError, OSError) as error:
         return {**row, "kind": status_of(error), "problem": message_of(error)}
     if isinstance(entry.found, Exception):
         return {**row, "kind": status_of(entry.found), "problem": message_of(entry.found)}
-    return {**row, "kind": "group", "again": entry.is_again}
+    shown = {} if entry.is_again else attributes_of(entry.found)
+    return {**row, "kind": "group", "again": entry.is_again, "attributes": shown}
+
+
+def attributes_of(found: Group | Array) -> dict[str, Any]:
+    """The attributes of a group or an array as JSON expresses them; a problem takes the place of a value."""
+    made = {}
+    for name in found.attrs:
+        try:
+            made[name] = plain(found.attrs[name])
+        except (HyperslabError, OSError) as error:
+            made[name] = f"({message_of(error)})"
+    return made
 
 
 def facts(array: Array) -> dict[str, Any]:
@@ -91,7 +128,7 @@ def facts(array: Array) -> dict[str, Any]:
         "unsupported": array.unsupported,
         "damaged": array.damaged,
     }
-    return {**found, "advice": list(advice(found))}
+    return {**found, "advice": [*problems(found), *advice(found)]}
 
 
 def _element(array: Array) -> tuple[str | None, int | None]:
@@ -108,13 +145,17 @@ def _element(array: Array) -> tuple[str | None, int | None]:
         return None, None
 
 
-def advice(found: dict[str, Any]) -> Iterator[str]:
-    """What a user should know before reading the array, especially from a cloud."""
+def problems(found: dict[str, Any]) -> Iterator[str]:
+    """What keeps an array from being read, or from being read fast."""
     if found["damaged"]:
         yield f"damaged: {found['damaged']}"
     if found["unsupported"]:
         how = "hyperslab reads it through h5py, with one thread" if found["via"] == "h5py" else "it cannot be read"
         yield f"unsupported: {found['unsupported']}; {how}"
+
+
+def advice(found: dict[str, Any]) -> Iterator[str]:
+    """What a user should know before reading the array from a cloud."""
     mean, count = found["mean_stored_chunk_nbytes"], found["stored_chunk_count"]
     if found["chunks"] is None or mean is None:
         return
@@ -146,6 +187,7 @@ def _as_json(file: str, root: Group, rows: list[dict[str, Any]]) -> dict[str, An
     found: dict[str, Any] = {
         "file": str(file),
         "format": root.format,
+        "attributes": attributes_of(root),
         "lost_nbytes": root.lost_nbytes,
         "arrays": [],
         "groups": [],
@@ -157,25 +199,58 @@ def _as_json(file: str, root: Group, rows: list[dict[str, Any]]) -> dict[str, An
     return found
 
 
-def _print(file: str, root: Group, rows: list[dict[str, Any]], out: Console) -> None:
+def _print(
+    file: str, root: Group, rows: list[dict[str, Any]], out: Console, *, advise: bool = True, every: bool = False
+) -> None:
     arrays = [row for row in rows if row["kind"] == "array"]
     stored = [row["stored_nbytes"] for row in arrays]
     size = "unknown size" if None in stored else _size(sum(stored))
     out.print(line(f"{file}: {root.format}, {len(arrays)} arrays, {size} in chunks"), soft_wrap=True)
     if root.lost_nbytes:
         out.print(line(lost(root)), soft_wrap=True)
-    table = Table("name", box=None)
-    for column in COLUMNS:
-        table.add_column(column, overflow="fold", no_wrap=column in ("chunks", "codecs"))
-    for row in rows:
-        table.add_row(*(line(cell) for cell in _line(row)))
     if not out.is_terminal:
         out.width = WIDTH_OF_FILES
     if rows:
-        out.print(table)
+        out.print(_table(rows, out))
+    for said in _attribute_lines([{"name": "", "attributes": attributes_of(root)}, *rows], out, every=every):
+        out.print(line(said), soft_wrap=True)
     for row in rows:
-        for said in row.get("advice", [row["problem"]] if "problem" in row else []):
-            out.print(line(f"{row['name']}: {said}"), soft_wrap=True)
+        notes = [row["problem"]] if "problem" in row else []
+        if row["kind"] == "array":
+            notes = [*problems(row), *(advice(row) if advise else ())]
+        for one in notes:
+            out.print(line(f"{row['name']}: {one}"), soft_wrap=True)
+
+
+def _table(rows: list[dict[str, Any]], out: Console) -> Table:
+    """The table with as many columns as fit the terminal."""
+    for left_out in range(len(DROPPED) + 1):
+        shown = [column for column in COLUMNS if column not in DROPPED[:left_out]]
+        table = Table("name", box=None)
+        for column in shown:
+            table.add_column(column, overflow="fold", no_wrap=column in ("chunks", "codecs"))
+        for row in rows:
+            name, *cells = _line(row)
+            named = dict(zip(COLUMNS, cells, strict=False))
+            table.add_row(line(name), *(line(named[column]) for column in shown if column in named))
+        if out.measure(table, options=out.options.update(width=WIDTH_OF_FILES)).maximum <= out.width:
+            break
+    return table
+
+
+def _attribute_lines(rows: list[dict[str, Any]], out: Console, *, every: bool) -> Iterator[str]:
+    """Attributes as `ncdump -h` writes them: `sst:units = "K"`."""
+    found = [
+        f"{row['name'].lstrip('/')}:{name} = {json.dumps(value, ensure_ascii=False)}"
+        for row in rows
+        for name, value in row.get("attributes", {}).items()
+    ]
+    most = len(found) if every else MOST_ATTRIBUTES
+    width = out.width if out.is_terminal else MOST_ATTRIBUTE_LENGTH
+    for said in found[:most]:
+        yield said if every or len(said) <= width else f"{said[: width - 1]}…"
+    if len(found) > most:
+        yield f"… {len(found) - most} more attributes: -v shows all of them"
 
 
 def _line(row: dict[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 from typing import Any, Literal
 
@@ -21,6 +22,11 @@ def console(stderr: bool = False) -> Console:
     return made
 
 
+def is_full(error: OSError) -> bool:
+    """Whether an error says that standard output is full: errors of a file that has a name say that name."""
+    return error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 def line(text: str, overflow: Literal["fold"] | None = None) -> Text:
     """Text for one line or table cell, with control characters from names in files escaped."""
     return Text(printable(text), overflow=overflow)
@@ -32,7 +38,12 @@ def lines(text: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value that JSON can express: NaN and infinities become their names, bytes text, complex numbers pairs."""
+    """A value that JSON can express: NaN and infinities become their names, bytes text, complex numbers pairs.
+
+    A float32 keeps its own shortest digits: 0.1, not the 0.10000000149011612 that a float64 makes of it.
+    """
+    if hasattr(value, "tolist") and value.dtype.kind == "f" and value.dtype.itemsize < 8:
+        return plain(value.astype(str).astype(float))
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     if isinstance(value, list | tuple):

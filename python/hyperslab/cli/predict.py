@@ -16,6 +16,15 @@ from hyperslab.cli.archives import Options, storage_options
 from hyperslab.cli.output import console
 from hyperslab.cli.predict_array import doubts, is_workload, predict_array, profile_or_offer, profile_text
 from hyperslab.cli.predict_arrays import predict_arrays
+from hyperslab.cli.predict_processes import (
+    Collective,
+    ParallelOptions,
+    PartitionName,
+    Processes,
+    Servers,
+    StripeText,
+    predict_processes,
+)
 from hyperslab.cli.predict_trace import predict_trace
 from hyperslab.errors import UsageError
 
@@ -65,6 +74,11 @@ def predict_costs(
     rdcc_w0: Annotated[float | None, typer.Option(help="HDF5: w0 of the chunk cache, from 0 to 1.")] = None,
     libver: Annotated[str | None, typer.Option(help="HDF5: oldest version that can read the file.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Price what `hyperslab trace` has recorded.")] = None,
+    processes: Processes = None,
+    servers: Servers = None,
+    stripe: StripeText = None,
+    partition: PartitionName = None,
+    collective: Collective = False,
     figure: Annotated[Path | None, typer.Option(help="Draw stacked bars into this .svg or .png file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     _schema: Annotated[
@@ -96,6 +110,12 @@ def predict_costs(
         if file is not None:
             raise UsageError("--file is for a workload: leave it out, since FILE:ARRAY already names the array")
         predict_array(target, layout or [], store_profile, option or [], chosen, cache, figure, as_json)
+        return
+    given = ParallelOptions(processes, servers, stripe, partition, collective)
+    if given.asked_for(Path(target)):
+        if file is not None or figure is not None:
+            raise UsageError("--file and --figure are for one process: leave them out")
+        predict_processes(Path(target), layout or [], given, chosen, store_profile, cache, settings, as_json)
         return
     _predict_workload(
         Path(target), layout or [], file, store_profile, option or [], chosen, cache, settings, figure, as_json

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hyperslab.cli.archives import Allowed, Concat, FileArgument, Options, array_of, open_archive
-from hyperslab.cli.output import lines, plain
+from hyperslab.cli.output import is_full, lines, plain
 from hyperslab.errors import HyperslabError, ReadError, UsageError, printable
 from hyperslab.replacing import allocate, replacing
 
@@ -29,7 +29,9 @@ PLAN = ("element_count", "chunk_count", "missing_chunk_count", "request_count", 
 
 def read(
     file: FileArgument,
-    array: Annotated[str, typer.Argument(help="Path of the array in the file, with '/' between groups.")],
+    array: Annotated[
+        str | None, typer.Argument(help="Path of the array in the file, with '/' between groups; or write FILE:ARRAY.")
+    ] = None,
     selection: Annotated[str, typer.Argument(help="Indices as between NumPy's brackets: '0, ::4, 10:20'.")] = "...",
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Save as .npy instead of printing.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON (small selections only).")] = False,
@@ -44,6 +46,11 @@ def read(
     """
     if output is not None and (as_json or plan):
         raise UsageError("-o cannot be combined with --json or --plan: use one of them")
+    if output is not None and output.suffix.lower() != ".npy":
+        raise UsageError(
+            f"{output} does not end in .npy, the only format that -o writes: name the file {output.stem}.npy"
+        )
+    file, array, selection = _asked(file, array, selection)
     key = parse_selection(selection)
     with open_archive(file, option or [], concat, allowed) as root:
         found = array_of(root, array)
@@ -58,7 +65,24 @@ def read(
         except BrokenPipeError:
             raise
         except OSError as error:  # from h5py, if it does the reading, or from the output
+            if is_full(error):
+                raise
             raise ReadError(f"array {found.name} of {file}: {error}") from error
+
+
+def _asked(file: str, array: str | None, selection: str) -> tuple[str, str, str]:
+    """The file, the array and the selection, whether they were written as FILE ARRAY or as FILE:ARRAY."""
+    if ":" in file:
+        from hyperslab.model.file_layout import file_and_array
+
+        path, name = file_and_array(file)
+        if name:
+            return path, name, selection if array is None else array
+    if array is None:
+        raise UsageError(
+            f"no array is named: write hyperslab read {file} ARRAY; hyperslab info {file} lists the arrays"
+        )
+    return file, array, selection
 
 
 def _do(found: Array, key: Any, output: Path | None, as_json: bool, plan: bool) -> None:

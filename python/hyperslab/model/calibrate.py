@@ -59,7 +59,7 @@ def calibrate(
     directory : Path
         A directory on the file system to measure.
     scale : Scale | TrainingSize
-        `quick` (under 3 minutes), `full` (under 40), or the exact sizes.
+        `quick` (under 3 minutes), `full` (under 20), or the exact sizes.
     libraries : Iterable[str] | None
         Names of libraries to measure; None means all of them.
     seed : int

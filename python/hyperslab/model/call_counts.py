@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab._core import Points
+from hyperslab._core import Hyperslab, Points
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.model.libraries import Hdf5, Zarr
 from hyperslab.model.workload import Step
 
@@ -17,6 +19,9 @@ Column: TypeAlias = npt.NDArray[np.float64]  # a number for each call
 # The size of a typical L2 cache of a core.
 NEAR_NBYTES = 1 << 20
 LINE_NBYTES = 64
+MOST_MARKED = 1 << 22
+# The largest allocation that glibc keeps for the next one (DEFAULT_MMAP_THRESHOLD_MAX).
+KEPT_NBYTES = 32 << 20
 # Zarr-python reads this many chunks of a call at a time (`async.concurrency`).
 MOST_SIDE_BY_SIDE = 10
 # The first bytes of a request take longer than the rest: the device works on all pieces of a long one at a time.
@@ -42,12 +47,66 @@ def one_by_one(library: Hdf5 | Zarr, step: Step) -> int:
         if step.lists is None:
             return 2 * size if isinstance(library, Hdf5) else size
         return size if isinstance(library, Hdf5) or step.lists[-1] is not None else 0
-    gaps = [
-        count > 1 and stride > block
-        for stride, count, block in zip(selection.stride, selection.count, selection.block, strict=True)
-    ]
+    gaps = _gaps(selection)
     walks = any(gaps) and len(gaps) > 1 if isinstance(library, Hdf5) else gaps[-1]
     return size if walks else 0
+
+
+def _gaps(selection: Hyperslab) -> list[bool]:
+    """Along which axes there are elements between the selected ones."""
+    lengths = zip(selection.stride, selection.count, selection.block, strict=True)
+    return [count > 1 and stride > block for stride, count, block in lengths]
+
+
+def stepped_runs(step: Step) -> int:
+    """How many runs of elements that are next to each other a selection with gaps has. 0 without gaps."""
+    selection = step.selection
+    if isinstance(selection, Points) or not any(gaps := _gaps(selection)):
+        return 0
+    return int(selection.size) // (1 if gaps[-1] else int(selection.shape[-1]))
+
+
+def spread_nbytes(step: Step, width: int) -> int:
+    """The bytes of memory lines that a selection with a step along the last axis touches."""
+    selection = step.selection
+    if isinstance(selection, Points) or not _gaps(selection)[-1]:
+        return 0
+    return int(selection.size) * min(LINE_NBYTES, int(selection.stride[-1]) * width)
+
+
+def touched_chunk_count(steps: Sequence[Step], shape: Sequence[int], chunk_shape: Sequence[int]) -> int:
+    """How many different chunks all selections together touch, as if steps skipped none. At most `MOST_MARKED` chunks
+    are looked at one by one; of more, all are taken to be touched.
+    """
+    grid = tuple(ceil_div(length, chunk) for length, chunk in zip(shape, chunk_shape, strict=True))
+    if prod(grid) > MOST_MARKED:
+        return prod(grid)
+    marks = np.zeros(grid, bool)
+    for step in steps:
+        if step.selection.size:
+            marks[_chunks_of(step, chunk_shape)] = True
+    return int(marks.sum())
+
+
+def _chunks_of(step: Step, chunk_shape: Sequence[int]) -> Any:
+    """An index of the grid's chunks."""
+    selection = step.selection
+    if isinstance(selection, Points):
+        return tuple((selection.coordinates // np.array(chunk_shape)).T)
+    each = zip(selection.start, selection.stride, selection.count, selection.block, chunk_shape, strict=True)
+    return tuple(slice(a // n, (a + s * (c - 1) + b - 1) // n + 1) for a, s, c, b, n in each)
+
+
+def fresh_nbytes(sizes: Iterable[int]) -> int:
+    """The bytes of results in memory that the process has not touched before: its pages come from the system.
+
+    The allocator keeps what is freed for the next result, unless that is larger, or larger than what it ever keeps.
+    """
+    most = total = 0
+    for nbytes in sizes:
+        total += nbytes if nbytes > KEPT_NBYTES else max(nbytes - most, 0)
+        most = max(most, min(nbytes, KEPT_NBYTES))
+    return total
 
 
 def line_count(step: Step, chunk_shape: tuple[int, ...]) -> int:

@@ -23,7 +23,7 @@ from hyperslab.model.libraries import Layout
 
 FORMATS = {"hdf5": "hdf5", "zarr": "zarr3", "hyperslab": "hyperslab"}
 # The sample, and the most that one of its chunks may have.
-SAMPLE_NBYTES, MOST_CHUNK_NBYTES = 8 << 20, 2 << 20
+SAMPLE_NBYTES, MOST_CHUNK_NBYTES = 8 << 20, 4 << 20
 REPEATS = 3
 
 
@@ -61,16 +61,47 @@ def codec_rates(
         found = archive.get(name)
         if not isinstance(found, Array):
             return {}
-        chunk, sample = _sample_of(found, layout)
+        chunk, sample = sample_of(found, layout)
         shuffles = "shuffle" in found.codecs
+    return rates_of(sample, chunk, asked, shuffles=shuffles)
+
+
+def rates_of(
+    sample: np.ndarray,
+    chunk: tuple[int, ...],
+    codecs: Iterable[str],
+    *,
+    shuffles: bool = False,
+    libraries: Iterable[str] = tuple(FORMATS),
+) -> dict[tuple[str, str], CodecRate]:
+    """Measure codecs on elements in memory.
+
+    Parameters
+    ----------
+    sample : np.ndarray
+        The elements.
+    chunk : tuple[int, ...]
+        The chunk shape to cut them into.
+    codecs : Iterable[str]
+        The codecs, such as `lzf` or `zstd:5`.
+    shuffles : bool
+        Whether HDF5 shuffles the bytes before it encodes them.
+    libraries : Iterable[str]
+        The libraries to measure.
+
+    Returns
+    -------
+    dict[tuple[str, str], CodecRate]
+        The rates of each library and codec. A library that is not installed, or does not have a codec, is left out.
+    """
     rates = {}
     with tempfile.TemporaryDirectory() as folder:
-        for library, format_name in FORMATS.items():
-            if isinstance(availability(format_name), MissingLibrary):
+        for library in libraries:
+            if isinstance(availability(FORMATS[library]), MissingLibrary):
                 continue
-            made = make_format(format_name)
+            made = make_format(FORMATS[library])
             plain = _seconds(made, _spec(sample, chunk, ()), sample, Path(folder, "plain"))
-            for codec in asked:
+            for codec in codecs:
                 chain = (Codec("shuffle"),) if shuffles and library != "zarr" and codec != "shuffle" else ()
                 spec = _spec(sample, chunk, (*chain, Codec.parse(codec)))
                 seconds = _seconds(made, spec, sample, Path(folder, codec.replace(":", "-")))
@@ -80,8 +111,8 @@ def codec_rates(
     return rates
 
 
-def _sample_of(array: Array, layout: Layout) -> tuple[tuple[int, ...], np.ndarray]:
-    """A chunk shape, and elements from the middle of the array in a few such chunks."""
+def sample_of(array: Array | np.ndarray, layout: Layout) -> tuple[tuple[int, ...], np.ndarray]:
+    """Take elements from the middle of an array, in a few chunks of the layout. Returns the chunk shape and them."""
     width, chunk = array.dtype.itemsize, [min(pair) for pair in zip(layout.chunk_shape, array.shape, strict=True)]
     for axis in range(len(chunk)):
         while prod(chunk) * width > MOST_CHUNK_NBYTES and chunk[axis] > 1:

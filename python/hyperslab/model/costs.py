@@ -22,10 +22,12 @@ from hyperslab.model.terms import PHASES, Phase, Term, codec_name, values
 
 # A 95 % interval of a normal distribution, for the logarithm of a prediction.
 DEVIATIONS = 1.96
+# Encoding or decoding elements that are all the same takes about this share of the time for others.
+FILLER_SHARE = 0.15
 # A variable may lie this far beyond its trained range before a prediction says so.
 TOLERANCE = 1.5
 # Each of these variables stands for a kind of work. If it was never trained, its seconds are missing.
-NEEDED = ("n_cache", "n_rdisk", "n_wdisk", "n_memcpy", "n_absent", "n_element")
+NEEDED = ("n_cache", "n_rdisk", "n_wdisk", "n_memcpy", "n_absent", "n_element", "n_run")
 # Pairs of variables whose quotient is the mean size of a copy or request.
 MEANS = {
     "bytes per memory copy": ("s_memcpy", "n_memcpy"),
@@ -147,12 +149,22 @@ def price(
         phases[term.phase] += part
     if rate:
         phases["codec"] += rate.decode * variables.s_decode + rate.encode * variables.s_encode
+        phases["codec"] += _moved_more(variables, coefficients)
+    if variables.s_filler:
+        phases["codec"] *= 1 - (1 - FILLER_SHARE) * variables.s_filler / variables.s_encode
     seconds = sum(phases.values())
     relative = float(factors @ coefficients.covariance @ factors) / seconds**2 if seconds > 0 else 0.0
     reach = exp(DEVIATIONS * min(float(np.sqrt(max(relative, 0.0) + coefficients.spread**2)), 100.0))
     unknown = () if rate else _unknown(variables, coefficients, codec)
     high = inf if unknown else seconds * reach
     return Cost(phases, seconds / reach, high, tuple(_outside(variables, coefficients)), unknown)
+
+
+def _moved_more(variables: Variables, coefficients: Coefficients) -> float:
+    """Seconds for the bytes that an access moves without the codec and not with it: a `CodecRate` is beyond these."""
+    per_byte = {each.term.variable: each.value for each in coefficients.each}
+    read = per_byte.get("s_cache", 0.0) * max(variables.s_decode - variables.s_decode_in, 0.0)
+    return read + per_byte.get("s_wdisk", 0.0) * max(variables.s_encode - variables.s_encode_out, 0.0)
 
 
 def means(variables: Variables) -> dict[str, float]:

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import CacheState, ChunkGrid
-from hyperslab.model.call_counts import device_bytes, far, line_count, one_by_one
+from hyperslab.model.call_counts import (
+    device_bytes,
+    far,
+    fresh_nbytes,
+    line_count,
+    one_by_one,
+    spread_nbytes,
+    stepped_runs,
+    touched_chunk_count,
+)
 from hyperslab.model.cells import ModelCell
 from hyperslab.model.libraries import Caches, Hdf5, HyperslabEngine, Layout, Library, Zarr, options_of
 from hyperslab.model.workload import Step, Workload
@@ -34,8 +44,17 @@ class Variables(NamedTuple):
     `s_rshort` is the part of `s_rseek` in the first bytes of each request. `s_covered` is the part of the other device
     reads that arrives while the same call copies and decodes, and `s_exposed` is what remains of `s_rdisk`.
     `n_element` is the number of elements that a library handles one by one: HDF5 if a selection has steps along any of
-    several axes, or lists points; Zarr if it has steps along the last axis, or lists points. `s_decode_in` and
-    `s_encode_out` are the stored bytes on the other side of the codecs.
+    several axes, or lists points; Zarr if it has steps along the last axis, or lists points. `n_line` is the number of
+    lines along the last axis that these elements form, counted in each chunk, and `n_run` the number of runs that
+    selections with gaps have, both for HDF5. `s_decode_in` and `s_encode_out` are the stored bytes on the other side of
+    the codecs.
+
+    `s_mshort` is the part of `s_memcpy` in the first kibibyte of each copy, and `s_spread` the bytes of the memory
+    lines that selections with a step along the last axis touch. `s_fresh` is the bytes of results, and `s_kept` those
+    of HDF5's chunk cache, in memory that the process has not touched before. `s_unique` is the part of `s_cache` that
+    the page cache has from before, `s_dirty` the part of `s_wdisk` that is not written over again, and `s_grown` the
+    part of that which a new file needs room for; no more than the touched chunks can be new. `s_filler` is the part
+    of `s_encode` in elements of a new array that nobody has written.
     """
 
     n_memcpy: float
@@ -72,10 +91,22 @@ class Variables(NamedTuple):
     s_exposed: float = 0.0
     s_decode_in: float = 0.0
     s_encode_out: float = 0.0
+    n_line: float = 0.0
+    n_run: float = 0.0
+    s_fresh: float = 0.0
+    s_kept: float = 0.0
+    s_mshort: float = 0.0
+    s_spread: float = 0.0
+    s_unique: float = 0.0
+    s_dirty: float = 0.0
+    s_grown: float = 0.0
+    s_filler: float = 0.0
 
 
 # These are simulated; the others follow from the selections.
 COUNTED = Variables._fields[: len(CacheState.variable_names())]
+# The processor fetches memory ahead, so the first bytes of a copy take longer than the rest.
+SHORT_COPY_NBYTES = 1024
 State = Literal["row_major", "missing"]
 Direction = Literal["read", "write"]
 
@@ -203,6 +234,19 @@ def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Dire
     return found
 
 
+def _kept(found: Variables, layout: Layout, library: Library, chunk_nbytes: float) -> float:
+    """The bytes of memory that HDF5's chunk cache takes from the system."""
+    if not isinstance(library, Hdf5) or layout.contiguous or chunk_nbytes > library.chunk_cache_nbytes:
+        return 0.0
+    return min(float(library.chunk_cache_nbytes), found.n_chunk * chunk_nbytes)
+
+
+def _last_shape(workload: Workload, steps: Sequence[Step]) -> list[int]:
+    """The shape of the array after it has grown."""
+    first, *others = workload.array.shape
+    return [max([first, *(step.length for step in steps if step.length is not None)]), *others]
+
+
 def _with_cache(found: Variables, cell: ModelCell, is_kept: bool) -> Variables:
     if is_kept:
         return found._replace(n_array=0.0)
@@ -212,9 +256,12 @@ def _with_cache(found: Variables, cell: ModelCell, is_kept: bool) -> Variables:
     gone = ("n_rdisk", "s_rdisk", "n_rseek", "s_rseek", "n_rindex", "s_rindex", "s_rshort", "s_covered", "s_exposed")
     reads = dict.fromkeys(gone, 0.0)
     if cell.cache == "library-warm":
-        return found._replace(**reads, n_cache=0.0, s_cache=0.0, n_open=0.0, n_absent=0.0, n_array=0.0)
+        return found._replace(
+            **reads, n_cache=0.0, s_cache=0.0, s_unique=0.0, s_kept=0.0, n_open=0.0, n_absent=0.0, n_array=0.0
+        )
     n_cache = found.n_cache + found.n_rdisk + found.n_rindex
-    return found._replace(**reads, n_cache=n_cache, s_cache=found.s_cache + found.s_rdisk + found.s_rindex)
+    s_cache = found.s_cache + found.s_rdisk + found.s_rindex
+    return found._replace(**reads, n_cache=n_cache, s_cache=s_cache, s_unique=found.s_rdisk + found.s_rindex)
 
 
 def _summed(
@@ -229,23 +276,39 @@ def _summed(
     selections.
     """
     sums = rows.astype(np.float64)
-    elements = np.zeros(len(sums))
+    elements, lines = np.zeros(len(sums)), np.zeros(len(sums))
+    lines[: len(steps)] = [line_count(step, layout.chunk_shape) for step in steps]
     if isinstance(library, Hdf5 | Zarr):
         elements[: len(steps)] = [one_by_one(library, step) for step in steps]
     if isinstance(library, Zarr):  # NumPy copies a stepped line at once
         copies = COUNTED.index("n_memcpy")
-        lines = [line_count(step, layout.chunk_shape) for step in steps]
-        sums[: len(steps), copies] = np.minimum(sums[: len(steps), copies], lines)
+        sums[: len(steps), copies] = np.minimum(sums[: len(steps), copies], lines[: len(steps)])
+    is_hdf5 = isinstance(library, Hdf5)
     found = Variables(*sums.sum(axis=0).tolist())
     column = {name: sums[:, position] for position, name in enumerate(COUNTED)}
+    width = workload.array.element_nbytes
     rows_nbytes = np.zeros(len(sums))  # of the selections' last axis
-    rows_nbytes[: len(steps)] = [step.selection.shape[-1] * workload.array.element_nbytes for step in steps]
+    rows_nbytes[: len(steps)] = [step.selection.shape[-1] * width for step in steps]
     ratio = layout.ratio or 1.0
+    chunk_nbytes = float(prod(layout.chunk_shape) * width)
+    touched = touched_chunk_count(steps, _last_shape(workload, steps), layout.chunk_shape) * chunk_nbytes
+    dirty = min(found.s_wdisk, touched / ratio)
+    written = sum(int(step.selection.size) * width for step in steps if step.operation == "write")
+    is_new = chunks == "missing"
     return found._replace(
-        n_made=float(chunks == "missing"),
+        n_made=float(is_new),
         n_call=float(len(steps)),
         n_far=far(column, rows_nbytes),
         n_element=float(elements.sum()),
+        n_line=float(lines[elements > 0].sum()) if is_hdf5 else 0.0,
+        n_run=float(sum(map(stepped_runs, steps))) if is_hdf5 else 0.0,
+        s_fresh=float(fresh_nbytes(int(step.selection.size) * width for step in steps if step.operation == "read")),
+        s_mshort=float(np.minimum(column["s_memcpy"], column["n_memcpy"] * SHORT_COPY_NBYTES).sum()),
+        s_dirty=dirty,
+        s_grown=dirty if is_new else 0.0,
+        s_filler=found.s_encode * max(0.0, 1.0 - written / touched) if is_new and touched else 0.0,
+        s_kept=_kept(found, layout, library, chunk_nbytes),
+        s_spread=float(sum(spread_nbytes(step, width) for step in steps)),
         s_decode_in=found.s_decode / ratio,
         s_encode_out=found.s_encode / ratio,
         **device_bytes(column, elements, reads_side_by_side=isinstance(library, Zarr)),

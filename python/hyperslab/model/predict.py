@@ -99,7 +99,7 @@ def predict(
     Untrained
         The store profile has no coefficients for a library that you named.
     """
-    asked = workload if isinstance(workload, Workload) else load_workload(workload)
+    asked = _of_one_process(workload if isinstance(workload, Workload) else load_workload(workload))
     trained = store_profile if isinstance(store_profile, StoreProfile) else load_store_profile(store_profile)
     if not layouts:
         raise UsageError("no layouts: give at least one chunk shape, such as 100x8")
@@ -111,7 +111,7 @@ def predict(
         for name in chosen or trained.libraries:
             if name not in LIBRARIES:
                 raise UsageError(f"unknown library {name!r}; choose from {', '.join(LIBRARIES)}")
-            library = _library(name, trained, asked, layout, hdf5 or Hdf5Settings())
+            library = library_of(name, trained, asked, layout, hdf5 or Hdf5Settings())
             cell = ModelCell(asked, layout, library, cache or "cold")
             if isinstance(cell.library, Flat):  # it has one layout, whatever the others do
                 if flat_is_done:
@@ -130,6 +130,12 @@ def predict(
     return sorted(found, key=lambda prediction: prediction.cost.rank)
 
 
+def _of_one_process(asked: Workload) -> Workload:
+    if asked.is_parallel:
+        raise UsageError("the workload has several processes or servers: hyperslab.parallel.predict prices it")
+    return asked
+
+
 def too_close(found: Sequence[Prediction]) -> list[Prediction]:
     """The predictions that may be the fastest: the first of a sorted list, and those that are too close to call.
 
@@ -139,7 +145,8 @@ def too_close(found: Sequence[Prediction]) -> list[Prediction]:
     return near if len(near) > 1 else []
 
 
-def _library(name: str, trained: StoreProfile, asked: Workload, layout: Layout, hdf5: Hdf5Settings) -> Library:
+def library_of(name: str, trained: StoreProfile | None, asked: Workload, layout: Layout, hdf5: Hdf5Settings) -> Library:
+    """The library of a name, set up as the workload and `hdf5` say, for a store profile's near or far store."""
     library = LIBRARIES[name]
     if isinstance(library, Hdf5):
         settings, most = asked.hdf5.updated(hdf5), asked.array.max_shape
@@ -149,7 +156,8 @@ def _library(name: str, trained: StoreProfile, asked: Workload, layout: Layout, 
         return settings.library().with_file(
             settings.libver, asked.array.shape, stored, is_before_2=settings.is_before_2
         )
-    return replace(library, far=True) if isinstance(library, HyperslabEngine) and trained.is_far else library
+    is_far = trained is not None and trained.is_far
+    return replace(library, far=True) if isinstance(library, HyperslabEngine) and is_far else library
 
 
 def predict_cell(

@@ -85,14 +85,33 @@ EXTENSIONS: dict[str, tuple[Term, ...]] = {
         Term("s_rseek", "device_read", extension="waiting"),
         Term("s_rshort", "device_read", extension="waiting"),
     ),
-    "knee": (Term("n_far", "memory_copy", extension="knee"),),
-    "steps": (Term("n_element", "memory_copy", extension="steps"),),
+    "knee": (
+        Term("n_far", "memory_copy", extension="knee"),
+        Term("s_mshort", "memory_copy", extension="knee"),
+    ),
+    "steps": (
+        Term("n_element", "memory_copy", extension="steps"),
+        Term("n_line", "memory_copy", extension="steps"),
+        Term("n_run", "memory_copy", extension="steps"),
+        Term("s_spread", "memory_copy", extension="steps"),
+    ),
+    "fresh": (
+        Term("s_fresh", "memory_copy", extension="fresh"),
+        Term("s_kept", "memory_copy", extension="fresh"),
+    ),
+    "once": (
+        Term("s_unique", "cache_read", extension="once"),
+        Term("s_dirty", "device_write", extension="once"),
+        Term("s_grown", "device_write", extension="once"),
+    ),
     "codec": (),  # encoding and decoding, for every codec that was trained
     "overlap": (
         Term("s_exposed", "device_read", extension="overlap"),
         Term("s_covered", "device_read", extension="overlap"),
     ),
 }
+# What only HDF5 does.
+HDF5_ALONE = frozenset(["n_line", "n_run", "s_kept"])
 # With an extension, its terms take the place of a term of the paper.
 REPLACED = {"overlap": "s_rdisk"}
 
@@ -132,6 +151,7 @@ class Model:
         if "codec" in self.extensions:
             found += _codec_terms(codecs)
         replaced = {variable for name, variable in REPLACED.items() if name in self.extensions}
+        replaced |= HDF5_ALONE if library != "hdf5" else set()
         found = [t for t in found if t.variable not in replaced]
         return tuple(t for t in found if t.phase in self.phases and (self.only is None or t.variable in self.only))
 

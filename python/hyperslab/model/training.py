@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import prod
 from typing import Any, Literal
 
@@ -24,17 +25,29 @@ from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArraySpec, Codec, Need, StoredLayout
 from hyperslab.lab.rounds import StopRule
 from hyperslab.model.cells import CellCache, Elements, ModelCell
+from hyperslab.model.generated.drawing import DrawnSize, draw_on_arrays
 from hyperslab.model.hdf5_settings import Hdf5Settings
 from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Library, Zarr
 from hyperslab.model.workload import Workload
 
 Scale = Literal["quick", "full"]
 COLUMN_COUNT = 128
+LARGEST_CACHE_NBYTES = 8 << 20  # HDF5's chunk cache since version 2.0
 PAPER_ROW_COUNT, PAPER_CHUNK_ROW_COUNT = 8_388_608, 65_536
 LIBRARIES: dict[str, Library] = {library.name: library for library in (Hdf5(), Zarr(), HyperslabEngine(), Flat())}
 # What the small arrays with codecs hold: noise, data that compress about twofold, and small integers.
 ELEMENTS: tuple[Elements, ...] = ("uniform", "waves", "integers")
 WRITING = ("hdf5", "zarr")  # the paper compares their writes; the other libraries only read
+
+
+@dataclass(frozen=True)
+class DrawnTraining:
+    """How many arrays are drawn, and how many patterns and layouts for each of them."""
+
+    arrays: int
+    patterns: int
+    layouts: int
+    size: DrawnSize
 
 
 @dataclass(frozen=True)
@@ -52,22 +65,27 @@ class TrainingSize:
     most_touches: int  # chunks that the calls of one cell may touch
     most_nbytes: int  # bytes of the touched chunks
     repeats: StopRule
+    drawn: DrawnTraining
 
 
+# Of drawn arrays, which are smaller than those of an evaluation.
+DRAWN = DrawnSize((2e6, 64e6), ((16e3, 1e6), (1e6, 8e6), (8.5e6, 24e6)), 0, 120e6, 400, 100, 300_000, 300, 300_000)
+DRAWN_SEED = 19_690_720
 SIZES: dict[Scale, TrainingSize] = {
     # A 64th of the paper's rows, in chunks an eighth as long.
     "full": TrainingSize(
         131_072,
         8192,
-        tuple(range(8)),
+        (0, 2, 4, 5, 7),
         (8192, 2048),
         ((64, 256), (1024, 64), (256, 1024), (32, 2048)),
         ((1, 4), (1, 32), (1, 128)),
-        ((32, 4), (16, 2), (16, 1), (4, 1)),
+        ((32, 4), (16, 2), (16, 1), (4, 1), (1, 4)),
         500_000,
         2000,
         2 << 30,
-        StopRule(2, 5, 1.0),
+        StopRule(2, 4, 0.3),
+        DrawnTraining(24, 5, 3, DRAWN),
     ),
     "quick": TrainingSize(
         65_536,
@@ -76,11 +94,12 @@ SIZES: dict[Scale, TrainingSize] = {
         (2048, 2048),
         ((64, 256), (256, 1024)),
         ((1, 16),),
-        ((16, 4), (8, 2), (4, 1)),
+        ((16, 4), (8, 2), (4, 1), (1, 4)),
         100_000,
         250,
         1 << 30,
         StopRule(2, 3, 0.1),
+        DrawnTraining(12, 5, 2, DRAWN),
     ),
 }
 
@@ -88,7 +107,19 @@ SIZES: dict[Scale, TrainingSize] = {
 def smaller(size: TrainingSize, divisor: int) -> TrainingSize:
     """The same design for a smaller array, for a small disk or for a test."""
     rows = max(1024, size.row_count // divisor)
-    return replace(size, row_count=rows, chunk_row_count=max(1, size.chunk_row_count * rows // size.row_count))
+    drawn = size.drawn.size
+    scaled = replace(
+        drawn,
+        array_nbytes=(drawn.array_nbytes[0] / divisor, drawn.array_nbytes[1] / divisor),
+        chunk_nbytes=tuple((low / divisor, high / divisor) for low, high in drawn.chunk_nbytes),
+        most_moved_nbytes=drawn.most_moved_nbytes / divisor,
+    )
+    return replace(
+        size,
+        row_count=rows,
+        chunk_row_count=max(1, size.chunk_row_count * rows // size.row_count),
+        drawn=replace(size.drawn, size=scaled),
+    )
 
 
 def nbytes(size: TrainingSize) -> int:
@@ -104,7 +135,20 @@ def _large_shape(size: TrainingSize) -> tuple[int, int]:
 def design(size: TrainingSize, libraries: Iterable[str] = tuple(LIBRARIES)) -> list[ModelCell]:
     """The cells to measure. Cells that share files are next to each other."""
     chosen = [name for name in LIBRARIES if name in set(libraries)]
-    return [cell for layout in _layouts(size) for cell in _cells_of(size, layout, chosen)]
+    designed = [cell for layout in _layouts(size) for cell in _cells_of(size, layout, chosen)]
+    return [*designed, *_drawn(size.drawn, chosen)]
+
+
+def _drawn(asked: DrawnTraining, libraries: list[str]) -> Iterator[ModelCell]:
+    """Drawn accesses to drawn arrays: shapes, element sizes, chunks and orders that no design thinks of."""
+    shared: dict[tuple[str, str], list[ModelCell]] = {}
+    for each in draw_on_arrays(asked.arrays, DRAWN_SEED, asked.size, asked.patterns, asked.layouts):
+        for layout in each.layouts:
+            files = shared.setdefault((repr(each.workload.array), str(layout)), [])
+            for name in filter(WRITING.__contains__, libraries):
+                library = Hdf5Settings().library() if name == "hdf5" else LIBRARIES[name]
+                files.append(ModelCell(each.workload, layout, library, each.cache))
+    return chain.from_iterable(shared.values())
 
 
 @dataclass(frozen=True)
@@ -166,7 +210,7 @@ def _large(size: TrainingSize) -> Iterator[_Stored]:
     for shares in size.large_chunks:
         chunk = tuple(max(1, length // share) for length, share in zip(shape, shares, strict=True))
         array = {"shape": list(shape), "dtype": "int32"}
-        slabs = 4 * shares[0] if shares[1] == 1 else 0
+        slabs = 4 * shares[0] if chunk[1] == shape[1] or prod(chunk) * 4 > LARGEST_CACHE_NBYTES else 0
         yield _Stored(array, Layout(chunk), (16, 16), caches=("cold", "page-warm"), kind="large", slabs=slabs)
     if size.large_chunks:  # each slab decodes and encodes its chunk again, if the chunk does not fit into the cache
         array = {"shape": [shape[0] // 2, shape[1]], "dtype": "int32"}

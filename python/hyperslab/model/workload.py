@@ -163,6 +163,13 @@ class Step(NamedTuple):
     compute_seconds: float = 0.0  # after the call
 
 
+class Stripe(Declared):
+    """How a shared file is spread over data servers."""
+
+    size: PositiveInt | None = Field(default=None, description="bytes of a stripe; by default those of a chunk")
+    count: PositiveInt | None = Field(default=None, description="servers that the file uses; by default all of them")
+
+
 class Workload(Declared):
     """The accesses to one array."""
 
@@ -172,23 +179,37 @@ class Workload(Declared):
     hdf5: Hdf5Settings = Field(default=Hdf5Settings(), description="how HDF5 is set up; other libraries ignore it")
     seed: NonNegativeInt = 0
     repeat: PositiveInt = Field(default=1, description="how many times all accesses are made, one time after another")
-    processes: PositiveInt = Field(
-        default=1, description=("processes that make the accesses at the same time; only 1 for now")
+    processes: PositiveInt = Field(default=1, description="processes that share the accesses, at the same time")
+    partition: Literal["rows", "columns", "blocks", "round-robin", "random"] = Field(
+        default="rows", description="which chunks each of the processes owns"
     )
+    transfer: Literal["independent", "collective"] = Field(
+        default="independent", description="whether HDF5's processes gather their requests (collective buffering)"
+    )
+    servers: PositiveInt | None = Field(default=None, description="data servers of the parallel file system")
+    stripe: Stripe | None = Field(default=None, description="how a shared file is spread over data servers")
     threads: PositiveInt = Field(
         default=1, description=("threads that make the accesses at the same time; only 1 for now")
     )
 
-    @field_validator("processes", "threads")
+    @field_validator("threads")
     @classmethod
     def _alone(cls, count: int, info: ValidationInfo) -> int:
         if count > 1:
             raise ValueError(f"{count} {info.field_name} cannot be priced yet; describe what one of them does alone")
         return count
 
+    @property
+    def is_parallel(self) -> bool:
+        """Whether it describes several processes, or data servers: `hyperslab.parallel` prices it."""
+        return self.processes > 1 or self.servers is not None or self.stripe is not None
+
     @model_validator(mode="after")
     def _inside(self) -> Workload:
         self._check_loops()
+        if self.stripe is not None and self.stripe.count is not None and self.stripe.count > (self.servers or 1):
+            servers = "servers are not given" if self.servers is None else f"there are {self.servers} servers"
+            raise Misplaced(f"a stripe count of {self.stripe.count}, but {servers}", "stripe", "count")
         for position, access in enumerate(self.accesses):
             _check_boxes(position, access, self.array.shape)
             _check_listed(position, access, self.array.shape)

@@ -10,7 +10,7 @@ Limits keep the time bounded: a workload makes fewer calls if they would touch m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -40,10 +40,13 @@ class DrawnSize:
     most_calls: int
     most_stepped_count: int  # elements of a selection with steps
     most_chunk_count: int
+    most_runs: int  # that chunks cut the array into: without this limit, HDF5 may make 10^8 requests of one byte
 
 
-LARGE = DrawnSize((5e6, 400e6), ((16e3, 1e6), (1e6, 8e6), (8.5e6, 32e6)), 100e6, 500e6, 3000, 300, 10_000_000, 1500)
-TINY = DrawnSize((20e3, 200e3), ((1e3, 8e3), (8e3, 60e3)), 100e3, 1e6, 200, 20, 20_000, 50)
+LARGE = DrawnSize(
+    (5e6, 400e6), ((16e3, 1e6), (1e6, 8e6), (8.5e6, 32e6)), 100e6, 500e6, 3000, 300, 5_000_000, 1500, 2_000_000
+)
+TINY = DrawnSize((20e3, 200e3), ((1e3, 8e3), (8e3, 60e3)), 100e3, 1e6, 200, 20, 20_000, 50, 20_000)
 
 DTYPES = ("u1", "i2", "i4", "f4", "f8")
 CODECS = ("deflate:1", "deflate:4", "zstd:1", "zstd:3")
@@ -93,6 +96,28 @@ def draw(count: int, seed: int, size: DrawnSize = LARGE) -> list[DrawnWorkload]:
     return [_draw_one(number, next(patterns), next(ranks), next(caches), seed, size) for number in range(1, count + 1)]
 
 
+def draw_on_arrays(count: int, seed: int, size: DrawnSize, patterns: int, layouts: int) -> list[DrawnWorkload]:
+    """Draw `count` arrays and, for each of them, this many patterns and layouts without codecs.
+
+    Each workload only reads or only writes. They share arrays, so that they take less time to measure than the same
+    number of `draw`, whose arrays these never are.
+    """
+    kinds = _in_turn(tuple(name for name in PATTERNS if name != "several"), seed, 4)
+    ranks, caches = _in_turn((1, 2, 3, 4, 5), seed, 5), _in_turn((0, 1), seed, 6)
+    found = []
+    for number in range(1, count + 1):
+        random = np.random.default_rng([seed, number, 1])
+        dtype = str(random.choice(DTYPES))
+        width = np.dtype(dtype).itemsize
+        shape = _draw_shape(random, next(ranks), _log_uniform(random, *size.array_nbytes) / width)
+        drawn = [replace(one, ratio=None, codec=None) for one in _draw_layouts(random, shape, width, size)]
+        chosen = tuple(drawn[position] for position in random.permutation(len(drawn))[:layouts])
+        found += [
+            _on_array(random, number, next(kinds), next(caches), (shape, dtype), chosen, size) for _ in range(patterns)
+        ]
+    return found
+
+
 def _in_turn(values: Sequence[Any], seed: int, stream: int) -> Iterator[Any]:
     """All values in a drawn order, then again in another order."""
     random = np.random.default_rng([seed, 0, stream])
@@ -106,14 +131,26 @@ def _draw_one(number: int, pattern: str, ndim: int, turn: int, seed: int, size: 
     width = np.dtype(dtype).itemsize
     shape = _draw_shape(random, ndim, _log_uniform(random, *size.array_nbytes) / width)
     layouts = _draw_layouts(random, shape, width, size)
-    kind = PATTERNS[pattern]
-    caches: tuple[CellCache, ...] = kind.caches
+    return _on_array(random, number, pattern, turn, (shape, dtype), layouts, size)
+
+
+def _on_array(
+    random: Random,
+    number: int,
+    pattern: str,
+    turn: int,
+    array: tuple[Shape, str],
+    layouts: tuple[Layout, ...],
+    size: DrawnSize,
+) -> DrawnWorkload:
+    """A pattern on an array."""
+    (shape, dtype), kind = array, PATTERNS[pattern]
+    calls = _affordable(kind.draw(random, shape, size), shape, np.dtype(dtype).itemsize, layouts, size)
     accesses = [
-        {"select": "list", "operation": operation, "boxes": [_box(one) for one in boxes]}
-        for operation, boxes in _affordable(kind.draw(random, shape, size), shape, width, layouts, size)
+        {"select": "list", "operation": operation, "boxes": [_box(one) for one in boxes]} for operation, boxes in calls
     ]
     workload = Workload.model_validate({"array": {"shape": list(shape), "dtype": dtype}, "accesses": accesses})
-    return DrawnWorkload(number, pattern, workload, caches[turn % len(caches)], layouts)
+    return DrawnWorkload(number, pattern, workload, kind.caches[turn % len(kind.caches)], layouts)
 
 
 def _log_uniform(random: Random, low: float, high: float) -> float:
@@ -131,7 +168,7 @@ def _draw_layouts(random: Random, shape: Shape, width: int, size: DrawnSize) -> 
     found: dict[Shape, Layout] = {}
     for low, high in size.chunk_nbytes:
         target = np.clip(_log_uniform(random, low, high), nbytes / size.most_chunk_count * 2, nbytes / 2)
-        chunk_shape = _draw_chunk_shape(random, shape, target / width)
+        chunk_shape = _draw_chunk_shape(random, shape, target / width, size.most_runs)
         codec = str(random.choice(CODECS)) if random.random() < 0.5 else None
         if nbytes > size.most_encoded_nbytes:
             codec = None
@@ -139,17 +176,30 @@ def _draw_layouts(random: Random, shape: Shape, width: int, size: DrawnSize) -> 
     return tuple(found.values())
 
 
-def _draw_chunk_shape(random: Random, shape: Shape, count: float) -> Shape:
-    """Halve axes until a chunk has about this many elements. Some axes are cut more often, as users have reasons to."""
+def _draw_chunk_shape(random: Random, shape: Shape, count: float, most_runs: int) -> Shape:
+    """Halve axes until a chunk has about this many elements. Some axes are cut more often, as users have reasons to.
+
+    The last axes stay long enough to leave no more runs than that.
+    """
     weights = random.dirichlet(np.full(len(shape), 0.8)) + 1e-3
+    least = _least_lengths(shape, most_runs)
     chunk = list(shape)
-    while prod(chunk) > count and max(chunk) > 1:
-        chances = weights * (np.array(chunk) > 1)
+    while prod(chunk) > count and (free := np.array(chunk) > least).any():
+        chances = weights * free
         axis = int(random.choice(len(shape), p=chances / chances.sum()))
-        chunk[axis] = ceil_div(chunk[axis], 2)
+        chunk[axis] = max(ceil_div(chunk[axis], 2), int(least[axis]))
     axis = int(random.integers(len(shape)))  # so that not every grid ends where the array ends
-    chunk[axis] = int(np.clip(round(chunk[axis] * random.uniform(0.85, 1.2)), 1, shape[axis]))
+    chunk[axis] = int(np.clip(round(chunk[axis] * random.uniform(0.85, 1.2)), least[axis], shape[axis]))
     return tuple(chunk)
+
+
+def _least_lengths(shape: Shape, most_runs: int) -> np.ndarray:
+    """The shortest chunk along each axis that leaves no more runs."""
+    length, least = ceil_div(prod(shape), most_runs), []
+    for whole in reversed(shape):
+        least.append(min(whole, length))
+        length = ceil_div(length, whole)
+    return np.array(least[::-1])
 
 
 # --- patterns: calls with their operations, in order ---------------------------------------------------------
@@ -280,12 +330,14 @@ def _affordable(calls: Calls, shape: Shape, width: int, layouts: Sequence[Layout
     share = 1 / len(calls)
     found: Calls = []
     for operation, boxes in calls:
-        moved, touches, kept = 0.0, 0, 0
+        moved, touches, runs, kept = 0.0, 0, 0, 0
         for box in boxes:
             counts = [(grid.totals(box).chunk_count, layout) for grid, layout in grids]
             moved += max(count * _work(layout, width, operation) for count, layout in counts)
             touches += max(count for count, _ in counts)
-            if kept >= LEAST_CALLS and (moved > size.most_moved_nbytes * share or touches > size.most_touches * share):
+            runs += max(box.size // min(box.count[-1], grid.chunk_shape[-1]) for grid, _ in grids)
+            is_long = moved > size.most_moved_nbytes * share or touches > size.most_touches * share
+            if (kept >= LEAST_CALLS and is_long) or (kept and runs > size.most_runs * share):
                 break
             kept += 1
         found.append((operation, boxes[:kept]))

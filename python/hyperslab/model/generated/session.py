@@ -22,6 +22,7 @@ from hyperslab.model.accuracy import Outcome
 from hyperslab.model.baselines import MEDIAN_OF_TRAINING, NEAREST, PAPERS_ALGORITHM, predicted_by_each
 from hyperslab.model.calibration_journal import calibration_journal
 from hyperslab.model.evaluation import MEASURED_AGAIN, halves, outcome_of
+from hyperslab.model.generated.codecs import DrawnRates, rate_key, rates_of_drawn
 from hyperslab.model.generated.drawing import LARGE, DrawnSize, DrawnWorkload, draw
 from hyperslab.model.generated.scores import Scores, always, score
 from hyperslab.model.libraries import Zarr
@@ -35,6 +36,7 @@ from hyperslab.replacing import replace_with
 # Six passes are the fewest that give an interval of the median.
 RULE = StopRule(6, 6)
 JOURNAL_FILE, MEASURED_FILE = "generated.measured.jsonl", "generated-measured.jsonl"
+CODECS_FILE = "generated-codecs.json"
 RESULT_FILE, OUTCOMES_FILE = "generated.json", "generated-outcomes.csv"
 WHAT = "an evaluation"
 
@@ -144,7 +146,8 @@ def run_generated(
         known = _measured(request, planned, environment, progress, say)
         seconds = time.monotonic() - started
         _keep(request, seconds, measured_at)
-    done = judged(drawn, planned, known, profile, say)
+    rates = rates_of_drawn([cell for cells in planned for cell in cells], known, request.output / CODECS_FILE, progress)
+    done = judged(drawn, planned, known, profile, say, rates)
     made = Generated(request.seed, request.count, round(seconds, 1), measured_at, environment, profile, warnings, *done)
     _write(request.output / RESULT_FILE, json.dumps(made.to_dict(), indent=1) + "\n")
     _write(request.output / OUTCOMES_FILE, _table(made))
@@ -172,6 +175,7 @@ def _measured(
     say(f"{len(cells)} workloads, {sum(map(len, cells))} cells; at most {most / 1e6:.0f} MB of disk at a time")
     limit = float("inf") if request.minutes is None else time.monotonic() + 60 * request.minutes
     path = request.output / JOURNAL_FILE
+    (request.output / CODECS_FILE).unlink(missing_ok=True)
     asked = {"seed": request.seed, "count": request.count, "size": repr(request.size)}
     expected = sum(trial_count(len(each), RULE) for each in cells)
     made = 0
@@ -245,13 +249,17 @@ def judged(
     known: Sequence[CellTimings],
     profile: StoreProfile,
     say: Callable[[str], None] = lambda _: None,
+    rates: DrawnRates | None = None,
 ) -> tuple[Any, ...]:
-    """The last fields of `Generated`: outcomes and scores of all layouts whose libraries were all measured."""
+    """The last fields of `Generated`: outcomes and scores of all layouts whose libraries were all measured.
+
+    `rates` has what the codecs cost on samples of the arrays.
+    """
     by_key = {key_of(found.cell): found for found in known}
     predicted: list[tuple[Candidate, CellTimings, Prediction]] = []
     unpredicted: list[str] = []
     for each in planned:
-        chosen, refused = _predicted(each, by_key, profile)
+        chosen, refused = _predicted(each, by_key, profile, rates or {})
         predicted += chosen
         unpredicted += refused
     for reason in unpredicted:
@@ -282,7 +290,7 @@ def judged(
 
 
 def _predicted(
-    candidates: Sequence[Candidate], by_key: dict[Any, CellTimings], profile: StoreProfile
+    candidates: Sequence[Candidate], by_key: dict[Any, CellTimings], profile: StoreProfile, rates: DrawnRates
 ) -> tuple[list[tuple[Candidate, CellTimings, Prediction]], list[str]]:
     """Measured candidates with our predictions. A layout counts only with all of its libraries."""
     found, refused, missing = [], [], set()
@@ -292,7 +300,7 @@ def _predicted(
             missing.add(each.layout)
             continue
         try:
-            prediction = predict_cell(timings.cell, profile)
+            prediction = predict_cell(timings.cell, profile, rate=rates.get(rate_key(timings.cell)))
             reason = "; ".join(prediction.cost.unknown)
         except (Untrained, Refused) as error:
             reason = str(error)

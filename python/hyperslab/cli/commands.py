@@ -1,0 +1,107 @@
+"""The commands by name, each imported only when it runs: `hyperslab --help` would otherwise import all libraries."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a command is, and the line that the list of commands shows for it.
+
+    `place` is a module below this one and a name in it: a function, or a `typer.Typer` with more commands.
+    """
+
+    place: str
+    line: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def load(self, name: str) -> Any:
+        """Import the command."""
+        module, _, attribute = self.place.partition(":")
+        found = getattr(import_module(f"hyperslab.cli.{module}"), attribute)
+        if isinstance(found, typer.Typer):
+            made: Any = typer.main.get_group(found)
+        else:
+            alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+            alone.command(name, context_settings=self.settings)(found)
+            made = typer.main.get_command(alone)
+        made.name = name
+        return made
+
+
+# What follows the program's name is the program's.
+_PROGRAM = {
+    "ignore_unknown_options": True,
+    "allow_extra_args": True,
+    "allow_interspersed_args": False,
+    "help_option_names": [],
+}
+ENTRIES = {
+    "bench": Entry("bench:bench", "Measure which array format is fastest for arrays like yours, on this machine."),
+    "studies": Entry("studies:studies", "List the studies that come with hyperslab, or show one in full."),
+    "formats": Entry(
+        "formats:formats", "List the formats, what each can do, and how to install those that are missing."
+    ),
+    "compare": Entry(
+        "compare:compare_runs",
+        "Compare two runs of the same studies, and show what became faster or slower and by how much.",
+    ),
+    "report": Entry("report:report", "Make tables, figures and report.html again from the trials of a run."),
+    "info": Entry(
+        "info:info",
+        "Show the content of a file: groups, arrays, chunks, codecs, sizes, and attributes.",
+    ),
+    # A selection may begin with a minus sign: "-1" is the last index, not an option.
+    "read": Entry("read:read", "Read a selection of an array.", {"ignore_unknown_options": True}),
+    "run": Entry("run:run", "Run a program; our engine serves its HDF5 reads.", _PROGRAM),
+    "verify": Entry(
+        "verify:verify",
+        "Decode every chunk and attribute, and check checksums. The exit status is 1 if anything is damaged.",
+    ),
+    "index": Entry(
+        "index:index",
+        "Save where the chunks of files are. Several files become groups, or one archive with --concat.",
+    ),
+    "convert": Entry("convert:convert", "Write an archive again, in another format or with other chunks and codecs."),
+    "calibrate": Entry(
+        "calibrate:calibrate_machine",
+        "Measure once what accesses cost on this machine and file system, so that `predict` can price workloads.",
+    ),
+    "predict": Entry(
+        "predict:predict_costs",
+        "Predict how long a workload takes in each layout with each library on the calibrated machine.",
+    ),
+    "evaluate": Entry(
+        "evaluate:evaluate",
+        "Replay the paper's experiments on this machine, predict each one, and report how good the predictions are.",
+    ),
+    "lab": Entry("lab:app", "Start what measurements need."),
+    "trace": Entry(
+        "trace:app", "Record what a program reads and writes: hyperslab trace -o run.trace -- python analysis.py"
+    ),
+    "versions": Entry(
+        "versions:app", "List, compare, check, export and delete the versions of a file. See docs/versions.md."
+    ),
+}
+
+
+class Commands(TyperGroup):
+    """A group that imports a command when it is asked for, and lists all of them without importing any."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: MutableMapping[str, Any] = {
+            name: TyperCommand(name, help=entry.line) for name, entry in ENTRIES.items()
+        }
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the first word names."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else ENTRIES[name].load(name), rest

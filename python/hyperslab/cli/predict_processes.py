@@ -1,0 +1,152 @@
+"""`hyperslab predict --processes`: what a workload costs if several processes share it on several data servers."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from hyperslab.cli.output import console
+from hyperslab.cli.predict_array import profile_or_offer, profile_text
+from hyperslab.errors import UsageError
+
+if TYPE_CHECKING:
+    from hyperslab.model.hdf5_settings import Hdf5Settings
+    from hyperslab.model.libraries import Layout
+    from hyperslab.model.workload import Workload
+    from hyperslab.parallel.predict import ParallelPrediction, Sharing
+
+Processes = Annotated[int | None, typer.Option("--processes", min=1, help="Processes that share the accesses.")]
+Servers = Annotated[int | None, typer.Option("--servers", min=1, help="Data servers of the parallel file system.")]
+StripeText = Annotated[
+    str | None, typer.Option("--stripe", help="Of a shared file: SIZE:COUNT, such as 1MiB:4, or SIZE alone.")
+]
+PartitionName = Annotated[
+    str | None, typer.Option("--partition", help="Who owns which chunks: rows, columns, blocks, round-robin, random.")
+]
+Collective = Annotated[bool, typer.Option("--collective", help="HDF5's processes gather their requests.")]
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+
+
+@dataclass(frozen=True)
+class ParallelOptions:
+    """What the command line says of processes and servers; the rest is in the workload file."""
+
+    processes: int | None
+    servers: int | None
+    stripe: str | None
+    partition: str | None
+    collective: bool
+
+    def asked_for(self, workload: Path) -> bool:
+        """Whether the command line, or a workload file, has several processes or data servers."""
+        if any(each not in (None, False) for each in vars(self).values()):
+            return True
+        from hyperslab.model.workload_file import load_workloads
+
+        return any(each.is_parallel for each in load_workloads(workload).values())
+
+
+def predict_processes(
+    path: Path,
+    texts: list[str],
+    given: ParallelOptions,
+    libraries: list[str] | None,
+    profile_path: Path | None,
+    cache: Any,
+    hdf5: Hdf5Settings,
+    as_json: bool,
+) -> None:
+    """Price a workload that several processes share, and print one table."""
+    from hyperslab.model.predict import parse_layout
+    from hyperslab.model.workload_file import load_workload
+    from hyperslab.parallel.predict import predict_parallel
+    from hyperslab.parallel.profile import is_parallel_profile, load_parallel_profile
+
+    workload = load_workload(path)
+    layouts = [parse_layout(text, workload.array.shape) for text in texts]
+    if not layouts:
+        raise UsageError("no layouts: give at least one chunk shape, such as --layout 100x8")
+    if profile_path is not None and is_parallel_profile(profile_path):
+        parallel = load_parallel_profile(profile_path)
+        trained: Any = parallel
+        store, servers = parallel.store, given.servers or workload.servers or parallel.servers
+    else:
+        trained = profile_or_offer(profile_path, console(stderr=True))
+        store, servers = profile_text(trained), given.servers or workload.servers or 1
+    found: list[ParallelPrediction] = []
+    for layout in layouts:
+        sharing = _sharing(workload, layout, given, servers)
+        found += predict_parallel(workload, [layout], sharing, trained, libraries=libraries, cache=cache, hdf5=hdf5)
+    found.sort(key=lambda each: each.seconds)
+    if as_json:
+        document = {"store": store, "processes": sharing.processes, "servers": servers, "partition": sharing.partition}
+        typer.echo(json.dumps({**document, "predictions": [each.to_dict() for each in found]}, indent=1))
+        return
+    _print(found, sharing, store)
+
+
+def _sharing(workload: Workload, layout: Layout, given: ParallelOptions, servers: int) -> Sharing:
+    from hyperslab.parallel.partition import PARTITIONS
+    from hyperslab.parallel.predict import Sharing
+    from hyperslab.parallel.striping import Striping
+
+    partition = next((one for one in PARTITIONS if one == (given.partition or workload.partition)), None)
+    if partition is None:
+        raise UsageError(f"--partition {given.partition} is not a partition: use one of {', '.join(PARTITIONS)}")
+    size, count = stripe_of(given.stripe) if given.stripe is not None else (None, None)
+    declared = workload.stripe
+    size = size or (declared.size if declared else None) or prod(layout.chunk_shape) * workload.array.element_nbytes
+    count = count or (declared.count if declared else None) or servers
+    transfer = "collective" if given.collective else workload.transfer
+    return Sharing(given.processes or workload.processes, Striping(servers, size, count), partition, transfer)
+
+
+def stripe_of(text: str) -> tuple[int, int | None]:
+    """The bytes and the count of a stripe such as `1MiB:4`.
+
+    Raises
+    ------
+    UsageError
+        The text is not a stripe.
+    """
+    found = re.fullmatch(r"(\d+)\s*(|[kmg]i?)b?(?::(\d+))?", text.strip().lower())
+    size = int(found[1]) * UNITS[found[2]] if found else 0
+    if not found or size < 1 or found[3] == "0":
+        raise UsageError(f"--stripe {text} is not a stripe: write SIZE:COUNT, such as 1MiB:4, or SIZE alone")
+    return size, None if found[3] is None else int(found[3])
+
+
+def _print(found: list[ParallelPrediction], sharing: Sharing, store: str) -> None:
+    from hyperslab.report.wording import digits, interval_text, nbytes_text, seconds_text
+
+    table = Table("layout", "library", "time", "95 % interval", "servers", "cf", box=None)
+    for title in ("requests of the slowest process", "bytes", "P2: bytes only"):
+        table.add_column(title, justify="right")
+    for each in found:
+        table.add_row(
+            str(each.layout),
+            each.library,
+            seconds_text(each.seconds),
+            interval_text(each.low, each.high),
+            str(each.servers),
+            f"{each.cf:.3g}",
+            digits(sum(each.n.values())),
+            nbytes_text(int(sum(each.s.values()))),
+            seconds_text(each.p2_seconds),
+        )
+    out = console()
+    out.print(table)
+    best = found[0]
+    close = [each for each in found[1:] if each.low <= best.high and best.low <= each.high]
+    said = f"{sharing.processes} processes, by {sharing.partition}; the time is that of the slowest process."
+    if close:
+        said += f" Too close to call: {len(close) + 1} of {len(found)}."
+    out.print(said, soft_wrap=True)
+    out.print(f"store: {store}", soft_wrap=True, markup=False)

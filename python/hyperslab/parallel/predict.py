@@ -1,0 +1,274 @@
+"""What a workload costs if several processes share it: formulas 8 to 10, for the slowest process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hyperslab._core import contention
+from hyperslab.chunk_grid import ceil_div
+from hyperslab.errors import Refused, UsageError
+from hyperslab.model.cells import CellCache, ModelCell
+from hyperslab.model.counting import Direction
+from hyperslab.model.hdf5_settings import Hdf5Settings
+from hyperslab.model.libraries import Hdf5, Layout, Library, Zarr
+from hyperslab.model.predict import library_of, predict_cell, why_not
+from hyperslab.model.store_profile import StoreProfile
+from hyperslab.model.workload import Workload
+from hyperslab.parallel.machine import USUAL
+from hyperslab.parallel.partition import Partition, divided
+from hyperslab.parallel.profile import Asked, ParallelProfile
+from hyperslab.parallel.striping import ProcessRequests, Striping, busiest, parallel_library, requests_of
+
+LIBRARIES = ("hdf5", "zarr")
+DIRECTIONS: tuple[Direction, ...] = ("read", "write")
+Transfer = Literal["independent", "collective"]
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How a workload is shared: by how many processes, which chunks each one owns, and where the files are."""
+
+    processes: int
+    striping: Striping
+    partition: Partition = "rows"
+    transfer: Transfer = "independent"
+
+
+@dataclass(frozen=True)
+class ParallelPrediction:
+    """What a workload costs in one layout by one library. `n` and `s` are those of the slowest process, by direction.
+
+    `p2_seconds` is what the baseline P2 says, which has no startup time.
+    """
+
+    library: str
+    layout: Layout
+    seconds: float
+    low: float
+    high: float
+    parts: dict[str, float]
+    p2_seconds: float
+    cf: float
+    servers: int
+    n: dict[str, float]
+    s: dict[str, float]
+    opens: int
+    per_process: list[dict[str, Any]] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A dictionary for JSON."""
+        return {**vars(self), "layout": str(self.layout)}
+
+
+def predict_parallel(
+    workload: Workload,
+    layouts: Sequence[Layout],
+    sharing: Sharing,
+    profile: ParallelProfile | StoreProfile,
+    *,
+    libraries: Iterable[str] | None = None,
+    cache: CellCache = "cold",
+    hdf5: Hdf5Settings | None = None,
+) -> list[ParallelPrediction]:
+    """Predict what a workload costs in each layout by each library, for all processes. The fastest comes first.
+
+    Parameters
+    ----------
+    workload : Workload
+        The accesses of the whole program.
+    layouts : Sequence[Layout]
+        The layouts.
+    sharing : Sharing
+        How processes share the accesses, and where the files are.
+    profile : ParallelProfile | StoreProfile
+        A parallel profile has the coefficients of formulas 9 and 10. With the store profile of one machine, the serial
+        time of the slowest process is taken, and what it spends on the device is multiplied with cf.
+    libraries : Iterable[str] | None
+        `hdf5`, `zarr`, or both (the default).
+    cache : CellCache
+        `cold`, or `new` for an array that does not exist yet.
+    hdf5 : Hdf5Settings | None
+        HDF5's version and settings.
+
+    Raises
+    ------
+    UsageError
+        There are fewer chunks than processes, or an access cannot be shared.
+    Refused
+        A library cannot store a layout or make an access.
+    """
+    if cache not in ("cold", "new"):
+        raise UsageError(f"--cache {cache}: parallel programs are priced cold, or new")
+    chosen = list(libraries) if libraries is not None else [one for one in LIBRARIES if one in profile.libraries]
+    if unknown := [name for name in chosen if name not in LIBRARIES]:
+        raise UsageError(f"parallel programs are priced for {' and '.join(LIBRARIES)}, not for {unknown[0]}")
+    found = []
+    for layout in layouts:
+        shares = divided(workload, layout, sharing.processes, sharing.partition)
+        for name in chosen:
+            library = library_of(name, None, workload, layout, hdf5 or Hdf5Settings())
+            library = parallel_library(library, writes=sharing.processes > 1 and _writes(workload))
+            reason = why_not(ModelCell(workload, layout, library, cache))
+            if reason is not None:
+                raise Refused(f"{name}, layout {layout}: {reason}")
+            if isinstance(profile, ParallelProfile):
+                found.append(_by_formulas(shares, layout, library, sharing, profile, cache))
+            else:
+                found.append(_by_serial_prices(shares, layout, library, sharing, profile, cache))
+    return sorted(found, key=lambda each: each.seconds)
+
+
+def count_processes(
+    workload: Workload, layout: Layout, library: Library, sharing: Sharing, cache: CellCache = "cold"
+) -> list[ProcessRequests]:
+    """The requests of each process, in order: what a simulation serves, and what the servers' logs must show.
+
+    Raises
+    ------
+    UsageError
+        There are fewer chunks than processes, or an access cannot be shared.
+    """
+    shares = divided(workload, layout, sharing.processes, sharing.partition)
+    library = parallel_library(library, writes=sharing.processes > 1 and _writes(workload))
+    return [requests_of(one, layout, library, sharing.striping, is_new=cache == "new") for one in shares]
+
+
+def servers_of(library: str, striping: Striping) -> int:
+    """The data servers that hold an array: c of formula 8."""
+    return striping.servers if library == Zarr.name else striping.stripe_count
+
+
+def _writes(workload: Workload) -> bool:
+    return any(access.operation == "write" for access in workload.accesses)
+
+
+def _by_formulas(
+    shares: list[Workload],
+    layout: Layout,
+    library: Library,
+    sharing: Sharing,
+    profile: ParallelProfile,
+    cache: CellCache,
+) -> ParallelPrediction:
+    made = [requests_of(one, layout, library, sharing.striping, is_new=cache == "new") for one in shares]
+    counted = [{d: each.totals(d) for d in DIRECTIONS} for each in made]
+    c, p = servers_of(library.name, sharing.striping), sharing.processes
+    most = {d: busiest(made, d, sharing.striping.servers) for d in DIRECTIONS}
+    if sharing.transfer == "collective" and isinstance(library, Hdf5):
+        p = min(c, p)
+        counted = [_gathered(counted, sharing.striping.stripe_nbytes, p)]
+        most = counted[0]
+    priced = [_priced(each, most, library.name, p, c, profile) for each in counted]
+    slowest = max(range(len(priced)), key=lambda k: sum(priced[k][0].values()))
+    parts, p2 = priced[slowest]
+    seconds = sum(parts.values())
+    reach = max(profile.reach(library.name, d) for d in DIRECTIONS if counted[slowest][d][0] or d == _main(counted))
+    return ParallelPrediction(
+        library=library.name,
+        layout=layout,
+        seconds=seconds,
+        low=seconds / reach,
+        high=seconds * reach,
+        parts=parts,
+        p2_seconds=p2,
+        cf=contention(p, c),
+        servers=c,
+        n={d: counted[slowest][d][0] for d in DIRECTIONS},
+        s={d: counted[slowest][d][1] for d in DIRECTIONS},
+        opens=made[min(slowest, len(made) - 1)].opens,
+        per_process=[
+            {"n": {d: each[d][0] for d in DIRECTIONS}, "s": {d: each[d][1] for d in DIRECTIONS}} for each in counted
+        ],
+    )
+
+
+def _main(counted: Sequence[dict[Direction, tuple[float, float]]]) -> Direction:
+    return "write" if any(each["write"][0] for each in counted) else "read"
+
+
+def _gathered(
+    counted: Sequence[dict[Direction, tuple[float, float]]], stripe_nbytes: int, writers: int
+) -> dict[Direction, tuple[float, float]]:
+    """What one of the writers of collective buffering asks: all bytes, in stripes, divided among the writers."""
+    found: dict[Direction, tuple[float, float]] = {}
+    for direction in DIRECTIONS:
+        nbytes = sum(each[direction][1] for each in counted)
+        found[direction] = (ceil_div(int(nbytes), stripe_nbytes) / writers, nbytes / writers)
+    return found
+
+
+def _priced(
+    counted: dict[Direction, tuple[float, float]],
+    most: dict[Direction, tuple[float, float]],
+    library: str,
+    p: int,
+    c: int,
+    profile: ParallelProfile,
+) -> tuple[dict[str, float], float]:
+    parts: dict[str, float] = {}
+    baseline = 0.0
+    for direction, own in counted.items():
+        if own[0] == 0:
+            continue
+        found, _, p2 = profile.seconds(library, direction, Asked.of(own, most[direction]), p, c)
+        parts |= {f"{direction} {term}": seconds for term, seconds in found.items()}
+        baseline += p2
+    return parts, baseline
+
+
+def _by_serial_prices(
+    shares: list[Workload],
+    layout: Layout,
+    library: Library,
+    sharing: Sharing,
+    profile: StoreProfile,
+    cache: CellCache,
+) -> ParallelPrediction:
+    """The serial price of the slowest process, with its device phases multiplied by cf.
+
+    How much of a request a server is busy with, a serial profile does not say. The interval begins with no contention.
+    """
+    if sharing.transfer == "collective":
+        raise UsageError("collective transfers need a parallel profile: `hyperslab calibrate --parallel` makes one")
+    c, p = servers_of(library.name, sharing.striping), sharing.processes
+    cf = contention(p, c)
+    priced = []
+    for one in shares:
+        serial = predict_cell(ModelCell(one, layout, library, cache), profile)
+        counted = {str(d): v for d, v in serial.variables.items()}
+        opens = sum(v.n_open + v.n_create for v in counted.values()) if isinstance(library, Zarr) else 0.0
+        device = serial.cost.phases["device_read"] + serial.cost.phases["device_write"]
+        parts: dict[str, float] = {
+            **{str(name): seconds for name, seconds in serial.cost.phases.items() if seconds},
+            "waiting for data servers": (cf - 1) * device,
+            "waiting for the metadata server": opens * USUAL["mu"] * (p - 1),
+        }
+        priced.append((sum(parts.values()), serial.cost, parts, counted, int(opens)))
+    seconds, cost, parts, counted, opens = max(priced, key=lambda each: each[0])
+    factor = cost.high / cost.seconds if cost.seconds else 1.0
+    return ParallelPrediction(
+        library=library.name,
+        layout=layout,
+        seconds=seconds,
+        low=min(cost.low, seconds),
+        high=seconds * factor,
+        parts=parts,
+        p2_seconds=_bytes_alone(counted, profile, library.name) * cf,
+        cf=cf,
+        servers=c,
+        n={name: v.n_rdisk + v.n_rindex + v.n_wdisk + v.n_windex for name, v in counted.items()},
+        s={name: v.s_rdisk + v.s_wdisk for name, v in counted.items()},
+        opens=opens,
+    )
+
+
+def _bytes_alone(counted: dict[str, Any], profile: StoreProfile, library: str) -> float:
+    """The seconds of the device's bytes, without those that start a request."""
+    total = 0.0
+    for direction, variables in counted.items():
+        for each in profile.coefficients(library, "write" if direction == "write" else "read").each:
+            if each.term.phase in ("device_read", "device_write") and each.term.variable.startswith("s_"):
+                total += each.value * each.term.value(variables)
+    return total

@@ -1,0 +1,179 @@
+"""What parallel accesses cost on one store: the coefficients of formulas 9 and 10, and those of the baseline P2.
+
+    t = k1 n + k2 s + k3 n cf + k4 s cf            HDF5, a shared file on c of the servers       formula 9
+    t = the same + k5 n p                          Zarr, a file per chunk on all c servers       formula 10
+
+n and s are the requests and bytes of the slowest process. k1 and k2 are paid in the network and the process, k3 and k4
+in a data server, and k5 in the metadata server.
+
+Formula 8 holds for processes that visit servers at random. Processes that visit them in turn soon fall into step: then
+nobody waits until a server has more to do than the slowest process. Our extension is two more terms,
+
+    k6 max(n, n_busiest) + k7 max(s, s_busiest)
+
+where n_busiest and s_busiest are what all processes together ask of the busiest server. With one process, or ever more
+servers, they are n and s, so the serial limits stay.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from math import exp, log10, sqrt
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hyperslab._core import contention
+from hyperslab.errors import NotAStoreProfile, TooFewCells
+from hyperslab.model.counting import Direction
+from hyperslab.parallel.bytes_only import best_of_subsets
+from hyperslab.replacing import replace_with
+
+KIND, VERSION = "hyperslab parallel profile", 1
+FORMULAS = {"hdf5": ("n", "s", "n*cf", "s*cf"), "zarr": ("n", "s", "n*cf", "s*cf", "n*p")}
+BUSIEST = ("n_busiest", "s_busiest")
+TERMS = {library: (*terms, *BUSIEST) for library, terms in FORMULAS.items()}
+# The baseline has no term that starts a request.
+BASELINE_TERMS = ("s", "s*cf")
+DEVIATIONS = 1.96
+
+
+class Asked(NamedTuple):
+    """What the slowest process asks of the data servers, and what all processes ask of the busiest one."""
+
+    n: float
+    s: float
+    n_busiest: float
+    s_busiest: float
+
+    @classmethod
+    def of(cls, own: tuple[float, float], busiest: tuple[float, float]) -> Asked:
+        """The requests and bytes of a process, and those of the busiest server if they are more."""
+        return cls(*own, max(own[0], busiest[0]), max(own[1], busiest[1]))
+
+    def values(self, processes: int, servers: int, terms: Sequence[str]) -> list[float]:
+        """The values of terms such as `n*cf`."""
+        cf = contention(processes, servers)
+        known = {**self._asdict(), "n*cf": self.n * cf, "s*cf": self.s * cf, "n*p": self.n * processes}
+        return [known[term] for term in terms]
+
+
+@dataclass(frozen=True)
+class ParallelObservation:
+    """One measured experiment: what its processes asked of the servers, and how long the slowest one took."""
+
+    library: str
+    direction: Direction
+    processes: int
+    servers: int
+    asked: Asked
+    seconds: float
+    name: str = ""
+
+    def values(self, terms: Sequence[str]) -> list[float]:
+        """What the coefficients are multiplied with."""
+        return self.asked.values(self.processes, self.servers, terms)
+
+
+@dataclass(frozen=True)
+class ParallelProfile:
+    """Fitted coefficients by library and direction, such as `hdf5 read`, and the spread of log10(measured / fitted)."""
+
+    store: str
+    servers: int
+    coefficients: dict[str, dict[str, float]]
+    paper: dict[str, dict[str, float]]
+    baseline: dict[str, dict[str, float]]
+    spread: dict[str, float]
+    cells: list[ParallelObservation] = field(default_factory=list)
+
+    @property
+    def libraries(self) -> list[str]:
+        """The libraries that were calibrated."""
+        return sorted({key.split()[0] for key in self.coefficients})
+
+    def seconds(
+        self, library: str, direction: Direction, asked: Asked, processes: int, servers: int
+    ) -> tuple[dict[str, float], float, float]:
+        """The seconds of each term for one process; those of formulas 9 and 10 alone; those of the baseline P2."""
+        key = f"{library} {direction}"
+        if key not in self.coefficients:
+            raise NotAStoreProfile(f"the parallel profile has no {key}: it has {', '.join(self.coefficients)}")
+        terms = TERMS[library]
+        made = dict(zip(terms, asked.values(processes, servers, terms), strict=True))
+        parts = {name: value * self.coefficients[key][name] for name, value in made.items()}
+        paper, baseline = self.paper[key], self.baseline[key]
+        return parts, sum(made[t] * paper[t] for t in paper), sum(made[t] * baseline[t] for t in baseline)
+
+    def reach(self, library: str, direction: Direction) -> float:
+        """The factor from a prediction to each end of its 95 % interval."""
+        return exp(DEVIATIONS * self.spread[f"{library} {direction}"] * float(np.log(10)))
+
+    def save(self, path: Path) -> None:
+        """Write the profile as JSON."""
+        document = {"kind": KIND, "version": VERSION, **asdict(self)}
+        replace_with(path, (json.dumps(document, indent=1) + "\n").encode())
+
+
+def fit_profile(store: str, servers: int, cells: Sequence[ParallelObservation]) -> ParallelProfile:
+    """Fit formulas 9 and 10 to measured experiments.
+
+    Raises
+    ------
+    TooFewCells
+        A library was measured in fewer experiments than its formula has coefficients.
+    """
+    coefficients, paper, baseline, spread = {}, {}, {}, {}
+    for library, direction in sorted({(cell.library, cell.direction) for cell in cells}):
+        mine = [cell for cell in cells if (cell.library, cell.direction) == (library, direction)]
+        terms, key = TERMS[library], f"{library} {direction}"
+        if len(mine) < len(terms):
+            raise TooFewCells(f"{key}: {len(mine)} experiments cannot determine {len(terms)} coefficients")
+        coefficients[key] = _fitted(mine, terms)
+        paper[key], baseline[key] = _fitted(mine, FORMULAS[library]), _fitted(mine, BASELINE_TERMS)
+        found = [sum(v * coefficients[key][t] for v, t in zip(c.values(terms), terms, strict=True)) for c in mine]
+        errors = [log10(one / cell.seconds) for one, cell in zip(found, mine, strict=True)]
+        freedom = max(len(mine) - len(terms), 1)
+        spread[key] = sqrt(sum(error**2 for error in errors) / freedom)
+    return ParallelProfile(store, servers, coefficients, paper, baseline, spread, list(cells))
+
+
+def _fitted(cells: Sequence[ParallelObservation], terms: Sequence[str]) -> dict[str, float]:
+    table = np.array([cell.values(terms) for cell in cells])
+    # Relative errors: experiments differ in size by orders of magnitude. Columns of one size keep the fit exact.
+    table /= np.array([cell.seconds for cell in cells])[:, None]
+    sizes = np.maximum(np.abs(table).max(axis=0), 1e-300)
+    found = best_of_subsets(table / sizes, np.ones(len(cells))) / sizes
+    return {term: float(value) for term, value in zip(terms, found, strict=True)}
+
+
+def is_parallel_profile(path: Path) -> bool:
+    """Whether a file is a parallel profile rather than a store profile."""
+    try:
+        with path.open(encoding="utf-8") as stream:
+            return KIND in stream.read(200)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def load_parallel_profile(path: Path) -> ParallelProfile:
+    """Load a parallel profile.
+
+    Raises
+    ------
+    NotAStoreProfile
+        The file cannot be read, or is not a parallel profile of this version.
+    """
+    try:
+        given: dict[str, Any] = json.loads(path.read_text())
+        if given.pop("kind") != KIND or given.pop("version") != VERSION:
+            raise NotAStoreProfile(f"{path} is not a parallel profile of version {VERSION}: calibrate again")
+        cells = [ParallelObservation(**{**cell, "asked": Asked(*cell["asked"])}) for cell in given.pop("cells")]
+        return ParallelProfile(**given, cells=cells)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, NotAStoreProfile):
+            raise
+        raise NotAStoreProfile(f"{path} is not a parallel profile: {error}") from error

@@ -1,0 +1,144 @@
+"""Calibrate the parallel model on the striped store, and ask it about experiments that it has not seen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hyperslab.errors import UsageError
+from hyperslab.parallel.experiments import (
+    REPEATS,
+    SERVERS,
+    Measured,
+    ParallelScores,
+    held_out,
+    measure,
+    predicted_seconds,
+    scores,
+    simulated_seconds,
+    tiny,
+    training,
+)
+from hyperslab.parallel.profile import ParallelProfile, fit_profile
+from hyperslab.parallel.simulation import ServerSpeeds
+from hyperslab.parallel.striped_store.store import StoreSpeeds, StripedStore
+from hyperslab.progress import Progress
+from hyperslab.replacing import replace_with
+
+# What the headers of packets add to the bytes that a link lets through.
+HEADERS = 1514 / 1448
+# From one request of a process to the next: the answer's way back, and Python.
+PROCESS_SECONDS = 0.0004
+OURS, PAPER = "formulas 9 and 10, and the busiest server", "formulas 9 and 10"
+BASELINE, SIMULATION = "P2: bytes only", "simulation"
+
+
+@dataclass(frozen=True)
+class ParallelEvaluation:
+    """Held-out experiments, measured and predicted by each model."""
+
+    store: str
+    measured: list[Measured]
+    seconds: dict[str, list[float]]
+    scores: dict[str, ParallelScores]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The evaluation for `--json`."""
+        models = {name: {**asdict(each), "accuracy": each.accuracy} for name, each in self.scores.items()}
+        listed = [
+            {
+                **asdict(each.experiment),
+                "name": each.experiment.name,
+                "seconds": list(each.seconds),
+                "predicted": {name: found[k] for name, found in self.seconds.items()},
+            }
+            for k, each in enumerate(self.measured)
+        ]
+        return {"parallel": {"store": self.store, "models": models, "experiments": listed}}
+
+
+def store_text(speeds: StoreSpeeds) -> str:
+    """What the striped store is, in one line."""
+    return (
+        f"Emulated: {SERVERS} data servers of {speeds.mbit_s:g} Mbit/s, {speeds.request_seconds * 1e3:g} ms a request, "
+        f"and a metadata server of {speeds.metadata_seconds * 1e3:g} ms a file"
+    )
+
+
+def speeds_of(speeds: StoreSpeeds) -> ServerSpeeds:
+    """The speeds that a simulation of the store uses: those that it was given, and its processes' own time."""
+    return ServerSpeeds(
+        request_seconds=speeds.request_seconds,
+        seconds_per_byte=8 / (speeds.mbit_s * 1e6) * HEADERS,
+        metadata_seconds=speeds.metadata_seconds,
+        process_seconds=PROCESS_SECONDS,
+    )
+
+
+def calibrate_parallel(
+    speeds: StoreSpeeds, *, is_tiny: bool = False, progress: Progress = lambda *_: None
+) -> ParallelProfile:
+    """Measure the training on a striped store, and fit formulas 9 and 10.
+
+    Raises
+    ------
+    Refused
+        There can be no namespaces with rate limits here.
+    RunError
+        A server or a process failed.
+    """
+    chosen = [each for each in training() if not is_tiny or each.library == "zarr" or each.stripe_count == 2]
+    with StripedStore(SERVERS, speeds) as store:
+        found = measure(store, chosen, 1 if is_tiny else REPEATS, progress)
+    return fit_profile(store_text(speeds), SERVERS, [each.observation() for each in found])
+
+
+def evaluate_parallel(
+    profile: ParallelProfile,
+    speeds: StoreSpeeds,
+    *,
+    is_tiny: bool = False,
+    progress: Progress = lambda *_: None,
+) -> ParallelEvaluation:
+    """Measure the held-out experiments, and judge what the profile, the baseline and the simulation say of them.
+
+    Raises
+    ------
+    UsageError
+        The profile was calibrated on a store with other speeds.
+    Refused
+        There can be no namespaces with rate limits here.
+    RunError
+        A server or a process failed.
+    """
+    if profile.store != store_text(speeds):
+        raise UsageError(f"the profile describes another store: {profile.store}; this one is {store_text(speeds)}")
+    chosen = tiny(held_out()) if is_tiny else held_out()
+    with StripedStore(SERVERS, speeds) as store:
+        measured = measure(store, chosen, 1 if is_tiny else REPEATS, progress)
+    return judge(profile, speeds, measured)
+
+
+def judge(profile: ParallelProfile, speeds: StoreSpeeds, measured: Sequence[Measured]) -> ParallelEvaluation:
+    """Compare measured experiments with what each model says of them."""
+    formulas = [predicted_seconds(profile, each) for each in measured]
+    known = speeds_of(speeds)
+    seconds = {
+        OURS: [ours for ours, _, _ in formulas],
+        PAPER: [paper for _, paper, _ in formulas],
+        BASELINE: [p2 for _, _, p2 in formulas],
+        SIMULATION: [simulated_seconds(known, each.experiment) for each in measured],
+    }
+    judged = {
+        name: scores(measured, found, (lambda e: profile.reach(e.library, e.direction)) if name == OURS else None)
+        for name, found in seconds.items()
+    }
+    return ParallelEvaluation(profile.store, list(measured), seconds, judged)
+
+
+def save_evaluation(made: ParallelEvaluation, path: Path) -> None:
+    """Write an evaluation as JSON."""
+    replace_with(path, (json.dumps(made.to_dict(), indent=1) + "\n").encode())

@@ -1,0 +1,82 @@
+"""The list of commands imports none of them, and says what they say."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hyperslab.cli import app
+from hyperslab.cli.commands import ENTRIES
+
+runner = CliRunner()
+IMPORTED = "import sys; from hyperslab.cli import main\ntry: main()\nfinally: print(*sys.modules, file=sys.stderr)"
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_a_line_is_the_first_of_the_commands_own_help(name: str) -> None:
+    found = ENTRIES[name].load(name)
+    assert found.name == name
+    assert (found.help or "").split("\n\n")[0].replace("\n", " ") == ENTRIES[name].line
+
+
+def test_help_imports_no_library() -> None:
+    listed = subprocess.run([sys.executable, "-c", IMPORTED, "--help"], capture_output=True, text=True, check=True)
+    assert all(name in listed.stdout for name in ENTRIES)
+    loaded = set(listed.stderr.split())
+    assert "typer" in loaded
+    assert not loaded & {"numpy", "h5py", "pydantic", "zarr", "hyperslab.archive", "hyperslab.cli.bench"}
+
+
+def test_a_command_that_does_not_exist() -> None:
+    done = runner.invoke(app, ["inof", "a.h5"])
+    assert done.exit_code == 2
+    assert "Did you mean 'info'?" in done.output
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file["x"] = np.arange(10, dtype=np.float32) / np.float32(10)
+        file["g/é"] = np.arange(3)
+    return path
+
+
+def command(*words: str | Path, **settings: Any) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-m", "hyperslab", *map(str, words)]
+    return subprocess.run(program, stderr=subprocess.PIPE, text=True, check=False, **settings)
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["info", "FILE"], ["read", "FILE", "x"], ["read", "FILE", "x", "--json"]]
+)
+def test_a_full_standard_output_is_one_line(words: list[str], small: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = command(*[str(small) if word == "FILE" else word for word in words], stdout=full)
+    assert done.returncode == 1
+    assert done.stderr == "hyperslab: nothing more can be written: No space left on device\n"
+
+
+def test_a_terminal_without_unicode(small: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = command("info", small, stdout=subprocess.PIPE, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+
+
+def test_an_array_may_follow_a_colon(small: Path) -> None:
+    for words in ([small, "x", "1:3"], [f"{small}:x", "1:3"], [f"{small}:/x", "1:3"]):
+        done = runner.invoke(app, ["read", *map(str, words), "--json"])
+        assert json.loads(done.stdout)["values"] == [0.1, 0.2], "a float32 keeps its own digits"
+    assert "no array is named" in str(runner.invoke(app, ["read", str(small)]).exception)
+    assert ".npy" in str(runner.invoke(app, ["read", str(small), "x", "-o", str(small.parent / "x.csv")]).exception)
+    assert not (small.parent / "x.csv").exists()

@@ -1,0 +1,279 @@
+"""Workloads that processes share: who owns what, what each one asks for, and the limits of the formulas."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_up_profile import made_up_parallel_profile
+from typer.testing import CliRunner
+
+from hyperslab.cli import app
+from hyperslab.cli.predict_processes import stripe_of
+from hyperslab.errors import NotAStoreProfile, StudyError, TooFewCells, UsageError
+from hyperslab.model import Hdf5, Layout, Workload, Zarr, load_workload
+from hyperslab.parallel.partition import PARTITIONS, divided, owned_boxes
+from hyperslab.parallel.predict import Sharing, count_processes, predict_parallel
+from hyperslab.parallel.profile import Asked, ParallelObservation, fit_profile, load_parallel_profile
+from hyperslab.parallel.striping import Striping, requests_of
+
+runner = CliRunner()
+grids = st.lists(st.integers(1, 6), min_size=1, max_size=4)
+
+
+def workload(shape: list[int], operation: str = "read", **access: Any) -> Workload:
+    asked = {"select": "all", "operation": operation, **access}
+    return Workload.model_validate({"array": {"shape": shape, "dtype": "float32"}, "accesses": [asked]})
+
+
+@given(grids, st.integers(1, 20), st.sampled_from(PARTITIONS), st.integers(0, 9))
+@settings(max_examples=200, deadline=None)
+def test_each_chunk_has_one_owner(counts: list[int], processes: int, partition: Any, seed: int) -> None:
+    axis = {"rows": 0, "columns": len(counts) - 1}.get(partition)
+    if processes > (math.prod(counts) if axis is None else counts[axis]):
+        with pytest.raises(UsageError, match="cannot share"):
+            list(owned_boxes(counts, processes, partition, seed))
+        return
+    owned = list(owned_boxes(counts, processes, partition, seed))
+    per_process = [
+        [index for box in boxes for index in itertools.product(*(range(*one) for one in box))] for boxes in owned
+    ]
+    assert len(owned) == processes
+    assert all(per_process)
+    everything = sorted(index for indices in per_process for index in indices)
+    assert everything == list(itertools.product(*map(range, counts)))
+    if partition == "blocks":  # in row-major order from the first process to the last
+        assert [index for indices in per_process for index in indices] == everything
+
+
+@st.composite
+def selections(draw: st.DrawFn) -> tuple[list[int], list[int], dict[str, Any]]:
+    shape = draw(st.lists(st.integers(1, 24), min_size=1, max_size=3))
+    chunks = [draw(st.integers(1, length)) for length in shape]
+    boxes = []
+    for _ in range(draw(st.integers(1, 3))):
+        step = [draw(st.integers(1, 4)) for _ in shape]
+        start = [draw(st.integers(0, length - 1)) for length in shape]
+        most = [(length - 1 - a) // s + 1 for length, a, s in zip(shape, start, step, strict=True)]
+        boxes.append({"start": start, "shape": [draw(st.integers(1, one)) for one in most], "step": step})
+    return shape, chunks, {"select": "list", "boxes": boxes}
+
+
+@given(selections(), st.integers(1, 6), st.sampled_from(PARTITIONS))
+@settings(max_examples=150, deadline=None)
+def test_the_parts_of_all_processes_are_the_whole(
+    drawn: tuple[list[int], list[int], dict[str, Any]], processes: int, partition: Any
+) -> None:
+    shape, chunks, access = drawn
+    asked = workload(shape, **access)
+    try:
+        parts = divided(asked, Layout(tuple(chunks)), processes, partition)
+    except UsageError:
+        return
+    whole, shared = np.zeros(shape, int), np.zeros(shape, int)
+    for step in asked.steps():
+        whole[step.selection.slices] += 1  # type: ignore[union-attr]
+    for part in parts:
+        for step in part.steps():
+            shared[step.selection.slices] += 1  # type: ignore[union-attr]
+    assert (whole == shared).all()
+
+
+def test_what_cannot_be_shared_is_refused() -> None:
+    points = workload([40], select="points", count=3)
+    with pytest.raises(UsageError, match="not listed points"):
+        divided(points, Layout((10,)), 2, "rows")
+    with pytest.raises(UsageError, match="5 processes cannot share 4 rows of chunks"):
+        divided(workload([40, 8]), Layout((10, 2)), 5, "rows")
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**4), st.integers(1, 3000), st.integers(1, 9), st.integers(0, 5))
+@settings(max_examples=200, deadline=None)
+def test_pieces_are_the_byte_range(offset: int, nbytes: int, stripe: int, count: int, more: int) -> None:
+    pieces = list(Striping(count + more, stripe, count).pieces(offset, nbytes))
+    assert sum(length for _, _, length in pieces) == nbytes
+    place = offset
+    for server, inside, length in pieces:
+        assert server == place // stripe % count
+        assert inside == place // stripe // count * stripe + place % stripe
+        place += length
+
+
+@pytest.mark.parametrize(("servers", "stripe", "count"), [(0, 1, 1), (2, 0, 1), (2, 1, 3), (2, 1, 0)])
+def test_impossible_stripes_are_refused(servers: int, stripe: int, count: int) -> None:
+    with pytest.raises(UsageError):
+        Striping(servers, stripe, count)
+
+
+def test_requests_are_chunks_runs_and_chunk_files() -> None:
+    layout, striping = Layout((100, 16)), Striping(4, 6400, 2)
+    reads = count_processes(workload([1000, 64]), layout, Hdf5(), Sharing(4, striping, "columns"))
+    # A process reads its column of ten chunks whole, and the blocks of the index.
+    assert [sum(each.nbytes == 6400) for each in reads] == [10] * 4
+    wide = Sharing(4, Striping(4, 1 << 20, 1), "blocks")
+    writes = count_processes(workload([1000, 64], "write"), layout, Hdf5(), wide, "new")
+    # With MPI it writes runs: rows of 16 elements of the 10 chunks, in the whole rows of its memory.
+    assert [sum(each.nbytes == 64) for each in writes] == [1000] * 4
+    files = count_processes(workload([1000, 64], "write"), layout, Zarr(), Sharing(4, striping, "rows"), "new")
+    assert [each.opens for each in files] == [8, 12, 8, 12]
+    assert [int((each.servers == 4).sum()) for each in files] == [8, 12, 8, 12]
+
+
+counts = st.floats(1, 1e6)
+
+
+@given(counts, counts, st.integers(1, 64), st.sampled_from(["read", "write"]))
+@settings(max_examples=100, deadline=None)
+def test_one_process_and_endless_servers_are_serial(n: float, s: float, processes: int, direction: Any) -> None:
+    profile = made_up_parallel_profile()
+
+    def seconds(library: str, p: int, c: int) -> float:
+        asked = Asked.of((n, s), (n * p / c, s * p / c))  # shared evenly
+        return sum(profile.seconds(library, direction, asked, p, c)[0].values())
+
+    serial = seconds("hdf5", 1, 1)
+    assert seconds("hdf5", 1, 40) == pytest.approx(serial)
+    assert seconds("hdf5", processes, 2**62) == pytest.approx(serial)
+    # Zarr's processes still wait for the one metadata server.
+    waiting = profile.coefficients[f"zarr {direction}"]["n*p"] * n * (processes - 1)
+    assert seconds("zarr", processes, 2**62) == pytest.approx(seconds("zarr", 1, 1) + waiting)
+
+
+@given(st.integers(1, 8), st.integers(1, 8), st.sampled_from(["hdf5", "zarr"]))
+@settings(max_examples=60, deadline=None)
+def test_more_servers_are_never_slower(c: int, more: int, library: str) -> None:
+    profile, asked, layout = made_up_parallel_profile(), workload([64, 8]), Layout((8, 8))
+
+    def seconds(servers: int) -> float:
+        sharing = Sharing(8, Striping(servers, 256, servers))
+        return predict_parallel(asked, [layout], sharing, profile, libraries=[library])[0].seconds
+
+    assert seconds(c + more) <= seconds(c) * (1 + 1e-9)
+
+
+def test_the_fit_finds_known_coefficients() -> None:
+    truth = made_up_parallel_profile()
+    random = np.random.default_rng(5)
+    cells = []
+    for library in ("hdf5", "zarr"):
+        for _ in range(60):
+            n, s = float(random.integers(1, 500)), float(random.integers(10**4, 10**8))
+            p, c = int(random.integers(1, 32)), int(random.integers(1, 9))
+            asked = Asked.of((n, s), (n * p / c * random.uniform(1, 2), s * p / c * random.uniform(1, 2)))
+            seconds = sum(truth.seconds(library, "read", asked, p, c)[0].values())
+            cells.append(ParallelObservation(library, "read", p, c, asked, seconds))
+    made = fit_profile("made up", 8, cells)
+    for key in ("hdf5 read", "zarr read"):
+        assert made.coefficients[key] == pytest.approx(truth.coefficients[key], rel=1e-3)
+        assert made.spread[key] < 1e-6
+    with pytest.raises(TooFewCells, match="hdf5 read"):
+        fit_profile("made up", 8, cells[:3])
+
+
+def test_a_profile_survives_saving(tmp_path: Path) -> None:
+    made = made_up_parallel_profile()
+    made.save(tmp_path / "p.json")
+    assert load_parallel_profile(tmp_path / "p.json") == made
+    for content in ("", "[]", "{}", json.dumps({"kind": "hyperslab parallel profile", "version": 99})):
+        (tmp_path / "p.json").write_text(content)
+        with pytest.raises(NotAStoreProfile, match=r"p\.json"):
+            load_parallel_profile(tmp_path / "p.json")
+
+
+WORKLOAD = """array: {shape: [512, 64], dtype: float32}
+accesses: [{select: all, operation: write}]
+processes: 4
+partition: blocks
+servers: 4
+stripe: {count: 2}
+"""
+
+
+def test_the_command_prices_processes(tmp_path: Path) -> None:
+    (tmp_path / "w.yaml").write_text(WORKLOAD)
+    made_up_parallel_profile().save(tmp_path / "p.json")
+    arguments = ["predict", str(tmp_path / "w.yaml"), "--layout", "64x64", "--profile", str(tmp_path / "p.json")]
+    done = runner.invoke(app, [*arguments, "--cache", "new", "--json"])
+    assert done.exit_code == 0, done.exception
+    found = {each["library"]: each for each in json.loads(done.stdout)["predictions"]}
+    assert (found["hdf5"]["servers"], found["zarr"]["servers"]) == (2, 4)
+    assert (found["hdf5"]["cf"], found["zarr"]["cf"]) == (2.5, 1.75)
+    assert found["zarr"]["n"]["write"] == 2
+    assert found["hdf5"]["low"] < found["hdf5"]["seconds"] < found["hdf5"]["high"]
+    alone = runner.invoke(app, [*arguments, "--cache", "new", "--processes", "8", "--stripe", "16KiB:4"])
+    assert "8 processes, by blocks" in alone.stdout
+    gathered = runner.invoke(app, [*arguments, "--cache", "new", "--collective", "--json"])
+    assert json.loads(gathered.stdout)["processes"] == 4
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--processes", "99"], "99 processes cannot share 8"),
+        (["--servers", "1"], "stripe count of 2 does not fit 1 servers"),
+        (["--stripe", "4"], None),
+        (["--stripe", "four:2"], "is not a stripe"),
+        (["--stripe", "1MiB:0"], "is not a stripe"),
+        (["--stripe", "1MiB:9"], "stripe count of 9 does not fit"),
+        (["--partition", "diagonals"], "is not a partition"),
+        (["--cache", "page-warm"], "priced cold, or new"),
+        (["--libraries", "flat"], "not for flat"),
+    ],
+)
+def test_wrong_options_are_refused(tmp_path: Path, more: list[str], said: str | None) -> None:
+    (tmp_path / "w.yaml").write_text(WORKLOAD)
+    made_up_parallel_profile().save(tmp_path / "p.json")
+    arguments = ["predict", str(tmp_path / "w.yaml"), "--layout", "64x64", "--profile", str(tmp_path / "p.json")]
+    failed = runner.invoke(app, [*arguments, *more])
+    if said is None:
+        assert failed.exit_code == 0, failed.exception
+        return
+    assert isinstance(failed.exception, UsageError)
+    assert said in str(failed.exception)
+
+
+def test_a_workload_file_with_impossible_stripes_names_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(WORKLOAD.replace("count: 2", "count: 5"))
+    with pytest.raises(StudyError, match=r"line 6.*a stripe count of 5, but there are 4 servers"):
+        load_workload(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("1MiB:4", (2**20, 4)), ("4096", (4096, None)), ("2kB", (2000, None)), ("1g:2", (10**9, 2))]
+)
+def test_stripes_are_parsed(text: str, found: tuple[int, int | None]) -> None:
+    assert stripe_of(text) == found
+
+
+def test_serial_prices_are_those_of_one_process(tmp_path: Path) -> None:
+    from made_up import made_up_store_profile
+
+    from hyperslab.model.predict import predict
+
+    trained, asked, layout = made_up_store_profile(tmp_path), workload([64, 8]), Layout((8, 8))
+    serial = {each.library: each.cost.seconds for each in predict(asked, [layout], store_profile=trained)}
+    for library in ("hdf5", "zarr"):
+        sharing = Sharing(1, Striping(4, 256, 4))
+        (alone,) = predict_parallel(asked, [layout], sharing, trained, libraries=[library])
+        assert alone.seconds == pytest.approx(serial[library])
+        crowded = Sharing(8, Striping(1, 256, 1))
+        (shared,) = predict_parallel(asked, [layout], crowded, trained, libraries=[library])
+        assert shared.cf == 8
+        assert shared.low < shared.seconds < shared.high
+
+
+def test_requests_of_one_process_are_those_of_the_serial_program() -> None:
+    layout = Layout((100, 16))
+    (alone,) = count_processes(workload([1000, 64]), layout, Hdf5(), Sharing(1, Striping(1, 1 << 20, 1)))
+    assert alone.totals("read") == requests_of(workload([1000, 64]), layout, Hdf5(), Striping(1, 1 << 20, 1)).totals(
+        "read"
+    )
+    assert alone.totals("read")[1] >= 1000 * 64 * 4

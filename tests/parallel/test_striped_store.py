@@ -1,0 +1,170 @@
+"""The striped store: its servers' logs against our counts, and what is left after a kill."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from hyperslab.cli import app
+from hyperslab.errors import Refused, RunError
+from hyperslab.parallel.experiments import Experiment, scores
+from hyperslab.parallel.profile import Asked
+from hyperslab.parallel.session import (
+    BASELINE,
+    OURS,
+    PAPER,
+    SIMULATION,
+    calibrate_parallel,
+    evaluate_parallel,
+    speeds_of,
+)
+from hyperslab.parallel.simulation import simulate
+from hyperslab.parallel.striped_store import namespaces
+from hyperslab.parallel.striped_store.store import StoreSpeeds, StripedStore
+from hyperslab.parallel.striping import ProcessRequests
+
+reason = namespaces.why_not()
+needs_namespaces = pytest.mark.skipif(reason is not None, reason=f"no network namespaces here: {reason}")
+FAST = StoreSpeeds(mbit_s=800.0, request_seconds=0.0, metadata_seconds=0.0)
+
+
+def listed(owner: int) -> list[str]:
+    text = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+    links = subprocess.run(["ip", "-br", "link"], capture_output=True, text=True, check=True).stdout
+    return [
+        line for line in (text + links).splitlines() if f"{namespaces.PREFIX}{owner}-" in line or f"hs{owner}o" in line
+    ]
+
+
+def expected(plan: list[ProcessRequests]) -> Counter[tuple[int, int, str, int, int, int]]:
+    found: Counter[tuple[int, int, str, int, int, int]] = Counter()
+    for process, each in enumerate(plan):
+        rows = zip(each.servers, each.nbytes, each.writes, each.objects, each.offsets, strict=True)
+        for server, nbytes, writes, name, offset in rows:
+            operation = "open" if nbytes < 0 else "write" if writes else "read"
+            found[int(server), process, operation, int(name), int(offset), max(int(nbytes), 0)] += 1
+    return found
+
+
+@needs_namespaces
+@pytest.mark.slow
+def test_the_servers_log_what_we_count() -> None:
+    with StripedStore(4, FAST) as store:
+        seen: Counter[tuple[int, int, str, int, int, int]] = Counter()
+        for library, count in (("hdf5", 1), ("hdf5", 3), ("zarr", 4)):
+            for direction in ("write", "read"):
+                experiment = Experiment(library, direction, (256, 40), (32, 20), 3, count, "round-robin")  # type: ignore[arg-type]
+                plan = experiment.requests()
+                assert len(store.run(plan)) == 3
+                now = Counter((e.server, e.process, e.operation, e.number, e.offset, e.length) for e in store.logs())
+                assert now - seen == expected(plan), experiment.name
+                seen = now
+        for number in range(5):  # one request after another
+            served = [each for each in store.logs() if each.server == number]
+            assert all(a.ended <= b.begun for a, b in itertools.pairwise(served))
+    assert listed(os.getpid()) == []
+
+
+@needs_namespaces
+@pytest.mark.slow
+def test_a_rate_limit_is_kept() -> None:
+    nbytes = np.full(8, 250_000.0)
+    zeros = np.zeros(8, np.uint64)
+    one = ProcessRequests(np.zeros(8, np.uint32), nbytes, np.zeros(8, bool), zeros, zeros, 0)
+    with StripedStore(1, StoreSpeeds(40.0, 0.0, 0.0)) as store:
+        assert max(store.run([one])) > 0.9 * 2e6 * 8 / 40e6
+
+
+@needs_namespaces
+@pytest.mark.slow
+def test_a_killed_server_is_a_clear_failure_and_leaves_nothing() -> None:
+    requests = Experiment("zarr", "read", (4096, 64), (256, 64), 2, 4).requests()
+    with StripedStore(4, StoreSpeeds(10.0, 0.01, 0.01)) as store:
+        store.run(list(Experiment("zarr", "read", (512, 64), (256, 64), 2, 4).requests()))
+        store.processes[1].kill()
+        with pytest.raises(RunError, match=r"server 1 of the striped store has ended|process . of the striped store"):
+            store.run(requests)
+    assert listed(os.getpid()) == []
+
+
+@needs_namespaces
+@pytest.mark.slow
+@pytest.mark.parametrize("killed_by", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_killed_store_is_removed_by_the_next_start_at_the_latest(killed_by: signal.Signals) -> None:
+    command = [sys.executable, "-m", "hyperslab", "lab", "serve-striped", "--servers", "2"]
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert started.stdout is not None
+    while not started.stdout.readline().startswith("logs"):
+        assert started.poll() is None
+    assert len(listed(started.pid)) == 6
+    started.send_signal(killed_by)
+    started.communicate(timeout=60)
+    if killed_by == signal.SIGKILL:
+        assert listed(started.pid), "only the next start can remove them"
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and running(started.pid):
+            time.sleep(0.1)
+        assert running(started.pid) == [], "the servers end with the store"
+        namespaces.remove_left()
+    assert listed(started.pid) == []
+
+
+def running(owner: int) -> list[str]:
+    found = []
+    for name in (f"{namespaces.PREFIX}{owner}-{number}" for number in range(3)):
+        found += subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split()
+    return found
+
+
+@needs_namespaces
+@pytest.mark.slow
+def test_a_store_is_calibrated_and_asked(tmp_path: Path) -> None:
+    speeds = StoreSpeeds(400.0, 0.002, 0.002)
+    profile = calibrate_parallel(speeds, is_tiny=True)
+    assert {"hdf5 read", "zarr write"} <= profile.coefficients.keys()
+    found = evaluate_parallel(profile, speeds, is_tiny=True).to_dict()["parallel"]
+    assert set(found["models"]) == {OURS, PAPER, BASELINE, SIMULATION}
+    assert all(each["rmse_log10"] < 1 for each in found["models"].values())
+    with pytest.raises(ValueError, match="describes another store"):
+        evaluate_parallel(profile, StoreSpeeds(), is_tiny=True)
+
+
+def test_without_namespaces_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(namespaces, "why_not", lambda: "it needs root")
+    failed = CliRunner().invoke(app, ["lab", "serve-striped"])
+    assert isinstance(failed.exception, Refused)
+    assert "cannot run here: it needs root" in str(failed.exception)
+
+
+def test_simulated_programs_are_slower_with_fewer_servers() -> None:
+    speeds = speeds_of(StoreSpeeds())
+    seconds = [
+        simulate(Experiment("hdf5", "read", (2048, 64), (64, 64), 4, count).requests(), 4, speeds).seconds
+        for count in (1, 2, 4)
+    ]
+    assert seconds[0] > seconds[1] > seconds[2]
+
+
+def test_scores_count_pairs_that_part() -> None:
+    from hyperslab.parallel.experiments import Measured
+
+    def measured(library: str, processes: int, *seconds: float) -> Measured:
+        return Measured(Experiment(library, "read", (8, 8), (2, 2), processes, 1), seconds, Asked(1.0, 1.0, 1.0, 1.0))
+
+    cells = [
+        measured("hdf5", 1, 1.0, 1.1), measured("zarr", 1, 2.0, 2.1),  # parts
+        measured("hdf5", 2, 1.0, 2.0), measured("zarr", 2, 1.5, 3.0),  # overlaps
+        measured("hdf5", 3, 4.0), measured("zarr", 3, 3.0),  # predicted the wrong way round
+    ]  # fmt: skip
+    found = scores(cells, [1.0, 2.0, 1.0, 2.0, 3.0, 4.0])
+    assert (found.pairs, found.ties, found.order_right) == (2, 1, 1)
