@@ -1,4 +1,4 @@
-"""A file that `hyperslab convert --relayout` wrote opens from afar in at most two rounds, wherever its metadata were."""
+"""A file that `convert --relayout` wrote opens from afar in at most two rounds, wherever its metadata were."""
 
 from __future__ import annotations
 

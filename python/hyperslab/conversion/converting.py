@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import hyperslab.archive as archive
+from hyperslab.archive.opening import open as open_archive
 from hyperslab.conversion.journal import ConversionJournal
 from hyperslab.conversion.settings import Conversion, Format, Settings, Verify
 from hyperslab.conversion.steps import write
@@ -119,7 +119,7 @@ def convert(
     if settings.format in ("hdf5", "netcdf4"):
         need_h5py("writing HDF5")
     is_open = hasattr(source, "kinds")
-    group = source if is_open else archive.open(source, **opening)
+    group = source if is_open else open_archive(source, **opening)
     try:
         _check_target(path, group, overwrite=overwrite)
         return _converted(group, path, settings, overwrite=overwrite, resume=resume)

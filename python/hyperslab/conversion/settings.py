@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-import hyperslab.archive as archive
+from hyperslab.archive.opening import open as open_archive
 from hyperslab.conversion.filling import Box, Bytes, Filler, Filling
 from hyperslab.conversion.reading import reader
 from hyperslab.conversion.wishes import Wish
@@ -104,7 +104,7 @@ def verified(filler: Filler, fillings: list[Filling], settings: Settings, data: 
     if settings.verify == "library":
         filler.verify(fillings, _by_library(data, settings.format))
         return
-    with archive.open(data) as again:
+    with open_archive(data) as again:
         filler.verify(fillings, lambda path: reader(again[path], settings.threads))
 
 
