@@ -22,6 +22,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     """Import everything that needs NumPy on first use, so that the command line starts without it."""
     if name in ("Array", "Group", "credentials", "open", "stats"):

@@ -18,6 +18,7 @@ LAYERS = [
     ["__main__"],
     ["cli"],
     ["running"],
+    ["advise"],
     ["report"],
     ["parallel"],  # counts by `model`, per process
     ["model"],

@@ -277,3 +277,26 @@ def test_requests_of_one_process_are_those_of_the_serial_program() -> None:
         "read"
     )
     assert alone.totals("read")[1] >= 1000 * 64 * 4
+
+
+def test_a_published_machine_prices_a_workload(tmp_path: Path) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text("array: {shape: [65536, 4096], dtype: float32}\naccesses: [{select: all}]\npartition: blocks\n")
+    arguments = ["predict", str(path), "--layout", "64x4096", "--processes", "512", "--json", "--profile"]
+    done = runner.invoke(app, [*arguments, "cori"])
+    assert done.exit_code == 0, done.exception
+    document = json.loads(done.stdout)
+    assert document["store"] == "published: cori, cori-haswell, 8 cells"
+    assert document["servers"] == 248
+    found = {each["library"]: each for each in document["predictions"]}
+    # 2 MiB for each process: more than IOR's processes take for so much, which move 106 MiB a second.
+    assert 2 / 106 < found["zarr"]["seconds"] < 1
+    assert 2 / 106 < found["hdf5"]["seconds"] < 1
+    assert found["zarr"]["extrapolating"] == []
+    assert "requests of 4.21e+05 bytes" in found["hdf5"]["extrapolating"][0], "with the blocks of the index"
+    knl = json.loads(runner.invoke(app, [*arguments, "cori:cori-knl", "--collective"]).stdout)
+    assert "cori-knl" in knl["store"]
+    failed = runner.invoke(app, [*arguments, "cori:cori-gpu"])
+    assert "has no partition cori-gpu" in str(failed.exception)
+    few = json.loads(runner.invoke(app, [*arguments, "cori", "--processes", "8"]).stdout)
+    assert all("8 processes, published from 512 to 4096" in each["extrapolating"] for each in few["predictions"])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hyperslab._core import Points, ReadPlan, Segment, StoredArray
-from hyperslab.archive import display, fallback
+from hyperslab.archive import display, display_html, fallback
 from hyperslab.archive.attributes import Attributes, filled
 from hyperslab.archive.indexing import Key, NormalizedKey, normalize, of_points
 from hyperslab.cached import cached_property
@@ -449,6 +449,9 @@ class Array:
 
     def __repr__(self) -> str:
         return display.array(self)
+
+    def _repr_html_(self) -> str:
+        return display_html.array(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._file.reopening(self.name)

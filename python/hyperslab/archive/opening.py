@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 def open(
     path: Any,
+    mode: str = "r",
     *,
     storage_options: Mapping[str, Any] | None = None,
     chunk_cache_nbytes: int = CHUNK_CACHE_NBYTES,
@@ -42,6 +43,8 @@ def open(
         Kerchunk's JSON, folder of Parquet or dict, a `.zmetadata` with `.zchunkstore`s, or a DMR++ document; files that
         they name are URLs, or relative to their folder. Several: a list of these and of open root groups, or a pattern
         (`"2019-*.nc"`, `"s3://bucket/2019-*.nc"`): docs/collections.md.
+    mode : str
+        `"r"`, the only mode: files are opened for reading.
     storage_options : Mapping[str, Any] | None
         The options for URLs: credentials, endpoint, headers and limits, with the names that fsspec's file systems use
         (docs/remote.md). For references, they also apply to the URLs that the references name.
@@ -88,9 +91,7 @@ def open(
     NotCombinable
         Two of the files cannot be combined safely; the message names them and the difference.
     """
-    for name, nbytes in (("chunk_cache_nbytes", chunk_cache_nbytes), ("cache_nbytes", cache_nbytes)):
-        if nbytes < 0:
-            raise ValueError(f"{name} is {nbytes}: use a number from 0, which means no cache")
+    _check(mode, chunk_cache_nbytes=chunk_cache_nbytes, cache_nbytes=cache_nbytes)
     options = dict(storage_options or {})
     if collection.are_many(path) or combining:
         if version is not None:
@@ -112,3 +113,13 @@ def open(
     if set(options) - OF_READING and not opened.is_remote and opened.core.format not in REFERENCES:
         raise UsageError(f"storage_options= is for URLs, {opened.path} is a local path")
     return opened.root
+
+
+def _check(mode: str, **sizes: int) -> None:
+    if mode != "r":
+        raise UsageError(
+            f"mode {mode!r}: hs.open only reads; write with h5py, netCDF4 or zarr, versions with hs.VersionedFile"
+        )
+    for name, nbytes in sizes.items():
+        if nbytes < 0:
+            raise ValueError(f"{name} is {nbytes}: use a number from 0, which means no cache")

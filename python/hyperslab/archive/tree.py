@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from hyperslab._core import ArchiveFile, DocumentResolver
-from hyperslab.archive import display, walking
+from hyperslab.archive import display, display_html, walking
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
 from hyperslab.archive.given_files import Given
@@ -384,6 +384,12 @@ class Group(Mapping[str, "Group | Array"]):
 
     def __repr__(self) -> str:
         return display.group(self)
+
+    def _repr_html_(self) -> str:
+        return display_html.group(self)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._file.reopening(self.name)

@@ -78,6 +78,10 @@ ENTRIES = {
         "predict:predict_costs",
         "Predict how long a workload takes in each layout with each library on the calibrated machine.",
     ),
+    "advise": Entry(
+        "advise:advise",
+        "Say which layout makes your accesses fast, what helps without rewriting, and what it is worth.",
+    ),
     "evaluate": Entry(
         "evaluate:evaluate",
         "Replay the paper's experiments on this machine, predict each one, and report how good the predictions are.",

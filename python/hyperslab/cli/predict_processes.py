@@ -68,15 +68,19 @@ def predict_processes(
     from hyperslab.model.workload_file import load_workload
     from hyperslab.parallel.predict import predict_parallel
     from hyperslab.parallel.profile import is_parallel_profile, load_parallel_profile
+    from hyperslab.parallel.published_profile import is_published, published_profile
 
     workload = load_workload(path)
     layouts = [parse_layout(text, workload.array.shape) for text in texts]
     if not layouts:
         raise UsageError("no layouts: give at least one chunk shape, such as --layout 100x8")
-    if profile_path is not None and is_parallel_profile(profile_path):
-        parallel = load_parallel_profile(profile_path)
-        trained: Any = parallel
-        store, servers = parallel.store, given.servers or workload.servers or parallel.servers
+    trained: Any
+    if profile_path is not None and not profile_path.exists() and is_published(str(profile_path)):
+        trained = published_profile(str(profile_path), given.processes or workload.processes)
+        store, servers = trained.store, given.servers or workload.servers or trained.servers
+    elif profile_path is not None and is_parallel_profile(profile_path):
+        trained = load_parallel_profile(profile_path)
+        store, servers = trained.store, given.servers or workload.servers or trained.servers
     else:
         trained = profile_or_offer(profile_path, console(stderr=True))
         store, servers = profile_text(trained), given.servers or workload.servers or 1
@@ -149,4 +153,6 @@ def _print(found: list[ParallelPrediction], sharing: Sharing, store: str) -> Non
     if close:
         said += f" Too close to call: {len(close) + 1} of {len(found)}."
     out.print(said, soft_wrap=True)
+    for reason in dict.fromkeys(f"{each.library}, {each.layout}: {r}" for each in found for r in each.extrapolating):
+        out.print(f"extrapolating: {reason}", soft_wrap=True, markup=False)
     out.print(f"store: {store}", soft_wrap=True, markup=False)

@@ -19,6 +19,7 @@ from hyperslab.model.workload import Workload
 from hyperslab.parallel.machine import USUAL
 from hyperslab.parallel.partition import Partition, divided
 from hyperslab.parallel.profile import Asked, ParallelProfile
+from hyperslab.parallel.published_profile import PublishedProfile
 from hyperslab.parallel.striping import ProcessRequests, Striping, busiest, parallel_library, requests_of
 
 LIBRARIES = ("hdf5", "zarr")
@@ -55,6 +56,7 @@ class ParallelPrediction:
     n: dict[str, float]
     s: dict[str, float]
     opens: int
+    extrapolating: tuple[str, ...] = ()
     per_process: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
@@ -66,7 +68,7 @@ def predict_parallel(
     workload: Workload,
     layouts: Sequence[Layout],
     sharing: Sharing,
-    profile: ParallelProfile | StoreProfile,
+    profile: ParallelProfile | PublishedProfile | StoreProfile,
     *,
     libraries: Iterable[str] | None = None,
     cache: CellCache = "cold",
@@ -82,9 +84,10 @@ def predict_parallel(
         The layouts.
     sharing : Sharing
         How processes share the accesses, and where the files are.
-    profile : ParallelProfile | StoreProfile
-        A parallel profile has the coefficients of formulas 9 and 10. With the store profile of one machine, the serial
-        time of the slowest process is taken, and what it spends on the device is multiplied with cf.
+    profile : ParallelProfile | PublishedProfile | StoreProfile
+        A parallel profile has the coefficients of formulas 9 and 10, a published profile those of another machine. With
+        the store profile of one machine, the serial time of the slowest process is taken, and what it spends on the
+        device is multiplied with cf.
     libraries : Iterable[str] | None
         `hdf5`, `zarr`, or both (the default).
     cache : CellCache
@@ -113,7 +116,7 @@ def predict_parallel(
             reason = why_not(ModelCell(workload, layout, library, cache))
             if reason is not None:
                 raise Refused(f"{name}, layout {layout}: {reason}")
-            if isinstance(profile, ParallelProfile):
+            if isinstance(profile, ParallelProfile | PublishedProfile):
                 found.append(_by_formulas(shares, layout, library, sharing, profile, cache))
             else:
                 found.append(_by_serial_prices(shares, layout, library, sharing, profile, cache))
@@ -149,26 +152,31 @@ def _by_formulas(
     layout: Layout,
     library: Library,
     sharing: Sharing,
-    profile: ParallelProfile,
+    profile: ParallelProfile | PublishedProfile,
     cache: CellCache,
 ) -> ParallelPrediction:
     made = [requests_of(one, layout, library, sharing.striping, is_new=cache == "new") for one in shares]
     counted = [{d: each.totals(d) for d in DIRECTIONS} for each in made]
     c, p = servers_of(library.name, sharing.striping), sharing.processes
-    most = {d: busiest(made, d, sharing.striping.servers) for d in DIRECTIONS}
-    if sharing.transfer == "collective" and isinstance(library, Hdf5):
-        p = min(c, p)
-        counted = [_gathered(counted, sharing.striping.stripe_nbytes, p)]
-        most = counted[0]
-    priced = [_priced(each, most, library.name, p, c, profile) for each in counted]
+    if isinstance(profile, PublishedProfile):
+        priced = [
+            _published(one, each.opens, library.name, sharing, profile) for one, each in zip(counted, made, strict=True)
+        ]
+    else:
+        most = {d: busiest(made, d, sharing.striping.servers) for d in DIRECTIONS}
+        if sharing.transfer == "collective" and isinstance(library, Hdf5):
+            p = min(c, p)
+            counted = [_gathered(counted, sharing.striping.stripe_nbytes, p)]
+            most = counted[0]
+        priced = [_priced(each, most, library.name, p, c, profile) for each in counted]
     slowest = max(range(len(priced)), key=lambda k: sum(priced[k][0].values()))
-    parts, p2 = priced[slowest]
-    seconds = sum(parts.values())
-    reach = max(profile.reach(library.name, d) for d in DIRECTIONS if counted[slowest][d][0] or d == _main(counted))
+    parts, p2, reach = priced[slowest]
+    seconds, (n, s) = sum(parts.values()), map(sum, zip(*counted[slowest].values(), strict=True))
     return ParallelPrediction(
         library=library.name,
         layout=layout,
         seconds=seconds,
+        extrapolating=profile.outside(n, s, p),
         low=seconds / reach,
         high=seconds * reach,
         parts=parts,
@@ -177,15 +185,38 @@ def _by_formulas(
         servers=c,
         n={d: counted[slowest][d][0] for d in DIRECTIONS},
         s={d: counted[slowest][d][1] for d in DIRECTIONS},
-        opens=made[min(slowest, len(made) - 1)].opens,
+        opens=made[slowest].opens,
         per_process=[
             {"n": {d: each[d][0] for d in DIRECTIONS}, "s": {d: each[d][1] for d in DIRECTIONS}} for each in counted
         ],
     )
 
 
-def _main(counted: Sequence[dict[Direction, tuple[float, float]]]) -> Direction:
-    return "write" if any(each["write"][0] for each in counted) else "read"
+def _published(
+    counted: dict[Direction, tuple[float, float]],
+    opens: int,
+    library: str,
+    sharing: Sharing,
+    profile: PublishedProfile,
+) -> tuple[dict[str, float], float, float]:
+    parts: dict[str, float] = {}
+    baseline, reach = 0.0, 1.0
+    for direction, own in counted.items():
+        if own[0] == 0:
+            continue
+        found, p2, factor = profile.seconds(
+            library,
+            direction,
+            own,
+            opens,
+            sharing.processes,
+            servers_of(library, sharing.striping),
+            sharing.striping.stripe_nbytes,
+            collective=sharing.transfer == "collective",
+        )
+        parts |= {f"{direction} {part}": seconds for part, seconds in found.items()}
+        baseline, reach = baseline + p2, max(reach, factor)
+    return parts, baseline, reach
 
 
 def _gathered(
@@ -206,16 +237,16 @@ def _priced(
     p: int,
     c: int,
     profile: ParallelProfile,
-) -> tuple[dict[str, float], float]:
+) -> tuple[dict[str, float], float, float]:
     parts: dict[str, float] = {}
-    baseline = 0.0
+    baseline, reach = 0.0, 1.0
     for direction, own in counted.items():
         if own[0] == 0:
             continue
         found, _, p2 = profile.seconds(library, direction, Asked.of(own, most[direction]), p, c)
         parts |= {f"{direction} {term}": seconds for term, seconds in found.items()}
-        baseline += p2
-    return parts, baseline
+        baseline, reach = baseline + p2, max(reach, profile.reach(library, direction))
+    return parts, baseline, reach
 
 
 def _by_serial_prices(

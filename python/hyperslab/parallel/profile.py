@@ -39,6 +39,7 @@ TERMS = {library: (*terms, *BUSIEST) for library, terms in FORMULAS.items()}
 # The baseline has no term that starts a request.
 BASELINE_TERMS = ("s", "s*cf")
 DEVIATIONS = 1.96
+TOLERANCE = 1.5  # as in the serial model
 
 
 class Asked(NamedTuple):
@@ -107,6 +108,19 @@ class ParallelProfile:
         parts = {name: value * self.coefficients[key][name] for name, value in made.items()}
         paper, baseline = self.paper[key], self.baseline[key]
         return parts, sum(made[t] * paper[t] for t in paper), sum(made[t] * baseline[t] for t in baseline)
+
+    def outside(self, requests: float, nbytes: float, processes: int) -> tuple[str, ...]:
+        """What lies outside of the measured experiments, so that the interval does not cover it."""
+        if not self.cells:
+            return ()
+        sizes = [cell.asked.s / cell.asked.n for cell in self.cells]
+        most = max(cell.processes for cell in self.cells)
+        found = []
+        if requests and not min(sizes) / TOLERANCE <= nbytes / requests <= max(sizes) * TOLERANCE:
+            found.append(f"requests of {nbytes / requests:.3g} bytes, trained {min(sizes):.3g} to {max(sizes):.3g}")
+        if processes > most * TOLERANCE:
+            found.append(f"{processes} processes, trained up to {most}")
+        return tuple(found)
 
     def reach(self, library: str, direction: Direction) -> float:
         """The factor from a prediction to each end of its 95 % interval."""

@@ -1,0 +1,109 @@
+"""Verified regret of `hyperslab advise` over twelve cases: what was advised against the best that was measured.
+
+    python benchmarks/advice_regret.py [--only WORD] [--verify K] [--scale FACTOR] [--far PROFILE] [--files DIRECTORY]
+
+Each case is a file and a small program, which is traced. Advice is given with the machine's store profile; then the
+best K layouts, today's and each library's default chunks are written, and the program's calls are made on each of
+them, cold. Cases over HTTP are predicted with `--far`, the store profile of a server, and are not measured. Run it
+while nothing else runs. Results are saved in benchmarks/results/advice_regret.json case by case.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from advice_cases import CASES, Case
+
+import hyperslab as hs
+from hyperslab.advise.advising import advise
+from hyperslab.advise.asking import ask
+from hyperslab.advise.formats import codecs_of, encodings_of
+from hyperslab.advise.judging import judge
+from hyperslab.advise.limits import Limits
+from hyperslab.advise.verifying import Verification, verify
+from hyperslab.model.store_profile import StoreProfile, load_store_profile
+from hyperslab.report.wording import seconds_text
+
+RESULTS = Path(__file__).parent / "results" / "advice_regret.json"
+
+
+def advised(case: Case, folder: Path, profile: StoreProfile, count: int, scale: float) -> dict[str, Any]:
+    """The advice for one case, and what measuring says of it."""
+    file = case.make(folder, scale)
+    with hs.record() as trace:
+        case.work(file)
+    trace.save(folder / "run.trace")
+    started = time.perf_counter()
+    question = ask(f"{file}:{case.array}", [(folder / "run.trace", 1.0)], None, None)
+    ((array, demands),) = question.arrays
+    limits = Limits()
+    encodings = encodings_of(array, limits, profile)
+    found = advise(array, demands, profile, limits, codecs_of(array, encodings, profile), encodings)
+    spent = time.perf_counter() - started
+    row: dict[str, Any] = {
+        "case": case.name, "calls": sum(len(one.steps) for one in demands), "layouts": found.considered,
+        "advice_seconds": spent, "predicted": found.verdict,
+        "gain_over_default": {one.candidate.label: (one.seconds or 0) / (found.options[0].seconds or 1)
+                              for one in found.options if one.candidate.label not in ("", "today")},
+    }  # fmt: skip
+    if case.is_far:
+        return row
+    before = found.chosen
+    measured = verify(found, profile, count, folder)
+    row["regret_of_prediction"] = _regret_of_prediction(measured)
+    row["regret_of_verdict"] = measured.regret(before)
+    judge(found, measured)
+    row |= {"verdict": found.verdict, "regret": measured.regret(found.chosen), "said": found.verified}
+    weights = measured.weights
+    row["measured"] = [
+        {"layout": one.option.candidate.title, "predicted": one.predicted, "measured": one.seconds(weights)}
+        for one in measured.ranked
+    ]
+    return row
+
+
+def _regret_of_prediction(found: Verification) -> float | None:
+    """Of the option with the least prediction for the calls that were measured."""
+    known = [one for one in found.each if one.seconds(found.weights) is not None]
+    return found.regret(min(known, key=lambda one: one.predicted).option) if known else None
+
+
+def main() -> None:
+    """Run the cases and print a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--verify", type=int, default=4)
+    parser.add_argument("--scale", type=float, default=4.0)
+    parser.add_argument("--far", type=Path)
+    parser.add_argument("--files", type=Path, default=None)
+    given = parser.parse_args()
+    profile = load_store_profile()
+    rows: list[dict[str, Any]] = []
+    for case in (one for one in CASES if given.only in one.name):
+        if case.is_far and given.far is None:
+            print(f"{case.name}: left out: give the store profile of a server with --far", flush=True)
+            continue
+        used = load_store_profile(given.far) if case.is_far else profile
+        with tempfile.TemporaryDirectory(dir=given.files) as folder:
+            row = advised(case, Path(folder), used, given.verify, given.scale)
+        rows.append(row)
+        RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
+        print(f"{case.name} ({row['calls']} calls, {row['layouts']} layouts, {seconds_text(row['advice_seconds'])})")
+        print(f"  predicted: {row['predicted']}")
+        if "verdict" in row:
+            print(f"  measured:  {row['verdict']}")
+            print(f"  regret {row['regret']}, of the prediction alone {row['regret_of_prediction']}", flush=True)
+    for name in ("regret", "regret_of_prediction", "regret_of_verdict"):
+        known = [row[name] for row in rows if row.get(name) is not None]
+        if known:
+            print(f"{name}: median {np.median(known):.1%}, worst {max(known):.1%} of {len(known)} cases")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,209 @@
+"""Advice for one array: what helps without rewriting it, a ranked list of layouts, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from hyperslab.advise.candidate import PLAIN, Candidate, Encoding
+from hyperslab.advise.conversion import conversion_seconds
+from hyperslab.advise.defaults import default_chunks
+from hyperslab.advise.demand import Demand
+from hyperslab.advise.limits import Limits
+from hyperslab.advise.pricing import FINAL_TOUCHES, SEARCH_TOUCHES, MeasuredCodec, Price, Pricer, gain
+from hyperslab.advise.reasons import reason_of
+from hyperslab.advise.results import ArrayAdvice, Option, Tip
+from hyperslab.advise.search import Search
+from hyperslab.advise.stored import StoredArray
+from hyperslab.advise.tips import cache_tip, engine_tip, order_tip
+from hyperslab.advise.verdict import AS_GOOD, choose
+from hyperslab.errors import Refused
+from hyperslab.model.store_profile import StoreProfile
+
+# Of each file format and reader, so many layouts are priced with all calls.
+KEPT = 3
+WORTH_ANOTHER_ORDER = 1.2
+LIBRARY_NAMES = {"hdf5": "h5py", "netcdf4": "netCDF4", "zarr3": "zarr-python"}
+READERS = {"hdf5": ("hdf5", "hyperslab"), "netcdf4": ("hdf5", "hyperslab"), "zarr3": ("zarr",), "zarr2": ("zarr",)}
+
+
+def advise(
+    array: StoredArray,
+    demands: Sequence[Demand],
+    profile: StoreProfile,
+    limits: Limits,
+    measured: Mapping[tuple[str, Encoding], MeasuredCodec],
+    encodings: Mapping[str, Sequence[Encoding]],
+    *,
+    progress: Callable[[str], None] = lambda _: None,
+) -> ArrayAdvice:
+    """Search layouts for an array and rank them.
+
+    Parameters
+    ----------
+    array : StoredArray
+        The array with today's layout.
+    demands : Sequence[Demand]
+        What is asked of it, with weights.
+    profile : StoreProfile
+        What accesses cost where the file will be.
+    limits : Limits
+        What the advice must keep to.
+    measured : Mapping[tuple[str, Encoding], MeasuredCodec]
+        Codecs measured on samples of the data, by the cost model's library.
+    encodings : Mapping[str, Sequence[Encoding]]
+        The codecs to consider for each file format.
+    progress : Callable[[str], None]
+        Called with what is searched.
+
+    Returns
+    -------
+    ArrayAdvice
+        Tips, the ranking, and the verdict.
+
+    Raises
+    ------
+    UsageError
+        The limits contradict each other or the array.
+    Refused
+        Today's reads have no price, or no layout keeps to the limits.
+    """
+    limits.check(array.shape, array.dtype.itemsize)
+    pricer = Pricer(profile, list(demands), measured)
+    ratios: dict[tuple[str, Encoding], float | None] = {key: found.ratio for key, found in measured.items()}
+    search = Search(pricer, limits, profile.environment.memory_nbytes or 1 << 33, ratios, progress)
+    today = today_of(array, demands, profile)
+    now = pricer.price(today)
+    if now.unknown:
+        raise Refused(f"{array.title}: today's layout has no price: {'; '.join(now.unknown)}")
+    seeds = list(dict.fromkeys([*search.expected_shapes(), *_defaults(array).values(), *array.cut]))
+    for format_name, listed in encodings.items():
+        for reader in _readers(format_name, profile, demands):
+            search.family(format_name, reader, listed, seeds)
+    _other_orders(search, array)
+    considered = len({one.key for one in search.found.values()})
+    if not considered and limits != Limits():
+        broken = ", ".join(f"{name} ({count} layouts)" for name, count in search.refused.items())
+        raise Refused(f"{array.title}: no layout keeps to all limits; those that leave layouts out: {broken}")
+    rest = _finalists(search, array, measured)
+    options = [_option(array, search, one, today, now) for one in rest]
+    mine = _option(array, search, today, today, now)
+    ranked = sorted([mine, *options], key=lambda option: option.price.rank)
+    tips = _tips(array, pricer, search, today, now)
+    notes = list(dict.fromkeys(note for demand in demands for note in demand.notes))
+    if now.is_sampled:
+        notes.append("the calls touch so many chunks that stretches of them are priced, and multiplied")
+    if any(one.candidate.format == "netcdf4" for one in ranked):
+        notes.append("netCDF4 is priced as h5py with netCDF's own chunk cache: it is not calibrated by itself")
+    advice = ArrayAdvice(
+        array, list(demands), mine, tips, ranked, mine, "", considered, search.refused, measured, notes
+    )
+    choose(advice, profile)
+    return advice
+
+
+def today_of(array: StoredArray, demands: Sequence[Demand], profile: StoreProfile) -> Candidate:
+    """Today's layout, read by the library that makes the calls today."""
+    made = next((demand for demand in demands if demand.library), None)
+    reader = array.library if made is None or made.library is None else made.library
+    if profile.is_far or reader not in profile.libraries:
+        reader = "hyperslab"
+    nbytes, slots = (made.cache_nbytes, made.cache_slots) if made is not None and reader == "hdf5" else (None, None)
+    return Candidate(array.format, reader, array.layout, array.encoding, nbytes, slots, is_today=True, label="today")
+
+
+def _readers(format_name: str, profile: StoreProfile, demands: Sequence[Demand]) -> list[str]:
+    """The libraries that can read a format, as far as they are calibrated; ours does not write."""
+    asked = READERS.get(format_name, ())
+    if profile.is_far:
+        asked = ("hyperslab",)
+    only_ours = any(demand.writes for demand in demands)
+    return [name for name in asked if name in profile.libraries and not (only_ours and name == "hyperslab")]
+
+
+def _defaults(array: StoredArray) -> dict[str, tuple[int, ...]]:
+    return default_chunks(array.shape, array.dtype)
+
+
+def _other_orders(search: Search, array: StoredArray) -> None:
+    """The axes in another order, where the dimensions have names by which a program can ask."""
+    if array.dims is None or search.limits.append_axis is not None:
+        return
+    readers = {one.reader for one in search.found.values()}
+    for reader in sorted(readers):
+        mine = [one for one in search.found.values() if one.reader == reader and one.order is None]
+        search.orders(search.best_of(mine, 1))
+
+
+def _finalists(
+    search: Search, array: StoredArray, measured: Mapping[tuple[str, Encoding], MeasuredCodec]
+) -> list[Candidate]:
+    """The best of each format and reader, the smallest that is not slow, and the libraries' defaults."""
+    families: dict[tuple[str, str], list[Candidate]] = {}
+    for one in search.found.values():
+        families.setdefault((str(one.format), one.reader), []).append(one)
+    chosen: list[Candidate] = []
+    for listed in families.values():
+        best = _distinct(search, listed)
+        # A file that takes less space may be worth a little time: they make the Pareto figure.
+        encoded = [one for one in listed if one.layout.ratio is not None]
+        plain = [one for one in listed if one.layout.ratio is None]
+        chosen += [*best, *(_distinct(search, part)[0] for part in (encoded, plain) if part)]
+    for name, chunk in _defaults(array).items():
+        for (format_name, reader), listed in families.items():
+            if format_name == name and reader != "hyperslab":
+                like = search.best_of([one for one in listed if one.order is None], 1)
+                encoding = array.encoding if (reader, array.encoding) in measured else PLAIN
+                found = measured.get((reader, encoding))
+                if like:
+                    made = replace(like[0], cache_nbytes=None, cache_slots=None, order=None).with_chunks(chunk)
+                    made = made.with_encoding(encoding, None if found is None else found.ratio)
+                    chosen.append(replace(made, label=f"{LIBRARY_NAMES[name]}'s default chunks"))
+    return list({one.key: one for one in chosen}.values())
+
+
+def _distinct(search: Search, listed: Sequence[Candidate]) -> list[Candidate]:
+    """The best distinct files of some candidates; of nearly equal ones, the one that asks for least."""
+    ranked = search.best_of(listed, len(listed))
+    costs = {one.key: search.pricer.price(one, SEARCH_TOUCHES).seconds for one in ranked}
+    found: dict[object, Candidate] = {}
+    for one in ranked:
+        if len(found) == KEPT:
+            break
+        usual = [other for other in found.values() if other.order is None]
+        # Another order must be worth changing the program.
+        if one.order is not None and usual and costs[one.key] * WORTH_ANOTHER_ORDER > costs[usual[0].key]:
+            continue
+        alike = [
+            each for each in ranked if each.file_key == one.file_key and costs[each.key] <= costs[one.key] * AS_GOOD
+        ]
+        found.setdefault(one.file_key, min(alike, key=lambda each: each.cache_nbytes or 0))
+    return list(found.values())
+
+
+def _option(array: StoredArray, search: Search, one: Candidate, today: Candidate, now: Price) -> Option:
+    pricer, limits = search.pricer, search.limits
+    price = pricer.price(one, FINAL_TOUCHES)
+    shape = array.shape if one.order is None else tuple(array.shape[axis] for axis in one.order)
+    nbytes = array.stored_nbytes if one.is_today else one.stored_nbytes(shape, array.dtype.itemsize)
+    files = array.file_count if one.is_today else one.file_count(shape)
+    cost = None if limits.price_per_request is None else limits.price_per_request * price.requests
+    return Option(
+        one,
+        price,
+        None if one.is_today else gain(pricer.profile, now, price, (today.reader, one.reader)),
+        nbytes,
+        files,
+        None if one.is_today else conversion_seconds(array, pricer, today, one),
+        request_price=cost,
+        reason="" if one.is_today else reason_of(pricer.demands, today, one),
+        breaks=None if one.is_today else search.broken_limit(one),
+    )
+
+
+def _tips(array: StoredArray, pricer: Pricer, search: Search, today: Candidate, now: Price) -> list[Tip]:
+    """What helps without rewriting: a larger chunk cache, our engine, another order of the calls."""
+    found = [cache_tip(array, pricer, search, today, now), engine_tip(array, pricer, today, now),
+             order_tip(pricer, today, now)]  # fmt: skip
+    kept = [tip for tip in found if tip is not None]
+    return sorted(kept, key=lambda tip: tip.price.rank)

@@ -1,0 +1,181 @@
+"""From a file and traces, a workload or words to the arrays and what is asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hyperslab.advise.demand import Demand
+from hyperslab.advise.stored import StoredArray, stored_arrays
+from hyperslab.advise.traced_demands import rows_by_array, traced_demand
+from hyperslab.advise.words import demand_of
+from hyperslab.errors import HyperslabError, UsageError
+from hyperslab.model.file_layout import file_and_array
+from hyperslab.model.workload import Workload
+from hyperslab.model.workload_file import load_workloads
+from hyperslab.trace.trace import Trace
+
+MOST_ARRAYS = 8
+
+
+@dataclass
+class Question:
+    """The arrays of a file, with what is asked of each, and what was left out."""
+
+    file: str
+    arrays: list[tuple[StoredArray, list[Demand]]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def ask(
+    target: str,
+    traces: Sequence[tuple[Path, float]],
+    workload: Path | None,
+    like: str | None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Question:
+    """Find the arrays and what is asked of them.
+
+    Parameters
+    ----------
+    target : str
+        `FILE` or `FILE:ARRAY`.
+    traces : Sequence[tuple[Path, float]]
+        Traces with their weights.
+    workload : Path | None
+        A workload file.
+    like : str | None
+        Words such as `maps and series`.
+    storage_options : Mapping[str, Any] | None
+        How to reach the file, as in `open`.
+
+    Returns
+    -------
+    Question
+        The arrays; with traces, those that took most time come first.
+
+    Raises
+    ------
+    UsageError
+        Not exactly one of the three was given, or it does not fit the file.
+    """
+    if sum([bool(traces), workload is not None, like is not None]) != 1:
+        raise UsageError(
+            "say what your program does, in one way: --trace run.trace, --workload accesses.yaml, or "
+            '--like "maps and series"; `hyperslab trace -o run.trace -- python your_program.py` records a trace'
+        )
+    path, name = file_and_array(target)
+    question = Question(path)
+    named = [f"/{name.strip('/')}"] if name.strip("/") else None
+    options = storage_options or {}
+    if traces:
+        _by_traces(question, named, traces, options)
+    elif workload is not None:
+        _by_workload(question, named, workload, options)
+    else:
+        assert like is not None
+        found = stored_arrays(path, named, options, question.notes)
+        found.sort(key=lambda one: -one.nbytes)
+        for one in found:
+            question.arrays.append((one, demand_of(like, one.shape, one.priced_dtype, one.dims)))
+    if not question.arrays:
+        raise UsageError(f"{path} has no array to advise on: {'; '.join(question.notes) or 'it is empty'}")
+    if len(question.arrays) > MOST_ARRAYS:
+        left = ", ".join(one.name for one, _ in question.arrays[MOST_ARRAYS:][:5])
+        question.notes.append(f"only the {MOST_ARRAYS} most important arrays are looked at; left out: {left}, …; "
+                              "name one as FILE:ARRAY")  # fmt: skip
+        del question.arrays[MOST_ARRAYS:]
+    return question
+
+
+def _by_traces(
+    question: Question, named: list[str] | None, traces: Sequence[tuple[Path, float]], options: Mapping[str, Any]
+) -> None:
+    path = question.file
+    if "://" not in path and not Path(path).exists():
+        raise UsageError(
+            f"there is no file {path}: if it was moved since it was traced, record your program again with its new path"
+        )
+    opened = []
+    for where, weight in traces:
+        trace = _opened(where)
+        question.notes += [f"{where}: {note}" for note in trace.notes]
+        opened.append((trace, rows_by_array(trace, path, where), where, weight))
+    names = list(dict.fromkeys(name for _, rows, _, _ in opened for name in rows))
+    if named is not None and named[0] not in names:
+        raise UsageError(f"the trace has no access to {named[0]} of {path}; it has {', '.join(names)}")
+    for name in named or names[: MOST_ARRAYS * 2]:
+        try:
+            (stored,) = stored_arrays(path, [name], options, question.notes)
+            demands = [
+                traced_demand(trace, rows[name], stored.shape, stored.priced_dtype, weight, where)
+                for trace, rows, where, weight in opened
+                if name in rows
+            ]
+        except HyperslabError as error:
+            if named is not None:
+                raise
+            question.notes.append(f"{name} is left out: {error}")
+            continue
+        question.arrays.append((stored, demands))
+
+
+def _opened(where: Path) -> Trace:
+    try:
+        found = Trace.open(where)
+    except FileNotFoundError as error:
+        made = f"hyperslab trace -o {where} -- python your_program.py"
+        raise UsageError(f"there is no trace {where}: record one with `{made}`") from error
+    except OSError as error:
+        raise UsageError(f"{where} cannot be read: {error.strerror}") from error
+    if not len(found):
+        raise UsageError(f"{where} has no access to any array")
+    return found
+
+
+def _by_workload(question: Question, named: list[str] | None, where: Path, options: Mapping[str, Any]) -> None:
+    workloads = load_workloads(where)
+    if named is not None and len(workloads) > 1:
+        wanted = named[0].strip("/")
+        if wanted not in workloads:
+            raise UsageError(f"{where} has no accesses to {wanted}; it has {', '.join(workloads)}")
+        workloads = {wanted: workloads[wanted]}
+    for key, workload in workloads.items():
+        stored = _stored_for(question, named, key, workload, options)
+        question.arrays.append((stored, [_demand(workload, stored, where)]))
+
+
+def _stored_for(
+    question: Question, named: list[str] | None, key: str, workload: Workload, options: Mapping[str, Any]
+) -> StoredArray:
+    if named is not None or key:
+        (found,) = stored_arrays(question.file, named or [f"/{key}"], options, question.notes)
+        listed = [found]
+    else:
+        listed = stored_arrays(question.file, None, options, question.notes)
+    fitting = [one for one in listed if one.shape == tuple(workload.array.shape)]
+    if len(fitting) != 1:
+        there = ", ".join(f"{one.name} {one.shape}" for one in listed) or "no array"
+        raise UsageError(
+            f"the workload's array has the shape {tuple(workload.array.shape)}, but {question.file} has {there}; name "
+            "an array as FILE:ARRAY"
+        )
+    return fitting[0]
+
+
+def _demand(workload: Workload, stored: StoredArray, where: Path) -> Demand:
+    steps = workload.steps()
+    only_writes = all(step.operation == "write" for step in steps)
+    grows = any(step.length is not None for step in steps)
+    settings = workload.hdf5
+    return Demand(
+        where.name,
+        stored.shape,
+        stored.priced_dtype,
+        steps,
+        cache="new" if only_writes and not grows else "cold",
+        cache_nbytes=settings.rdcc_nbytes,
+        cache_slots=settings.rdcc_nslots,
+    )

@@ -1,0 +1,166 @@
+"""What is asked of one array: the calls of a program in order, with their weight.
+
+Long lists of calls are priced by samples: stretches of neighbouring calls, so that what a cache keeps from one call to
+the next is seen. Their counts are multiplied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import PrivateAttr
+
+from hyperslab._core import Hyperslab, Points
+from hyperslab.model.cells import CellCache
+from hyperslab.model.workload import Step, Workload
+
+# A sample consists of at most so many stretches.
+STRETCHES = 16
+
+
+class GivenSteps(Workload):
+    """A workload whose calls are given one by one."""
+
+    _steps: list[Step] = PrivateAttr(default_factory=list)
+
+    def steps(self) -> list[Step]:
+        """The calls in order."""
+        return list(self._steps)
+
+    @classmethod
+    def of(cls, shape: Sequence[int], dtype: str, steps: Sequence[Step], max_shape: object = None) -> GivenSteps:
+        """A workload with these calls. Its accesses only say what kinds of calls there are."""
+        kinds = dict.fromkeys((step.operation, isinstance(step.selection, Points)) for step in steps)
+        accesses: list[dict[str, object]] = [
+            {"select": "points", "count": 1, "operation": name} if listed else {"select": "all", "operation": name}
+            for name, listed in kinds
+        ]
+        if any(step.length is not None for step in steps):
+            accesses.append({"select": "append", "rows": 1, "operation": "write"})
+        array: dict[str, object] = {"shape": list(shape), "dtype": dtype}
+        if max_shape is not None:
+            array["max_shape"] = max_shape
+        found = cls.model_validate({"array": array, "accesses": accesses})
+        found._steps = list(steps)
+        return found
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """The boxes around the selections of all calls, one row per call: first index, length, steps taken."""
+
+    starts: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]  # elements along each axis: fewer than the length if there are gaps
+
+
+@dataclass(frozen=True)
+class Demand:
+    """The calls of one program, or of one description in words, to one array."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    steps: list[Step] = field(repr=False)
+    weight: float = 1.0
+    cache: CellCache = "cold"
+    library: str | None = None  # that made the calls, by the cost model's name
+    cache_nbytes: int | None = None  # the chunk cache that the program gave it
+    cache_slots: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def writes(self) -> bool:
+        """Whether anything is written."""
+        return any(step.operation == "write" for step in self.steps)
+
+    @property
+    def only_writes(self) -> bool:
+        """Whether nothing is read."""
+        return all(step.operation == "write" for step in self.steps)
+
+    @cached_property
+    def boxes(self) -> Boxes:
+        """The boxes around the selections."""
+        rows = [_box(step.selection) for step in self.steps]
+        table = np.array(rows, np.int64).reshape(len(rows), 3, len(self.shape))
+        return Boxes(table[:, 0], table[:, 1], table[:, 2])
+
+    @cached_property
+    def element_nbytes(self) -> int:
+        """The width of an element."""
+        return np.dtype(self.dtype).itemsize
+
+    @property
+    def asked_nbytes(self) -> int:
+        """The bytes that all calls ask for."""
+        return sum(int(step.selection.size) for step in self.steps) * self.element_nbytes
+
+    def touches(self, chunk_shape: Sequence[int]) -> npt.NDArray[np.float64]:
+        """The expected number of chunks that each call touches, wherever it begins."""
+        chunk = np.array(chunk_shape, np.float64)
+        kinds, places = self.kinds
+        lengths, counts = np.split(kinds, 2, axis=1)
+        along = np.minimum(1 + (lengths - 1) / chunk, np.maximum(counts, 1))
+        expected: npt.NDArray[np.float64] = np.minimum(along, np.ceil(np.array(self.shape) / chunk)).prod(axis=1)
+        return expected[places]
+
+    @cached_property
+    def kinds(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The distinct lengths and counts of all calls, and which of them each call has."""
+        table = np.concatenate([self.boxes.lengths, self.boxes.counts], axis=1)
+        kinds, places = np.unique(table, axis=0, return_inverse=True)
+        return kinds, places.reshape(-1)
+
+    def workload(self, steps: Sequence[Step] | None = None, order: Sequence[int] | None = None) -> GivenSteps:
+        """The calls, or some of them, as a workload; with `order`, of the array with its axes in that order."""
+        mine = self.steps if steps is None else list(steps)
+        if order is None:
+            return GivenSteps.of(self.shape, self.dtype, mine)
+        return GivenSteps.of([self.shape[axis] for axis in order], self.dtype, [permuted(step, order) for step in mine])
+
+    def sample(self, chunk_shape: Sequence[int], most_touches: float) -> tuple[list[Step], float]:
+        """Stretches of calls that touch about `most_touches` chunks at most, and how many times as many there are."""
+        touches = self.touches(chunk_shape)
+        total = float(touches.sum())
+        if total <= most_touches or len(self.steps) == 1:
+            return self.steps, 1.0
+        count = int(max(1, min(len(self.steps), len(self.steps) * most_touches / total)))
+        if count >= len(self.steps):
+            return self.steps, 1.0
+        stretches = min(STRETCHES, count)
+        length = max(1, count // stretches)
+        firsts = np.linspace(0, len(self.steps) - length, stretches).astype(int)
+        positions = np.unique((firsts[:, None] + np.arange(length)).ravel())
+        # Calls differ in size, so the sample stands for as many touches, not for as many calls.
+        factor = total / max(float(touches[positions].sum()), 1e-9)
+        return [self.steps[position] for position in positions.tolist()], factor
+
+
+def _box(selection: Hyperslab | Points) -> tuple[list[int], list[int], list[int]]:
+    if isinstance(selection, Points):
+        points = selection.coordinates
+        first, last = points.min(axis=0), points.max(axis=0)
+        return first.tolist(), (last - first + 1).tolist(), [len(points)] * selection.ndim
+    starts, counts, blocks = list(selection.start), list(selection.count), list(selection.block)
+    lengths = [(n - 1) * s + b for n, s, b in zip(counts, selection.stride, blocks, strict=True)]
+    return starts, lengths, [n * b for n, b in zip(counts, blocks, strict=True)]
+
+
+def permuted(step: Step, order: Sequence[int]) -> Step:
+    """The same call for an array whose axes are stored in another order."""
+    found = step.selection
+    if isinstance(found, Points):
+        return step._replace(selection=Points(found.coordinates[:, list(order)]))
+    parts = (found.start, found.stride, found.count, found.block)
+    return step._replace(selection=Hyperslab(*([part[axis] for axis in order] for part in parts)))
+
+
+def in_chunk_order(demand: Demand, chunk_shape: Sequence[int]) -> list[Step]:
+    """The same calls, so that those which begin in the same chunk follow each other."""
+    first = demand.boxes.starts // np.array(chunk_shape, np.int64)
+    return [demand.steps[position] for position in np.lexsort(first.T[::-1]).tolist()]

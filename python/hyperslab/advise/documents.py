@@ -1,0 +1,95 @@
+"""Advice as JSON, and as the file that `convert --like` reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hyperslab.advise.advice import AdviceFile, AdvisedArray
+from hyperslab.advise.pricing import Gain
+from hyperslab.advise.results import ArrayAdvice, Option
+from hyperslab.advise.verdict import pareto
+
+
+def document(advice: ArrayAdvice) -> dict[str, Any]:
+    """A dictionary for JSON."""
+    array = advice.array
+    front = {one.candidate.key for one in pareto(advice.options)}
+    return {
+        "array": array.name,
+        "shape": list(array.shape),
+        "dtype": str(array.dtype),
+        "calls": [
+            {"name": one.name, "calls": len(one.steps), "weight": one.weight, "asked_nbytes": one.asked_nbytes}
+            for one in advice.demands
+        ],
+        "verdict": advice.verdict,
+        "keep": advice.keeps,
+        "chosen": advice.chosen.candidate.title,
+        "tips": [
+            {
+                "what": tip.what,
+                "call": tip.call,
+                "seconds": None if tip.price.unknown else tip.price.seconds,
+                "low": tip.price.low,
+                "high": None if tip.price.unknown else tip.price.high,
+                "gain": _gain(tip.gain),
+            }
+            for tip in advice.tips
+        ],
+        "options": [
+            {**option_document(one, advice.today), "on_the_pareto_front": one.candidate.key in front}
+            for one in advice.options
+        ],
+        "considered": advice.considered,
+        "left_out_by_limits": advice.refused,
+        "notes": advice.notes,
+        "verified": advice.verified,
+    }
+
+
+def option_document(one: Option, today: Option) -> dict[str, Any]:
+    """One row of the ranking as a dictionary for JSON."""
+    candidate, layout = one.candidate, one.candidate.layout
+    return {
+        "title": candidate.title,
+        "label": candidate.label,
+        "today": candidate.is_today,
+        "format": candidate.format,
+        "read_by": candidate.reader_text,
+        "chunks": None if layout.contiguous else list(layout.chunk_shape),
+        "shards": None if layout.shard_shape is None else list(layout.shard_shape),
+        "codec": candidate.encoding.codec,
+        "shuffle": candidate.encoding.shuffle,
+        "ratio": layout.ratio,
+        "order": None if candidate.order is None else list(candidate.order),
+        "cache_nbytes": candidate.cache_nbytes,
+        "seconds": one.seconds,
+        "low": one.price.low,
+        "high": None if one.price.unknown else one.price.high,
+        "unknown": list(one.price.unknown),
+        "extrapolating": list(one.price.extrapolating),
+        "gain": _gain(one.gain),
+        "files": one.file_count,
+        "stored_nbytes": one.stored_nbytes,
+        "requests": one.price.requests,
+        "request_price": one.request_price,
+        "conversion_seconds": one.conversion_seconds,
+        "runs_until_it_pays": one.runs_until_it_pays(today),
+        "measured_seconds": one.measured_seconds,
+        "measured_interval": None if one.measured_interval is None else list(one.measured_interval),
+        "reason": one.reason,
+    }
+
+
+def _gain(found: Gain | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {"factor": found.factor, "low": found.low, "high": found.high, "is_sure": found.is_sure}
+
+
+def advice_file(file: str, arrays: list[ArrayAdvice], append_axis: int | None) -> AdviceFile:
+    """The file that `convert --like` reads."""
+    made: dict[str, AdvisedArray] = {}
+    for advice in arrays:
+        made[advice.array.name] = advice.chosen.candidate.advised(advice.verdict, append_axis)
+    return AdviceFile(source=file, arrays=made)

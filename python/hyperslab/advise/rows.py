@@ -1,0 +1,74 @@
+"""The ranking in words, for the terminal and for the page."""
+
+from __future__ import annotations
+
+from hyperslab.advise.pricing import Gain
+from hyperslab.advise.results import ArrayAdvice, Option
+from hyperslab.report.wording import UNKNOWN, interval_text, nbytes_text, seconds_text
+
+HEADER = ("layout", "read by", "predicted", "95 % interval", "gain", "measured", "size", "files", "requests",
+          "conversion", "pays after", "why")  # fmt: skip
+
+
+def cells_of(option: Option, advice: ArrayAdvice) -> tuple[str, ...]:
+    """One row of the ranking, with the columns of `HEADER`."""
+    candidate, today = option.candidate, advice.today
+    mark = "*" if option.price.extrapolating else ""
+    label = f"{candidate.label}: " if candidate.label else ""
+    order = "" if candidate.order is None else f", axes {candidate.order}"
+    return (
+        f"{label}{candidate.format} {candidate.shape_text}, {candidate.encoding}{order}",
+        candidate.reader_text,
+        "unknown" if option.seconds is None else seconds_text(option.seconds) + mark,
+        UNKNOWN if option.seconds is None else interval_text(option.price.low, option.price.high),
+        "today" if candidate.is_today else gain_text(option.gain, brief=True),
+        seconds_text(option.measured_seconds),
+        nbytes_text(option.stored_nbytes),
+        f"{option.file_count:,}",
+        _requests(option),
+        UNKNOWN if candidate.is_today else seconds_text(option.conversion_seconds),
+        _pays(option, today),
+        option.reason if option.breaks is None else f"breaks {option.breaks}; {option.reason}",
+    )
+
+
+def gain_text(found: Gain | None, *, brief: bool = False) -> str:
+    """How many times as fast, with the interval; `tie` if the interval does not exclude that nothing is gained."""
+    if found is None:
+        return "unknown"
+    if brief:
+        return f"{_digits(found.factor)} ×" + ("" if found.is_sure or found.high < 1 else ", tie")
+    low, high = (_digits(one) for one in (found.low, found.high))
+    said = f"{_digits(found.factor)} × [{low} to {high}]"
+    return said if found.is_sure or found.high < 1 else f"{said}, tie"
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
+
+
+def _requests(option: Option) -> str:
+    if option.request_price is None:
+        return UNKNOWN
+    return f"{option.price.requests:,.0f}, {option.request_price:.3g}"
+
+
+def _pays(option: Option, today: Option) -> str:
+    if option.candidate.is_today:
+        return UNKNOWN
+    runs = option.runs_until_it_pays(today)
+    if runs is None:
+        return "never" if option.seconds is not None and option.conversion_seconds is not None else "unknown"
+    return f"{runs:,} run{'s' if runs != 1 else ''}"
+
+
+def tip_lines(advice: ArrayAdvice) -> list[tuple[str, str]]:
+    """What helps without rewriting, as pairs of a sentence and the exact call."""
+    found = []
+    for tip in advice.tips:
+        said = "seconds unknown" if tip.price.unknown else (
+            f"predicted {seconds_text(tip.price.seconds)} instead of {seconds_text(advice.today.seconds)}, "
+            f"gain {gain_text(tip.gain)}"
+        )  # fmt: skip
+        found.append((f"{tip.what[0].upper()}{tip.what[1:]} ({said})", tip.call))
+    return found

@@ -1,0 +1,151 @@
+"""An array of an existing file, with what advice needs to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab.advise.candidate import Encoding
+from hyperslab.advise.codecs import encoding_of, sample_of
+from hyperslab.archive.array import Array
+from hyperslab.archive.opening import open as open_archive
+from hyperslab.archive.remote import is_url
+from hyperslab.archive.tree import Group
+from hyperslab.errors import HyperslabError, Refused, UsageError
+from hyperslab.model.array_comparison import LIBRARY_OF, OURS, sensible_layouts
+from hyperslab.model.file_layout import facts_of, layout_of
+from hyperslab.model.libraries import Layout
+
+NETCDF = (".nc", ".nc4", ".cdf")
+
+
+@dataclass(frozen=True)
+class StoredArray:
+    """An array with today's layout, and a sample of its elements."""
+
+    file: str
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    dims: tuple[str, ...] | None
+    format: str  # hdf5, netcdf4, zarr2, zarr3, or another one that we can read
+    library: str  # the cost model's name of the library that the format belongs to
+    layout: Layout = field(repr=False)
+    encoding: Encoding
+    stored_nbytes: int
+    file_count: int
+    sample_chunk: tuple[int, ...] = ()
+    sample: npt.NDArray[np.generic] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def title(self) -> str:
+        """The name of its file and its own name."""
+        return f"{self.file.rstrip('/').rpartition('/')[2]}:{self.name}"
+
+    @property
+    def nbytes(self) -> int:
+        """Decoded bytes."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+    @property
+    def cut(self) -> list[tuple[int, ...]]:
+        """Chunk shapes that are always worth a look, and today's."""
+        others = [one.chunk_shape for one in sensible_layouts(self.shape, self.dtype.itemsize, self.layout)]
+        return others if self.layout.contiguous else [self.layout.chunk_shape, *others]
+
+    @property
+    def priced_dtype(self) -> str:
+        """A dtype of the same width that a workload accepts."""
+        return self.dtype.str if self.dtype.kind in "iufcb" else f"V{self.dtype.itemsize}"
+
+
+def stored_arrays(
+    path: str, names: list[str] | None, options: Mapping[str, Any], notes: list[str]
+) -> list[StoredArray]:
+    """Arrays of a file by their names; with None, all whose reads can be priced. `notes` says which are left out.
+
+    Raises
+    ------
+    UsageError
+        There is no such file or array.
+    Refused
+        A named array cannot be priced.
+    ReadError
+        The file cannot be read.
+    """
+    try:
+        with open_archive(path, storage_options=options) as archive:
+            if names is None:
+                return _all(path, archive, options, notes)
+            return [_described(path, _named(path, archive, name), options) for name in names]
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no file {path}: name an existing file, or an array of it as FILE:ARRAY") from error
+
+
+def _named(path: str, archive: Group, name: str) -> Array:
+    found = archive.get(name)
+    if isinstance(found, Array):
+        return found
+    there = ", ".join(each.name for each in list(archive.walk())[:10]) or "no array"
+    raise UsageError(f"{path} has no array {name}; it has {there}")
+
+
+def _all(path: str, archive: Group, options: Mapping[str, Any], notes: list[str]) -> list[StoredArray]:
+    found = []
+    for array in archive.walk():
+        if not array.is_variable:
+            continue
+        try:
+            found.append(_described(path, array, options))
+        except HyperslabError as error:
+            notes.append(f"{array.name} is left out: {error}")
+    return found
+
+
+def _described(path: str, array: Array, options: Mapping[str, Any]) -> StoredArray:
+    if not array.shape or 0 in array.shape:
+        raise Refused(f"{path}: {array.name} has the shape {array.shape}, so there is nothing to read in parts")
+    if array.dtype.hasobject or array.dtype.itemsize == 0:
+        raise Refused(f"{path}: the elements of {array.name} have no fixed width, so their reads cannot be priced")
+    layout = layout_of(array, facts_of(path, array, options))
+    if layout is None:
+        raise Refused(f"{path}: the chunks of {array.name} have different shapes, so they cannot be priced")
+    encoding = encoding_of(array, layout.codec)
+    if layout.codec is not None:
+        layout = Layout(**{**vars(layout), "codec": encoding.codec})
+    chunk, sample = sample_of(array, layout.chunk_shape if not layout.contiguous else array.shape)
+    return StoredArray(
+        path,
+        array.name,
+        tuple(array.shape),
+        array.dtype,
+        array.dims,
+        _format_of(path, array),
+        LIBRARY_OF.get(array.format, OURS),
+        layout,
+        encoding,
+        array.stored_nbytes or array.nbytes,
+        _file_count(path, array),
+        chunk,
+        sample,
+    )
+
+
+def _format_of(path: str, array: Array) -> str:
+    if array.format == "hdf5":
+        return "netcdf4" if path.lower().endswith(NETCDF) else "hdf5"
+    if array.format == "zarr" and not is_url(path):
+        return "zarr3" if Path(array.filename, array.name.strip("/"), "zarr.json").exists() else "zarr2"
+    return "zarr3" if array.format == "zarr" else array.format
+
+
+def _file_count(path: str, array: Array) -> int:
+    if array.format != "zarr" or is_url(path):
+        return 1
+    folder = Path(array.filename, array.name.strip("/"))
+    return sum(1 for each in folder.rglob("*") if each.is_file()) if folder.is_dir() else 1

@@ -1,0 +1,87 @@
+"""What to do: rewrite, help the program without rewriting, or keep what you have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hyperslab.advise.pricing import Gain, gain
+from hyperslab.advise.results import ArrayAdvice, Option
+from hyperslab.model.store_profile import StoreProfile
+from hyperslab.report.wording import seconds_text
+
+# Layouts within this share of the best are as good: then the one that changes least is advised.
+AS_GOOD = 1.05
+# Rewriting a file for less than this gain is not worth the trouble, however sure it is.
+WORTH_REWRITING = 1.1
+
+
+def choose(advice: ArrayAdvice, profile: StoreProfile) -> None:
+    """Choose what to do and say why. Nothing is chosen whose gain lies inside its interval."""
+    today = advice.today
+    known = [one for one in advice.options if one.can_be_advised]
+    tip = next((one for one in advice.tips if one.gain is not None and one.gain.is_sure), None)
+    base_price, base_reader = today.price, today.candidate.reader
+    if tip is not None:
+        base_price, base_reader = tip.price, tip.candidate.reader if tip.candidate is not None else base_reader
+    best = _least_change(known, today) if known else None
+    over = None if best is None else gain(profile, base_price, best.price, (base_reader, best.candidate.reader))
+    if best is not None and over is not None and over.is_sure and over.factor >= WORTH_REWRITING:
+        advice.chosen = best
+        advice.verdict = (
+            f"rewrite as {best.candidate.title}: predicted {seconds_text(best.seconds)} instead of "
+            f"{seconds_text(today.seconds)}, {factor_text(best.gain)} faster"
+        )
+        return
+    advice.chosen = today
+    if tip is not None:
+        advice.verdict = f"keep the file and {tip.what}: {factor_text(tip.gain)} faster, without rewriting anything"
+        return
+    advice.verdict = "keep what you have"
+    if best is None or over is None or best.gain is None:
+        advice.verdict += ": no other layout has a price"
+    elif best.gain.factor < WORTH_REWRITING:
+        advice.verdict += ": no layout is predicted to be clearly faster"
+    else:
+        advice.verdict += (
+            f": {best.candidate.title} is predicted to be {best.gain.factor:.1f} × faster, but that gain lies inside "
+            f"its interval [{best.gain.low:.2g} to {best.gain.high:.2g}]; --verify measures it"
+        )
+
+
+def _least_change(known: Sequence[Option], today: Option) -> Option:
+    """Of the options that are as good as the best, the one that changes least for the user's program."""
+    least = min(one.seconds or 0.0 for one in known)
+    as_good = [one for one in known if (one.seconds or 0.0) <= least * AS_GOOD]
+    return min(as_good, key=lambda one: change(one, today))
+
+
+def change(one: Option, today: Option) -> tuple[Any, ...]:
+    """How much an option changes: a sort key."""
+    mine, now = one.candidate, today.candidate
+    return (
+        mine.format != now.format,
+        mine.order is not None,
+        mine.reader != now.reader,
+        mine.cache_nbytes != now.cache_nbytes,
+        one.stored_nbytes,
+        one.measured_seconds or one.seconds,
+    )
+
+
+def factor_text(found: Gain | None) -> str:
+    """A gain with its interval in words."""
+    if found is None:
+        return "an unknown number of times"
+    return f"{found.factor:.3g} × [{found.low:.2g} to {found.high:.2g}]"
+
+
+def pareto(options: Sequence[Option]) -> list[Option]:
+    """The options that no other one beats in both seconds and size, the fastest first."""
+    known = [one for one in options if one.seconds is not None]
+    known.sort(key=lambda one: (one.seconds, one.stored_nbytes))
+    found: list[Option] = []
+    for one in known:
+        if not found or one.stored_nbytes < found[-1].stored_nbytes:
+            found.append(one)
+    return found

@@ -1,0 +1,86 @@
+"""What notebooks show of groups and arrays: a tree whose branches and attributes open at a click."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import TYPE_CHECKING
+
+from hyperslab.archive import display
+from hyperslab.errors import printable
+
+if TYPE_CHECKING:
+    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree import Group
+
+MOST_NODES, MOST_ATTRIBUTES, MOST_LENGTH = 300, 50, 200
+_STYLE = "font-family: monospace; overflow-x: auto"
+_CHILDREN = "margin-left: 1.2em"
+
+
+def array(shown: Array) -> str:
+    """An array's line, with its attributes."""
+    return f'<div style="{_STYLE}">{_array(shown.name, shown)}</div>'
+
+
+def group(shown: Group) -> str:
+    """Everything below a group, of at most `MOST_NODES` names. Groups in the first level are open."""
+    head = f"<b>hyperslab.Group</b> {_text(shown.name)} of {_text(shown.filename)}"
+    body = "".join(_nodes(shown, {shown.key}, [MOST_NODES], depth=0))
+    return f'<div style="{_STYLE}">{head}{_attributes(shown)}{body}</div>'
+
+
+def _nodes(shown: Group, above: set[object], left: list[int], depth: int) -> Iterator[str]:
+    """The children. `left` counts down over the whole tree."""
+    for name in shown:
+        if left[0] <= 0:
+            yield "<div>…</div>"
+            return
+        left[0] -= 1
+        try:
+            child = shown[name]
+        except Exception as error:  # a repr never raises
+            said = printable(str(error.args[0] if error.args else repr(error)))
+            yield f"<div>{_text(name)}: {_text(said)}</div>"
+            continue
+        if not isinstance(child, Mapping):
+            yield f"<div>{_array(name, child)}</div>"
+        elif child.key in above:
+            yield f"<div>{_text(name)}/ (again)</div>"
+        else:
+            inside = "".join(_nodes(child, above | {child.key}, left, depth + 1))
+            is_open = " open" if depth == 0 else ""
+            head = f"<summary>{_text(name)}/</summary>{_attributes(child)}"
+            yield f'<details{is_open}>{head}<div style="{_CHILDREN}">{inside}</div></details>'
+
+
+def _array(name: str, shown: Array) -> str:
+    line = f"<b>{_text(name)}</b>: {escape(display.facts(shown))}"
+    attributes = _attributes(shown, line)
+    return attributes or line
+
+
+def _attributes(shown: Group | Array, summary: str = "attributes") -> str:
+    """The attributes behind a line that opens. Empty if there are none."""
+    try:
+        names = list(shown.attrs)
+        rows = [f"{_text(name)} = {_value(shown, name)}" for name in names[:MOST_ATTRIBUTES]]
+    except Exception as error:  # a repr never raises
+        names, rows = [""], [_text(f"attributes cannot be read: {error}")]
+    if not names:
+        return ""
+    rows += [f"… {len(names) - MOST_ATTRIBUTES} more"] if len(names) > MOST_ATTRIBUTES else []
+    inside = "".join(f"<div>{row}</div>" for row in rows)
+    return f'<details><summary>{summary}</summary><div style="{_CHILDREN}">{inside}</div></details>'
+
+
+def _value(shown: Group | Array, name: str) -> str:
+    try:
+        said = printable(str(shown.attrs[name]))
+    except Exception as error:  # one attribute does not hide the others
+        said = f"({error})"
+    return _text(said if len(said) <= MOST_LENGTH else f"{said[:MOST_LENGTH]}…")
+
+
+def _text(said: str) -> str:
+    return escape(printable(said))

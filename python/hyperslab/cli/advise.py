@@ -1,0 +1,233 @@
+"""`hyperslab advise` says which layout an array should have for what your program asks of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hyperslab.cli.archives import Options, storage_options
+from hyperslab.cli.output import console, line
+from hyperslab.errors import Refused, UsageError
+
+if TYPE_CHECKING:
+    from hyperslab.advise.asking import Question
+    from hyperslab.advise.limits import Limits
+    from hyperslab.advise.results import ArrayAdvice
+    from hyperslab.model.store_profile import StoreProfile
+
+SHOWN = 12
+
+
+def advise(
+    target: Annotated[str, typer.Argument(metavar="FILE[:ARRAY]", help="The file, or an array of it.")],
+    trace: Annotated[
+        list[Path] | None, typer.Option("--trace", help="A trace; TRACE:3 weighs it three times. May be repeated.")
+    ] = None,
+    workload: Annotated[Path | None, typer.Option(help="A YAML file with reads and writes.")] = None,
+    like: Annotated[str | None, typer.Option(help='Words, such as "maps 3 and series 1".')] = None,
+    place: Annotated[
+        str, typer.Option("--target", help="Where the file will be: local, or a store profile of `calibrate`.")
+    ] = "local",
+    keep: Annotated[str | None, typer.Option(help="The file must stay hdf5 or netcdf.")] = None,
+    max_files: Annotated[int | None, typer.Option(help="At most so many files.")] = None,
+    memory: Annotated[str | None, typer.Option(help="Memory for chunks, such as 256MiB.")] = None,
+    min_chunk: Annotated[str | None, typer.Option(help="The least bytes of a chunk, such as 64KiB.")] = None,
+    max_chunk: Annotated[str | None, typer.Option(help="The most bytes of a chunk, such as 8MiB.")] = None,
+    max_size: Annotated[str | None, typer.Option(help="The most bytes of the stored array, such as 2GB.")] = None,
+    append_axis: Annotated[str | None, typer.Option(help="The axis that must be able to grow.")] = None,
+    price_per_request: Annotated[float | None, typer.Option(help="What one request costs, in your currency.")] = None,
+    verify: Annotated[
+        int | None,
+        typer.Option("--verify", help="Write the best K layouts and today's, and measure them.", metavar="K"),
+    ] = None,
+    scratch: Annotated[Path | None, typer.Option(help="Where `--verify` writes (default: beside the file).")] = None,
+    sample: Annotated[str, typer.Option(help="`--verify` takes a part of larger arrays.")] = "256MiB",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write the advice for `convert --like`.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with a figure into this file.")] = None,
+    option: Options = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say which layout makes your accesses fast, what helps without rewriting, and what it is worth.
+
+    Example: hyperslab advise ocean.nc:sst --trace run.trace
+    Example: hyperslab advise ocean.nc:sst --like "maps and series" --verify 3
+    """
+    from hyperslab.advise.asking import ask
+    from hyperslab.advise.limits import nbytes_of
+    from hyperslab.cli.predict_array import profile_text
+
+    log = console(stderr=True)
+    if keep not in (None, "hdf5", "netcdf"):
+        raise UsageError(f"--keep {keep} is unknown: write hdf5 or netcdf")
+    if verify is not None and verify < 1:
+        raise UsageError(f"--verify {verify}: give at least 1")
+    given = {"--memory": memory, "--min-chunk": min_chunk, "--max-chunk": max_chunk, "--max-size": max_size}
+    sizes = [nbytes_of(text, name) for name, text in given.items()]
+    most_sampled = nbytes_of(sample, "--sample") or 0
+    question = ask(target, [_weighted(one) for one in trace or []], workload, like, storage_options(option or []))
+    profile = _profile(place, question.file, log)
+    if verify is not None and profile.is_far:
+        raise UsageError("--verify measures on this machine: leave it out, or leave --target out")
+    found: list[ArrayAdvice] = []
+    for array, demands in question.arrays:
+        limits = _limits(array, sizes, max_files, append_axis, keep, price_per_request)
+        advice = _advise_one(array, demands, profile, limits, question, log)
+        found += [] if advice is None else [advice]
+    if not found:
+        raise Refused(f"{question.file}: nothing can be advised: {'; '.join(question.notes)}")
+    if verify is not None:
+        for one in found:
+            _verify(one, profile, verify, scratch, most_sampled, option or [], log)
+    axis = _limits(question.arrays[0][0], [None] * 4, None, append_axis, None, None).append_axis
+    _write(question.file, found, profile_text(profile), output, html, axis)
+    if as_json:
+        from hyperslab.advise.documents import document
+
+        made = {"file": question.file, "profile": profile_text(profile), "notes": question.notes}
+        typer.echo(json.dumps({**made, "arrays": [document(one) for one in found]}, indent=1))
+        return
+    _print(found, question.notes, profile_text(profile), output)
+
+
+def _weighted(given: Path) -> tuple[Path, float]:
+    """`run.trace:3` is run.trace with the weight 3."""
+    matched = re.fullmatch(r"(.+):(\d+(?:\.\d+)?)", str(given))
+    if matched is None or given.exists():
+        return given, 1.0
+    if float(matched[2]) <= 0:
+        raise UsageError(f"--trace {given}: the weight must be larger than 0")
+    return Path(matched[1]), float(matched[2])
+
+
+def _profile(place: str, file: str, log: Any) -> StoreProfile:
+    from hyperslab.archive.remote import is_url
+    from hyperslab.cli.predict_array import doubts, profile_or_offer
+
+    found = profile_or_offer(None if place == "local" else Path(place), log)
+    warnings = doubts(found, None if is_url(file) else Path(file).resolve().parent)
+    if is_url(file) and not found.is_far:
+        warnings.append(f"the store profile describes a {found.store}, but {file} is far away: give its profile "
+                        "with --target")  # fmt: skip
+    for warning in warnings:
+        log.print(line(f"warning: {warning}"), soft_wrap=True)
+    return found
+
+
+def _limits(
+    array: Any, sizes: list[int | None], max_files: int | None, axis: str | None, keep: Any, price: float | None
+) -> Limits:
+    from hyperslab.advise.limits import Limits, axis_of
+
+    memory, least, most, size = sizes
+    return Limits(max_files, memory, least, most, axis_of(axis, array.shape, array.dims), keep, price, size)
+
+
+def _advise_one(
+    array: Any, demands: Any, profile: StoreProfile, limits: Limits, question: Question, log: Any
+) -> ArrayAdvice | None:
+    from hyperslab.advise.advising import advise as advise_on
+    from hyperslab.advise.formats import codecs_of, encodings_of
+
+    limits.check(array.shape, array.dtype.itemsize)
+    show = (lambda what: log.print(line(f"searching: {what}"), soft_wrap=True)) if log.is_terminal else lambda _: None
+    encodings = encodings_of(array, limits, profile)
+    measured = codecs_of(array, encodings, profile)
+    try:
+        return advise_on(array, demands, profile, limits, measured, encodings, progress=show)
+    except Refused as error:
+        if len(question.arrays) == 1:
+            raise
+        question.notes.append(str(error))
+        return None
+
+
+def _verify(
+    one: ArrayAdvice, profile: StoreProfile, count: int, scratch: Path | None, most: int, option: list[str], log: Any
+) -> None:
+    from hyperslab.advise.judging import judge
+    from hyperslab.advise.verifying import verify
+    from hyperslab.cli.progress import live
+
+    directory = scratch or Path(one.array.file).resolve().parent
+    if not directory.is_dir():
+        raise UsageError(f"--scratch {directory} is not a directory")
+    with live(log, "passes") as progress:
+        found = verify(one, profile, count, directory, most_nbytes=most, storage_options=storage_options(option),
+                       progress=progress)  # fmt: skip
+    judge(one, found)
+
+
+def _write(
+    file: str, found: list[ArrayAdvice], profile: str, output: Path | None, html: Path | None, axis: int | None
+) -> None:
+    if output is not None:
+        from hyperslab.advise.documents import advice_file
+
+        advice_file(file, found, axis).save(output)
+    if html is not None:
+        from hyperslab.advise.page import write_page
+
+        write_page(html, file, found, profile)
+
+
+def _print(found: list[ArrayAdvice], notes: list[str], profile: str, output: Path | None) -> None:
+    out = console()
+    for one in found:
+        _print_one(one, out)
+    for note in notes:
+        out.print(line(f"note: {note}"), soft_wrap=True)
+    out.print(line(f"store: {profile}"), soft_wrap=True)
+    if output is not None:
+        out.print(line(f"apply it: hyperslab convert SOURCE TARGET --like {output}"), soft_wrap=True)
+
+
+def _print_one(one: ArrayAdvice, out: Any) -> None:
+    from hyperslab.advise.rows import tip_lines
+    from hyperslab.report.wording import counted
+
+    calls = ", ".join(f"{counted(len(each.steps), 'call', 'calls')} of {each.name}" for each in one.demands)
+    out.print(line(f"{one.array.title}, {' × '.join(map(str, one.array.shape))} {one.array.dtype}: {calls}"))
+    out.print(line(f"advice: {one.verdict}"), soft_wrap=True)
+    if one.tips:
+        out.print("without rewriting any data:")
+    for place, (text, call) in enumerate(tip_lines(one), start=1):
+        out.print(line(f"  {place}. {text}"), soft_wrap=True)
+        if call:
+            out.print(line(f"     {call}"), soft_wrap=True)
+    _print_table(one, out)
+    reasons = dict.fromkeys((option.candidate.title, option.reason) for option in _shown(one)[:3] if option.reason)
+    for title, reason in reasons:
+        out.print(line(f"why {title}: {reason}"), soft_wrap=True)
+    for said in [*one.verified, *one.notes]:
+        out.print(line(said), soft_wrap=True)
+    if any(option.price.extrapolating for option in one.options):
+        out.print("* outside what was calibrated", soft_wrap=True)
+    out.print(f"{one.considered} layouts were considered", soft_wrap=True)
+
+
+def _print_table(one: ArrayAdvice, out: Any) -> None:
+    from rich.table import Table
+
+    from hyperslab.advise.rows import HEADER, cells_of
+    from hyperslab.report.wording import UNKNOWN
+
+    rows = [cells_of(option, one) for option in _shown(one)]
+    kept = [place for place in range(len(HEADER) - 1) if any(row[place] != UNKNOWN for row in rows)]
+    table = Table(box=None, padding=(0, 1, 0, 0))
+    for place in kept:
+        table.add_column(HEADER[place], overflow="fold", no_wrap=place not in (0, 1))
+    for row in rows:
+        table.add_row(*(line(row[place]) for place in kept))
+    out.print(table)
+
+
+def _shown(one: ArrayAdvice) -> list[Any]:
+    """The best rows, and always today's and the libraries' defaults."""
+    best = one.options[:SHOWN]
+    return [option for option in one.options if option in best or option.candidate.label]

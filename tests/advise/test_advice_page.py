@@ -1,0 +1,67 @@
+"""The page with the advice in a real browser, on a wide and on a narrow screen."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hyperslab.advise.advising import advise
+from hyperslab.advise.asking import ask
+from hyperslab.advise.formats import codecs_of, encodings_of
+from hyperslab.advise.limits import Limits
+from hyperslab.advise.page import render
+from hyperslab.model.store_profile import StoreProfile
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync", "--virtual-time-budget=4000", "--dump-dom")  # fmt: skip
+# The page runs no scripts; this one is put into a copy that allows it.
+MEASURE = """<script>
+const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+const drawn = document.querySelector("figure svg").getBoundingClientRect();
+document.title = `overflow=${wide} figure=${Math.round(drawn.width)}x${Math.round(drawn.height)}`;
+</script></body>"""
+
+
+@pytest.fixture(scope="module")
+def page(maps: Path, profile: StoreProfile) -> str:
+    ((array, demands),) = ask(f"{maps}:sst", [], None, "maps and series").arrays
+    encodings = encodings_of(array, Limits(), profile)
+    found = advise(array, demands, profile, Limits(), codecs_of(array, encodings, profile), encodings)
+    return render(str(maps), [found], "a made-up profile")
+
+
+def test_names_are_escaped(page: str) -> None:
+    assert "<script" not in page
+    assert "default-src 'none'" in page
+    assert "Which layout for your accesses" in page
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: apt install chromium")
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_fits_the_screen(page: str, width: int, tmp_path: Path) -> None:
+    copy = tmp_path / "page.html"
+    allowed = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
+    # A headless window is at least 500 pixels wide, so the page is put into a frame of the asked width.
+    copy.write_text(allowed.replace("</body>", MEASURE))
+    outer = tmp_path / "outer.html"
+    outer.write_text(
+        f'<body style="margin:0"><iframe id="f" src="{copy.as_uri()}" width="{width}" height="2000" style="border:0">'
+        "</iframe><script>onload = () => { document.body.dataset.said = "
+        'document.getElementById("f").contentDocument.title; };</script></body>'
+    )
+    command = [str(CHROMIUM), *FLAGS, "--allow-file-access-from-files", f"--user-data-dir={tmp_path / 'profile'}",
+               "--window-size=1400,2100", outer.as_uri()]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    said = re.search(r'data-said="overflow=(-?\d+) figure=(\d+)x(\d+)"', done.stdout)
+    assert said, done.stdout[-2000:]
+    overflow, across, down = map(int, said.groups())
+    assert overflow <= 0
+    assert 200 < across <= width
+    assert down > 100

@@ -1,0 +1,114 @@
+"""Advice for twelve files and the programs that use them: its structure, which does not depend on the machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from advice_cases import CASES, Case
+
+import hyperslab as hs
+from hyperslab.advise.advising import advise
+from hyperslab.advise.asking import ask
+from hyperslab.advise.formats import codecs_of, encodings_of
+from hyperslab.advise.limits import Limits
+from hyperslab.advise.results import ArrayAdvice
+from hyperslab.model.far_store import LIBRARY
+from hyperslab.model.store_profile import StoreProfile
+
+pytest.importorskip("netCDF4")
+
+
+def advice_for(case: Case, folder: Path, profile: StoreProfile, limits: Limits | None = None) -> ArrayAdvice:
+    file = case.make(folder, 0.3)
+    with hs.record() as trace:
+        case.work(file)
+    trace.save(folder / "run.trace")
+    ((array, demands),) = ask(f"{file}:{case.array}", [(folder / "run.trace", 1.0)], None, None).arrays
+    limits = limits or Limits()
+    encodings = encodings_of(array, limits, profile)
+    return advise(array, demands, profile, limits, codecs_of(array, encodings, profile), encodings)
+
+
+def touched(advice: ArrayAdvice, chunk: tuple[int, ...]) -> float:
+    return sum(float(demand.touches(chunk).sum()) for demand in advice.demands)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [one for one in CASES if not one.is_far], ids=lambda case: case.name)
+def test_the_ranking_of_a_case_is_sound(case: Case, tmp_path: Path, profile: StoreProfile) -> None:
+    advice = advice_for(case, tmp_path, profile)
+    seconds = [one.seconds for one in advice.options if one.seconds is not None]
+    assert seconds == sorted(seconds)
+    assert all(one > 0 for one in seconds)
+    assert sum(one.candidate.is_today for one in advice.options) == 1
+    assert advice.considered >= 30
+    assert any("default chunks" in one.candidate.label for one in advice.options)
+    best = advice.options[0]
+    assert best.seconds is not None
+    assert advice.today.seconds is not None
+    assert best.seconds <= advice.today.seconds
+    for one in advice.options:
+        if not one.candidate.is_today and one.seconds is not None:
+            assert one.conversion_seconds is not None
+            assert one.conversion_seconds > 0
+    # Nothing is advised whose gain lies inside its interval.
+    if not advice.keeps:
+        assert advice.chosen.gain is not None
+        assert advice.chosen.gain.low > 1
+    assert advice.verdict
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["climate: series from maps", "climate: maps from series", "append-heavy logs",
+                                  "cut-outs of sky"])  # fmt: skip
+def test_a_bad_layout_is_rewritten_with_fewer_chunks_for_each_call(
+    name: str, tmp_path: Path, profile: StoreProfile
+) -> None:
+    (case,) = (one for one in CASES if one.name == name)
+    advice = advice_for(case, tmp_path, profile)
+    assert not advice.keeps, advice.verdict
+    chosen, today = advice.chosen.candidate, advice.today.candidate
+    if not chosen.layout.contiguous:
+        assert touched(advice, chosen.layout.chunk_shape) < touched(advice, today.layout.chunk_shape) / 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [one for one in CASES if one.is_far], ids=lambda case: case.name)
+def test_far_cases_are_priced_by_requests(case: Case, tmp_path: Path, profile: StoreProfile) -> None:
+    far = far_profile(profile)
+    advice = advice_for(case, tmp_path, far, Limits(price_per_request=4e-7))
+    assert {one.candidate.reader for one in advice.options} == {"hyperslab"}
+    assert advice.today.price.requests > 0
+    priced = [one for one in advice.options if one.seconds is not None]
+    assert priced[0].price.requests <= advice.today.price.requests
+    for one in priced:
+        assert one.request_price == pytest.approx(one.price.requests * 4e-7)
+
+
+def far_profile(profile: StoreProfile) -> StoreProfile:
+    """A profile of a server: 40 ms for a round, and what our engine reads."""
+    from made_up import made_up_cells
+
+    from hyperslab.model import fit
+
+    cells = made_up_cells(LIBRARY.name, "read", 90, 4, noise=0.02, n_rseek=0.04, n_rdisk=1e-3)
+    kinds = (fit(cells, LIBRARY.name, "read"),)
+    return replace(profile, cells=tuple(cells), fits=kinds, is_far=True, store="a server", _fitted={})
+
+
+def test_a_good_layout_is_kept(tmp_path: Path, profile: StoreProfile) -> None:
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "good.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", data=np.random.default_rng(1).random((64, 4096), "f4"), chunks=(1, 4096))
+    with hs.record() as trace, h5py.File(path) as file:
+        for row in range(64):
+            file["x"][row]
+    trace.save(tmp_path / "run.trace")
+    ((array, demands),) = ask(str(path), [(tmp_path / "run.trace", 1.0)], None, None).arrays
+    advice = advise(array, demands, profile, Limits(), {}, encodings_of(array, Limits(), profile))
+    assert advice.keeps, advice.verdict
+    assert "keep" in advice.verdict

@@ -1,0 +1,142 @@
+"""Words, limits, demands and samples of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hyperslab._core import ChunkGrid, Hyperslab
+from hyperslab.advise.demand import Demand, in_chunk_order, permuted
+from hyperslab.advise.limits import Limits, axis_of, nbytes_of
+from hyperslab.advise.sampling import sample_for
+from hyperslab.advise.words import KINDS, demand_of, parse
+from hyperslab.errors import UsageError
+from hyperslab.model.workload import Step
+
+
+def test_words_are_weighted() -> None:
+    assert parse("maps 3 and series") == [("maps", 3.0), ("series", 1.0)]
+    assert parse("2 maps, points") == [("maps", 2.0), ("points", 1.0)]
+    assert parse("random batches and appends 0.5") == [("random batches", 1.0), ("appends", 0.5)]
+
+
+@pytest.mark.parametrize("text", ["pictures", "maps and", "", "maps 0", "2 maps 3", "maps or series"])
+def test_unknown_words_are_refused_with_the_known_ones(text: str) -> None:
+    with pytest.raises(UsageError, match="--like"):
+        parse(text)
+
+
+@pytest.mark.parametrize("word", KINDS)
+@pytest.mark.parametrize("shape", [(40,), (30, 40), (12, 20, 30), (3, 4, 5, 6)])
+def test_every_word_selects_inside_the_array(word: str, shape: tuple[int, ...]) -> None:
+    for demand in demand_of(word, shape, "<f4"):
+        ends = demand.boxes.starts + demand.boxes.lengths
+        assert (ends <= np.array(shape)).all()
+        assert (demand.boxes.lengths >= 1).all()
+        assert demand.writes == (word == "appends")
+
+
+def test_maps_and_series_follow_the_time_dimension() -> None:
+    (demand,) = demand_of("maps and series", (20, 30, 12), "<f4", ("lat", "lon", "time"))
+    kinds = {tuple(row) for row in demand.boxes.lengths.tolist()}
+    assert kinds == {(20, 30, 1), (1, 1, 12)}
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (Limits(min_chunk_nbytes=200, max_chunk_nbytes=100), "--min-chunk .* larger than --max-chunk"),
+        (Limits(max_chunk_nbytes=2), "smaller than one element"),
+        (Limits(memory_nbytes=100, min_chunk_nbytes=200), "--min-chunk .* larger than --memory"),
+        (Limits(max_files=0), "--max-files 0"),
+        (Limits(append_axis=3), "axes 0 to 1"),
+        (Limits(price_per_request=-1.0), "negative"),
+    ],
+)
+def test_limits_that_contradict_each_other_are_refused(limits: Limits, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        limits.check((10, 20), 4)
+
+
+def test_sizes_and_axes_are_read() -> None:
+    assert nbytes_of("64MiB", "--memory") == 64 << 20
+    assert nbytes_of("500 kB", "--memory") == 500_000
+    assert nbytes_of("12", "--memory") == 12
+    with pytest.raises(UsageError, match="--memory"):
+        nbytes_of("lots", "--memory")
+    assert axis_of("lon", (2, 3), ("lat", "lon")) == 1
+    with pytest.raises(UsageError, match="lat, lon, or a number"):
+        axis_of("height", (2, 3), ("lat", "lon"))
+
+
+@st.composite
+def demands(draw: st.DrawFn) -> Demand:
+    shape = tuple(draw(st.lists(st.integers(1, 12), min_size=1, max_size=3)))
+    steps = []
+    for _ in range(draw(st.integers(1, 40))):
+        lengths = [draw(st.integers(1, length)) for length in shape]
+        starts = [draw(st.integers(0, length - part)) for length, part in zip(shape, lengths, strict=True)]
+        steps.append(Step("read", Hyperslab(starts, None, [1] * len(shape), lengths)))
+    return Demand("drawn", shape, "<f4", steps)
+
+
+@given(demands(), st.integers(1, 30))
+@settings(deadline=None)
+def test_a_sample_stands_for_all_calls(demand: Demand, most: int) -> None:
+    chunk = tuple(max(1, length // 2) for length in demand.shape)
+    steps, factor = demand.sample(chunk, most)
+    assert 0 < len(steps) <= len(demand.steps)
+    assert factor >= 1 - 1e-9
+    some = Demand("some", demand.shape, demand.dtype, steps)
+    assert float(some.touches(chunk).sum()) * factor == pytest.approx(float(demand.touches(chunk).sum()))
+
+
+@given(demands())
+@settings(deadline=None)
+def test_the_expected_touches_are_near_the_exact_ones(demand: Demand) -> None:
+    """The expectation lies between the least and the most that a box of its lengths can touch."""
+    chunk = tuple(max(1, length // 2) for length in demand.shape)
+    grid = ChunkGrid(demand.shape, chunk)
+    for step, expected, lengths in zip(demand.steps, demand.touches(chunk), demand.boxes.lengths, strict=True):
+        most = np.prod([-(-length // part) + 1 for length, part in zip(lengths, chunk, strict=True)])
+        least = np.prod([-(-length // part) for length, part in zip(lengths, chunk, strict=True)])
+        assert expected <= most
+        assert expected >= least / 2 ** len(chunk)
+        assert grid.chunk_count >= 1
+        assert step.selection.size >= 1
+
+
+@given(demands(), st.integers(64, 4000))
+@settings(deadline=None)
+def test_the_calls_of_a_part_lie_inside_it(demand: Demand, most: int) -> None:
+    chunk = tuple(max(1, length // 3) for length in demand.shape)
+    sample = sample_for([demand], chunk, most)
+    assert all(part <= length for part, length in zip(sample.shape, demand.shape, strict=True))
+    ends = sample.demands[0].boxes.starts + sample.demands[0].boxes.lengths
+    assert (ends <= np.array(sample.shape)).all()
+    assert sample.words
+
+
+def test_calls_in_another_order_select_the_same() -> None:
+    step = Step("read", Hyperslab([1, 2, 3], [2, 1, 4], [2, 3, 1], [1, 1, 2]))
+    moved = permuted(step, (2, 0, 1))
+    elements = np.arange(6 * 7 * 8).reshape(6, 7, 8)
+
+    def picked(one: Step, source: np.ndarray) -> np.ndarray:
+        axes = [
+            (a + s * np.arange(n)[:, None] + np.arange(b)).ravel()
+            for a, s, n, b in zip(one.selection.start, one.selection.stride, one.selection.count, one.selection.block,
+                                  strict=True)
+        ]  # fmt: skip
+        return source[np.ix_(*axes)]
+
+    assert np.array_equal(picked(step, elements).transpose(2, 0, 1), picked(moved, elements.transpose(2, 0, 1)))
+
+
+def test_calls_are_ordered_by_their_first_chunk() -> None:
+    steps = [Step("read", Hyperslab([start], None, [1], [1])) for start in (9, 0, 8, 1)]
+    demand = Demand("mixed", (10,), "<f4", steps)
+    starts = [step.selection.start[0] for step in in_chunk_order(demand, (4,))]
+    assert starts == [0, 1, 9, 8]

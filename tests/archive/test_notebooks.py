@@ -1,0 +1,85 @@
+"""What a notebook shows and completes: HTML that is well formed and escaped, whatever a file says."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import hyperslab as hs
+from hyperslab.archive import display_html
+
+h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
+
+
+class Checked(HTMLParser):
+    """Reads HTML, and keeps its tags and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.open.append(tag)
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file["<script>alert(1)</script>"] = np.arange(4)
+        file["deep/er/x"] = np.zeros((4, 4), "f4")
+        file["deep/er/x"].attrs["units"] = "<b>m</b>"
+        file["deep/again"] = file["deep"]
+        file["gone"] = h5py.SoftLink("/nowhere")
+        file.attrs.update({f"note{number}": "text" * 100 for number in range(60)})
+    return path
+
+
+def test_html_of_a_group(path) -> None:
+    with hs.open(path) as file:
+        shown = Checked(file._repr_html_())
+        assert set(shown.tags) == {"div", "b", "details", "summary"}, "nothing of the file became a tag"
+        for said in ("<script>alert(1)</script>", "x: float32 (4, 4)", "units = <b>m</b>", "again/ (again)", "10 more"):
+            assert said in shown.text, said
+        assert "nowhere" in shown.text
+        assert len(shown.text) < 60 * 300
+        assert file._ipython_key_completions_() == list(file)
+
+
+def test_html_of_an_array(path) -> None:
+    with hs.open(path) as file:
+        shown = Checked(file["deep/er/x"]._repr_html_())
+        assert "/deep/er/x: float32 (4, 4)" in shown.text
+        assert "units = <b>m</b>" in shown.text
+
+
+def test_html_of_many_names_ends(tmp_path) -> None:
+    with h5py.File(tmp_path / "many.h5", "w") as file:
+        for number in range(display_html.MOST_NODES + 50):
+            file.create_group(f"g{number}")
+    with hs.open(tmp_path / "many.h5") as file:
+        shown = Checked(file._repr_html_())
+    assert shown.text.count("/") < display_html.MOST_NODES + 20
+    assert "…" in shown.text
+
+
+def test_what_people_guess(path) -> None:
+    with hs.open(path, "r") as file, hs.open(path, mode="r") as other:
+        assert list(file) == list(other)
+    with pytest.raises(hs.errors.UsageError, match="only reads"):
+        hs.open(path, "w")
+    assert {"open", "Array", "VersionedFile"} <= set(dir(hs))
