@@ -171,6 +171,26 @@ def test_an_advice_is_applied(netcdf: Path, tmp_path: Path) -> None:
     assert found.chunks == (24, 6, 10)
 
 
+def test_what_advise_saved_is_applied(netcdf: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pydantic")
+    from hyperslab.advise.advice import AdviceFile, AdvisedArray
+
+    arrays = {
+        "/temperature": AdvisedArray(format="hdf5", chunks=[24, 6, 10], codec="deflate", level=2, shuffle=True),
+        "/lat": AdvisedArray(format="hdf5", chunks=[3], keep=True),
+    }
+    AdviceFile(source="a.nc", arrays=arrays).save(tmp_path / "advice.json")
+    hs.convert(netcdf, tmp_path / "a.nc", like=tmp_path / "advice.json")
+    with h5py.File(tmp_path / "a.nc") as file:
+        found = file["temperature"]
+        assert (found.chunks, found.compression_opts, found.shuffle) == ((24, 6, 10), 2, True)
+        assert file["lat"].chunks is None
+    arrays["/temperature"] = AdvisedArray(format="zarr3", chunks=[10, 6, 24], order=[2, 1, 0])
+    AdviceFile(source="a.nc", arrays=arrays).save(tmp_path / "advice.json")
+    with pytest.raises(UsageError, match="convert keeps their order"):
+        hs.convert(netcdf, tmp_path / "a.zarr", like=tmp_path / "advice.json")
+
+
 def test_shards_need_zarr_3(netcdf: Path, tmp_path: Path) -> None:
     with pytest.raises(Refused, match="Zarr 2 has no shards"):
         hs.convert(netcdf, tmp_path / "a.zarr", format="zarr2", shards="time=24")

@@ -28,6 +28,8 @@ def equivalents(source: str, target: str, source_format: str, target_format: str
     wish : Wish
         The wanted chunks and codecs.
     """
+    if any(-1 in lengths for lengths in _lengths(wish)):
+        return []  # -1 is our word for the whole axis
     found = []
     is_hdf5 = source_format == "hdf5" and target_format in ("hdf5", "netcdf4")
     if is_hdf5 and "://" not in source:
@@ -40,6 +42,11 @@ def equivalents(source: str, target: str, source_format: str, target_format: str
         chunks = dict(wish.every.chunks) if isinstance(wish.every.chunks, Mapping) else list(wish.every.chunks)
         found.append(f"rechunker.rechunk(zarr.open({source!r}), {chunks!r}, '8GB', {target!r}, temp_store='temp.zarr')")
     return found
+
+
+def _lengths(wish: Wish) -> list[list[int]]:
+    wanted = [one.chunks for one in (wish.every, *wish.arrays.values()) if one.chunks is not None]
+    return [list(one.values() if isinstance(one, Mapping) else one) for one in wanted]
 
 
 def _h5repack(source: str, target: str, wish: Wish) -> str | None:

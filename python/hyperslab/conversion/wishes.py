@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hyperslab.conversion.codecs import CodecChain
+from hyperslab.conversion.codecs import DEFAULT_LEVELS, CodecChain
 from hyperslab.errors import UsageError
 
 # A chunk of an array that has none in the source has about this many bytes.
 USUAL_CHUNK_NBYTES = 1 << 20
+ADVICE = "hyperslab-advice"  # the schema of what `hyperslab advise` saves
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,29 @@ def _advised(like: Any) -> Mapping[str, Any]:
     found = like.get("arrays") if isinstance(like, Mapping) else None
     if not isinstance(found, Mapping) or not all(isinstance(one, Mapping) for one in found.values()):
         raise UsageError('an advice has the form {"arrays": {"path": {"chunks": [...], "codec": "..."}}}')
-    return found
+    if like.get("schema") != ADVICE:
+        return found
+    return {path: _of_advise(path, one) for path, one in found.items() if not one.get("keep")}
+
+
+def _of_advise(path: str, one: Mapping[str, Any]) -> dict[str, Any]:
+    """What `hyperslab advise` writes about an array, in the words of a wish."""
+    order = one.get("order")
+    if order is not None and list(order) != sorted(order):
+        raise UsageError(f"{path}: the advice stores the axes in the order {order}; convert keeps their order")
+    name = one.get("codec") or "none"
+    shuffle = "shuffle" if one.get("shuffle") or name.startswith("blosc-") else ""
+    for suffix, kind in (("-bitshuffle", "bits"), ("-noshuffle", "")):
+        if name.startswith("blosc-") and name.endswith(suffix):
+            name, shuffle = name.removesuffix(suffix), kind
+    level = one.get("level")
+    parts = [name if level is None or name not in DEFAULT_LEVELS else f"{name}-{level}", shuffle]
+    chunks = one.get("chunks")
+    return {
+        "chunks": chunks,
+        "shards": one.get("shards"),
+        "codec": None if chunks is None else "+".join(filter(None, parts)),
+    }
 
 
 def shape_of(
