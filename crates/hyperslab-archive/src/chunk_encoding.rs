@@ -65,7 +65,11 @@ pub fn encode_slab<E>(
     encoding: Encoding<'_>,
     mut take: impl FnMut(usize, EncodedChunk) -> Result<(), E>,
 ) -> Result<(), EncodeError<E>> {
-    let nbytes = slab.grid.shape().iter().try_fold(slab.fill.len() as u64, |nbytes, &length| nbytes.checked_mul(length));
+    let nbytes = slab
+        .grid
+        .shape()
+        .iter()
+        .try_fold(slab.fill.len() as u64, |nbytes, &length| nbytes.checked_mul(length));
     let count = usize::try_from(slab.grid.chunk_count()).map_err(|_| EncodeError::Misfit)?;
     let chunk_nbytes = chunk_nbytes(slab.grid, slab.fill.len()).ok_or(EncodeError::Misfit)?;
     if nbytes != Some(slab.bytes.len() as u64) {
@@ -156,7 +160,10 @@ impl Work<'_> {
     }
 
     /// Hands over chunks in order, and encodes too while the next one is not ready.
-    fn lead<E>(&self, take: &mut impl FnMut(usize, EncodedChunk) -> Result<(), E>) -> Result<(), EncodeError<E>> {
+    fn lead<E>(
+        &self,
+        take: &mut impl FnMut(usize, EncodedChunk) -> Result<(), E>,
+    ) -> Result<(), EncodeError<E>> {
         let mut desk = Desk::default();
         let mut taken = 0;
         while taken < self.count {
@@ -252,7 +259,10 @@ mod tests {
     fn chunks_come_in_order_whatever_the_threads() {
         for (shape, chunk) in [(vec![300, 7], vec![1, 7]), (vec![33, 50], vec![4, 8]), (vec![5], vec![10])] {
             let one = encoded(1, &[], &shape, &chunk);
-            assert_eq!(one.iter().map(|(number, _)| *number).collect::<Vec<_>>(), (0..one.len()).collect::<Vec<_>>());
+            assert_eq!(
+                one.iter().map(|(number, _)| *number).collect::<Vec<_>>(),
+                (0..one.len()).collect::<Vec<_>>()
+            );
             assert_eq!(one, encoded(4, &[], &shape, &chunk));
         }
         assert_eq!(encoded(2, &[], &[5], &[7]), vec![(0, vec![0, 1, 2, 3, 4, 9, 9])]);

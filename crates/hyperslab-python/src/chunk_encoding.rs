@@ -64,13 +64,16 @@ pub(crate) fn write_slab<'py>(
     leaves_out_fill: bool,
 ) -> PyResult<(Checksums<'py>, Bound<'py, PyArray1<u64>>, Checksums<'py>)> {
     if function == 0 || first.len() != shapes.1.len() {
-        return Err(PyValueError::new_err("there is no function at address 0, or `first` has another length"));
+        return Err(PyValueError::new_err(
+            "there is no function at address 0, or `first` has another length",
+        ));
     }
     // SAFETY: the caller looked up the address of `H5Dwrite_chunk` in the libhdf5 that h5py loaded.
     let write = unsafe { std::mem::transmute::<usize, WriteChunk>(function) };
     let filters = filters.iter().map(filter).collect::<PyResult<Vec<_>>>()?;
     let grid = ChunkGrid::new(shapes.0.clone(), shapes.1.clone()).map_err(errors::to_python)?;
-    let encoding = Encoding { filters: &filters, threads: count(threads), leaves_out_fill, keeps_bytes: true };
+    let encoding =
+        Encoding { filters: &filters, threads: count(threads), leaves_out_fill, keeps_bytes: true };
     let (mut sizes, mut masks) = (Vec::new(), Vec::new());
     let checksums = encoded(py, &data, shapes, &fill, encoding, |number, chunk| {
         sizes.push(chunk.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64));
@@ -78,7 +81,8 @@ pub(crate) fn write_slab<'py>(
         let Some(bytes) = chunk.bytes else { return Ok(()) };
         let index = grid.chunk_index(number as u64).map_err(errors::to_python)?;
         let within = index.iter().zip(grid.chunk_shape());
-        let start: Vec<u64> = first.iter().zip(within).map(|(first, (at, length))| first + at * length).collect();
+        let start: Vec<u64> =
+            first.iter().zip(within).map(|(first, (at, length))| first + at * length).collect();
         // SAFETY: the start has one entry for each axis of the array, and the bytes outlive the call; libhdf5 returns an
         // error for a wrong identifier. The caller holds h5py's lock.
         let done = unsafe { write(array, 0, chunk.mask, start.as_ptr(), bytes.len(), bytes.as_ptr().cast()) };
@@ -105,7 +109,7 @@ fn encoded<'py>(
         encode_slab(slab, encoding, |number, chunk| {
             checksums.push(chunk.checksum);
             if number % CHUNKS_BETWEEN_CHECKS == 0 {
-                Python::attach(|py| py.check_signals())?;
+                Python::attach(Python::check_signals)?;
             }
             take(number, chunk)
         })
@@ -124,7 +128,8 @@ fn count(threads: Option<usize>) -> usize {
 
 /// A step, by its name and parameters.
 fn filter((name, parameters): &(String, Vec<i64>)) -> PyResult<Filter> {
-    let unknown = || PyValueError::new_err(format!("no encoder for {name} with the parameters {parameters:?}"));
+    let unknown =
+        || PyValueError::new_err(format!("no encoder for {name} with the parameters {parameters:?}"));
     let level = |value: i64| u32::try_from(value).map_err(|_| unknown());
     let width = |value: i64| usize::try_from(value).map_err(|_| unknown());
     Ok(match (name.as_str(), &parameters[..]) {

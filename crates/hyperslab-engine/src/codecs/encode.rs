@@ -84,7 +84,8 @@ impl Encoder {
         Some((bytes, mask))
     }
 
-    /// One step; `Some(None)` if it is skipped for this chunk.
+    /// One step; `Some(None)` if it is skipped for this chunk, `None` if it cannot be done.
+    #[allow(clippy::option_option)] // three cases, and the caller treats each differently
     fn step(&mut self, bytes: &[u8], filter: Filter) -> Option<Option<Vec<u8>>> {
         Some(Some(match filter {
             Filter::Deflate(_) | Filter::Gzip(_) => self.deflate(bytes, filter)?,
