@@ -109,7 +109,8 @@ fn encoded<'py>(
         encode_slab(slab, encoding, |number, chunk| {
             checksums.push(chunk.checksum);
             if number % CHUNKS_BETWEEN_CHECKS == 0 {
-                Python::attach(Python::check_signals)?;
+                #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime, not any
+                Python::attach(|py| py.check_signals())?;
             }
             take(number, chunk)
         })
