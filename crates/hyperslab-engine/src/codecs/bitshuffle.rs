@@ -3,7 +3,7 @@
 use hyperslab_core::BitshuffleInner;
 
 use super::buffer::{Buffer, Size};
-use super::encode::{Encoder, Inner};
+use super::compress::{Compressors, Inner};
 use super::lz4::decode_block;
 use super::reader::Bytes;
 use super::scratch::Tools;
@@ -138,7 +138,7 @@ fn transpose_bits(word: u64) -> u64 {
 }
 
 /// Encodes block by block, as HDF5's filter does with its default block size.
-pub(super) fn encode(bytes: &[u8], width: usize, inner: Inner, encoder: &mut Encoder) -> Option<Vec<u8>> {
+pub(super) fn encode(bytes: &[u8], width: usize, inner: Inner, encoder: &mut Compressors) -> Option<Vec<u8>> {
     let width = width.max(1);
     let block_nbytes = block_nbytes(0, width).ok()?;
     let (whole, rest) = bytes.split_at(bytes.len() / width / 8 * 8 * width);

@@ -3,7 +3,7 @@
 //! Splitting a block into one stream for each byte of an element is optional, and every Blosc reads blocks that are not
 //! split; see c-blosc's `README_CHUNK_FORMAT.rst`.
 
-use super::encode::{Blosc, Encoder, Inner};
+use super::compress::{Blosc, Compressors, Inner};
 use super::{bitshuffle, shuffle};
 
 const HEADER_NBYTES: usize = 16;
@@ -17,7 +17,7 @@ const COPIED: u8 = 2;
 const ONE_STREAM: u8 = 0x10;
 
 /// Encodes one chunk; `None` if it is too large, or a compressor refuses its level.
-pub(super) fn encode(bytes: &[u8], settings: Blosc, encoder: &mut Encoder) -> Option<Vec<u8>> {
+pub(super) fn encode(bytes: &[u8], settings: Blosc, encoder: &mut Compressors) -> Option<Vec<u8>> {
     let width = if (1..=255).contains(&settings.element_nbytes) { settings.element_nbytes } else { 1 };
     if bytes.len() > MOST_NBYTES {
         return None;
@@ -52,7 +52,7 @@ fn blocks(
     arrangement: u8,
     width: usize,
     inner: Inner,
-    encoder: &mut Encoder,
+    encoder: &mut Compressors,
 ) -> Option<Vec<u8>> {
     let count = bytes.len().div_ceil(block_nbytes.max(1));
     let mut starts = Vec::with_capacity(4 * count);

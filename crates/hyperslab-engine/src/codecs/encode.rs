@@ -5,12 +5,9 @@
 //! leaves the old filter mask in the index.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
-use libdeflater::{CompressionLvl, Compressor};
-use zstd_safe::CCtx;
-
-use super::{bitshuffle, blosc_encode, crc32c, fletcher32, lz4, lzf, shuffle, zstd};
+use super::compress::{Blosc, Compressors, Inner};
+use super::{bitshuffle, blosc_encode, crc32c, fletcher32, lz4, lzf, shuffle};
 
 /// One step between elements and stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,36 +36,9 @@ pub enum Filter {
     Bitshuffle(usize, Inner),
 }
 
-/// What compresses the blocks of Blosc and bitshuffle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inner {
-    /// Nothing.
-    Plain,
-    /// LZ4.
-    Lz4,
-    /// Deflate, at a level.
-    Deflate(u32),
-    /// Zstandard, at a level.
-    Zstd(i32),
-}
-
-/// The settings of Blosc.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Blosc {
-    /// What compresses the blocks.
-    pub inner: Inner,
-    /// Whether bytes or bits of equal significance are put together first: 0 neither, 1 bytes, 2 bits.
-    pub shuffle: u8,
-    /// Bytes of an element.
-    pub element_nbytes: usize,
-}
-
 /// Encodes chunks and keeps what the compressors need from one chunk to the next.
 #[derive(Default)]
-pub struct Encoder {
-    deflate: HashMap<u32, Compressor>,
-    zstd: Option<CCtx<'static>>,
-}
+pub struct Encoder(Compressors);
 
 impl Encoder {
     /// Encodes a chunk. Returns the stored bytes, and a mask of the skipped filters: the lowest bit stands for the first
@@ -88,7 +58,8 @@ impl Encoder {
     #[allow(clippy::option_option)] // three cases, and the caller treats each differently
     fn step(&mut self, bytes: &[u8], filter: Filter) -> Option<Option<Vec<u8>>> {
         Some(Some(match filter {
-            Filter::Deflate(_) | Filter::Gzip(_) => self.deflate(bytes, filter)?,
+            Filter::Deflate(level) => self.0.deflate(bytes, level, false)?,
+            Filter::Gzip(level) => self.0.deflate(bytes, level, true)?,
             Filter::Shuffle(width) => shuffle::encode(width.max(1), bytes),
             Filter::Fletcher32 => fletcher32::encode(bytes),
             Filter::Crc32c => crc32c::encode(bytes),
@@ -96,50 +67,12 @@ impl Encoder {
                 shorter if shorter.len() < bytes.len() => shorter,
                 _ => return Some(None),
             },
-            Filter::Zstd(level) => self.inner(bytes, Inner::Zstd(level))?,
+            Filter::Zstd(level) => self.0.inner(bytes, Inner::Zstd(level))?,
             Filter::Lz4Hdf5(block_nbytes) => lz4::encode_hdf5(bytes, block_nbytes)?,
             Filter::Lz4Numcodecs => lz4::encode_numcodecs(bytes)?,
-            Filter::Blosc(blosc) => blosc_encode::encode(bytes, blosc, self)?,
-            Filter::Bitshuffle(width, inner) => bitshuffle::encode(bytes, width, inner, self)?,
+            Filter::Blosc(blosc) => blosc_encode::encode(bytes, blosc, &mut self.0)?,
+            Filter::Bitshuffle(width, inner) => bitshuffle::encode(bytes, width, inner, &mut self.0)?,
         }))
-    }
-
-    fn deflate(&mut self, bytes: &[u8], filter: Filter) -> Option<Vec<u8>> {
-        let (level, is_gzip) = match filter {
-            Filter::Gzip(level) => (level, true),
-            Filter::Deflate(level) => (level, false),
-            _ => return None,
-        };
-        let compressor = match self.deflate.entry(level) {
-            std::collections::hash_map::Entry::Occupied(found) => found.into_mut(),
-            std::collections::hash_map::Entry::Vacant(free) => {
-                let level = CompressionLvl::new(i32::try_from(level).ok()?).ok()?;
-                free.insert(Compressor::new(level))
-            }
-        };
-        let bound = if is_gzip {
-            compressor.gzip_compress_bound(bytes.len())
-        } else {
-            compressor.zlib_compress_bound(bytes.len())
-        };
-        let mut out = vec![0; bound];
-        let nbytes = if is_gzip {
-            compressor.gzip_compress(bytes, &mut out).ok()?
-        } else {
-            compressor.zlib_compress(bytes, &mut out).ok()?
-        };
-        out.truncate(nbytes);
-        Some(out)
-    }
-
-    /// Compresses a block without any framing of ours.
-    pub(super) fn inner(&mut self, bytes: &[u8], inner: Inner) -> Option<Vec<u8>> {
-        match inner {
-            Inner::Plain => Some(bytes.to_vec()),
-            Inner::Lz4 => lz4::encode_block(bytes),
-            Inner::Deflate(level) => self.deflate(bytes, Filter::Deflate(level)),
-            Inner::Zstd(level) => zstd::encode(bytes, level, &mut self.zstd),
-        }
     }
 }
 

@@ -13,6 +13,7 @@ mod buffer;
 mod bzip2;
 mod chain;
 mod checksum;
+mod compress;
 mod convert;
 mod crc32c;
 mod delta;
@@ -44,8 +45,9 @@ mod zlib;
 mod zstd;
 
 pub use chain::{Decoded, decode};
+pub use compress::{Blosc, Inner};
 pub use crc32c::checksum as crc32c;
-pub use encode::{Blosc, Encoder, Filter, Inner, encode};
+pub use encode::{Encoder, Filter, encode};
 pub use lzf::encode as lzf;
 pub use scratch::Scratch;
 pub use shuffle::{Shuffled, unshuffle_into, unshuffle_whole};
