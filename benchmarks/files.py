@@ -63,6 +63,11 @@ class Files:
         self._directory = directory
         self._megabytes = megabytes
 
+    @property
+    def directory(self) -> Path:
+        """Where the files are."""
+        return self._directory
+
     @cached_property
     def data(self) -> np.ndarray:
         """The field."""

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from hyperslab._core import ChunkGrid, Hyperslab, Points, __version__
     from hyperslab.archive import Array, Group, credentials, open, stats
+    from hyperslab.conversion import Conversion, convert, save
     from hyperslab.model import predict
     from hyperslab.references import Index, index
     from hyperslab.running.accelerating import accelerate, accelerated
@@ -17,13 +18,15 @@ if TYPE_CHECKING:
     from hyperslab.versions import VersionedFile
 
 __all__ = [
-    "Array", "ChunkGrid", "Group", "Hyperslab", "Index", "Points", "Trace", "VersionedFile", "__version__",
-    "accelerate", "accelerated", "credentials", "index", "open", "predict", "record", "stats",
+    "Array", "ChunkGrid", "Conversion", "Group", "Hyperslab", "Index", "Points", "Trace", "VersionedFile",
+    "__version__", "accelerate", "accelerated", "convert", "credentials", "index", "open", "predict", "record", "save",
+    "stats",
 ]  # fmt: skip
 
 _HOMES = {
     **dict.fromkeys(("ChunkGrid", "Hyperslab", "Points", "__version__"), "_core"),
     **dict.fromkeys(("Array", "Group", "credentials", "open", "stats"), "archive"),
+    **dict.fromkeys(("Conversion", "convert", "save"), "conversion"),
     **dict.fromkeys(("Index", "index"), "references"),
     **dict.fromkeys(("accelerate", "accelerated"), "running.accelerating"),
     "record": "trace.recorder",

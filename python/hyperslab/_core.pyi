@@ -1327,6 +1327,84 @@ def write_chunks(
         libhdf5 refused.
     """
 
+def encode_chunks(
+    data: npt.NDArray[np.uint8],
+    shapes: tuple[Sequence[int], Sequence[int]],
+    fill: bytes,
+    filters: Sequence[tuple[str, Sequence[int]]],
+    taken: Callable[[int, bytes | None, int], object] | None,
+    threads: int | None = None,
+    leaves_out_fill: bool = False,
+) -> npt.NDArray[np.uint32]:
+    """Encode the chunks of a part of an array, and hand them over in order while the next ones are encoded.
+
+    Parameters
+    ----------
+    data : npt.NDArray[np.uint8]
+        The elements' bytes, in C order.
+    shapes : tuple[Sequence[int], Sequence[int]]
+        The part's shape, and the chunks'.
+    fill : bytes
+        Bytes of one element, for what chunks have outside the array.
+    filters : Sequence[tuple[str, Sequence[int]]]
+        The steps in order: `deflate`, `gzip` and `zstd` with a level, `shuffle` with the bytes of an element,
+        `fletcher32`, `crc32c`, `lzf`, `lz4`, `lz4_hdf5` with the bytes of a block, `blosc` with compressor (1 lz4,
+        4 zlib, 5 zstd), level, shuffle (0, 1 or 2 for bits) and bytes of an element, `bitshuffle` with bytes of an
+        element, compressor (-1 for none) and level.
+    taken : Callable[[int, bytes | None, int], object] | None
+        Gets number, stored bytes (None for a chunk that is left out) and skipped filters of each chunk, in order.
+        Without it only checksums are computed.
+    threads : int | None
+        How many threads encode, with the calling one.
+    leaves_out_fill : bool
+        Whether to leave out chunks that hold nothing but the fill value.
+
+    Returns
+    -------
+    npt.NDArray[np.uint32]
+        CRC-32C of each chunk before encoding.
+
+    Raises
+    ------
+    ValueError
+        The data do not have that shape, or there is no such encoder or level.
+    """
+
+def write_slab(
+    function: int,
+    array: int,
+    first: Sequence[int],
+    data: npt.NDArray[np.uint8],
+    shapes: tuple[Sequence[int], Sequence[int]],
+    fill: bytes,
+    filters: Sequence[tuple[str, Sequence[int]]],
+    threads: int | None = None,
+    leaves_out_fill: bool = False,
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+    """Encode the chunks of a part of an array of HDF5, and store them through the libhdf5 that h5py loaded.
+
+    Parameters
+    ----------
+    function : int
+        Address of `H5Dwrite_chunk` in that library. The caller holds h5py's lock.
+    array : int
+        The array's identifier.
+    first : Sequence[int]
+        Where the part begins in the array.
+    data : npt.NDArray[np.uint8]
+        As in `encode_chunks`, like the other parameters.
+
+    Returns
+    -------
+    tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
+        Of each chunk CRC-32C before encoding, stored bytes (0 if it is left out), and skipped filters.
+
+    Raises
+    ------
+    RuntimeError
+        libhdf5 could not write a chunk.
+    """
+
 def add_mappings(
     functions: tuple[int, int],
     ids: tuple[int, int, int],

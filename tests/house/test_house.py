@@ -26,6 +26,7 @@ LAYERS = [
     ["bench"],
     ["lab"],
     ["formats"],
+    ["conversion"],  # archives written again
     ["versions.compat"],
     ["versions", "versions.file", "versions.rewrite.repairing"],  # what is kept is written as any version
     ["versions.rewrite"],

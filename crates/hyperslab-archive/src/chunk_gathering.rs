@@ -13,25 +13,32 @@ pub fn gather_chunks(bytes: &[u8], grid: &ChunkGrid, numbers: &[i64], fill: &[u8
     let width = fill.len();
     let chunk_nbytes = chunk_nbytes(grid, width)?;
     let mut out = vec![0_u8; numbers.len().checked_mul(chunk_nbytes)?];
-    let origin = vec![0; grid.shape().len()];
     let nbytes = out.len();
     in_shares(&mut out, chunk_nbytes, nbytes, |entry, out| {
         let found = u64::try_from(numbers[entry]).ok().and_then(|number| chunk_box(grid, number));
-        let Some(chunk) = found else { return };
-        if chunk.valid_shape != chunk.stored_shape {
-            out.chunks_exact_mut(width.max(1)).for_each(|element| element.copy_from_slice(fill));
-        }
-        let valid = &chunk.valid_shape;
-        let outer = outer_count(valid, grid.shape()).max(outer_count(valid, grid.chunk_shape()));
-        let from = Runs::new(grid.shape(), &chunk.start, valid, outer, width);
-        let to = Runs::new(grid.chunk_shape(), &origin, valid, outer, width);
-        for (from, to) in from.zip(to) {
-            if let (Some(from), Some(to)) = (bytes.get(from), out.get_mut(to)) {
-                to.copy_from_slice(from);
-            }
+        if let Some(chunk) = found {
+            gather_chunk(bytes, grid, &chunk, fill, out);
         }
     });
     Some(out)
+}
+
+/// Gathers one chunk.
+pub(crate) fn gather_chunk(bytes: &[u8], grid: &ChunkGrid, chunk: &ChunkBox, fill: &[u8], out: &mut [u8]) {
+    let width = fill.len();
+    if chunk.valid_shape != chunk.stored_shape {
+        out.chunks_exact_mut(width.max(1)).for_each(|element| element.copy_from_slice(fill));
+    }
+    let origin = vec![0; grid.shape().len()];
+    let valid = &chunk.valid_shape;
+    let outer = outer_count(valid, grid.shape()).max(outer_count(valid, grid.chunk_shape()));
+    let from = Runs::new(grid.shape(), &chunk.start, valid, outer, width);
+    let to = Runs::new(grid.chunk_shape(), &origin, valid, outer, width);
+    for (from, to) in from.zip(to) {
+        if let (Some(from), Some(to)) = (bytes.get(from), out.get_mut(to)) {
+            to.copy_from_slice(from);
+        }
+    }
 }
 
 /// Stored chunks of equal length, and for each the filters that were skipped.

@@ -12,6 +12,7 @@
 //! | [`SourceResolver`] | the files that a document names, and whether it may: `source_resolver`, `hdf5_search` |
 //! | [`CombinedArray`] | several archives as one: `combining` |
 //! | [`save_references`] | where chunks are, written into a file of its own: `saving`; read again by `open_references` |
+//! | [`encode_slab`] | encodes the chunks of a part of an array, on their way into a new file: `chunk_encoding` |
 //! | [`hash_chunks`], [`gather_chunks`], [`encoded_chunks`], [`ChunkTable`] | chunks on their way into a file of versions: `chunk_hashes`, `chunk_gathering`, `chunk_table` |
 //! | [`ZarrArray`] | a Zarr array that others write to: `zarr_array`, `sought` |
 //!
@@ -22,6 +23,7 @@
 mod archive;
 mod array;
 mod array_plan;
+mod chunk_encoding;
 mod chunk_gathering;
 mod chunk_hashes;
 mod chunk_table;
@@ -58,6 +60,7 @@ mod zarr_array;
 pub use archive::Archive;
 pub use array::ArchiveArray;
 pub use array_plan::ArrayPlan;
+pub use chunk_encoding::{EncodeError, EncodedChunk, Encoding, Slab, encode_slab};
 pub use chunk_gathering::{encoded_chunks, gather_chunks};
 pub use chunk_hashes::{ChunkSource, DIGEST_NBYTES, Digest, HashError, TakeHashes, hash_chunks};
 pub use chunk_table::ChunkTable;

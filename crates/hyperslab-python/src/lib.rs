@@ -8,6 +8,7 @@ mod axes;
 mod cache_state;
 mod callbacks;
 mod chunk_bytes;
+mod chunk_encoding;
 mod collection;
 mod document_resolver;
 mod dtypes;
@@ -42,6 +43,8 @@ mod _core {
     use crate::cache_state::{CacheState, contention};
     #[pymodule_export]
     use crate::chunk_bytes::{gather_chunks, hash_chunks, hash_staged, lzf};
+    #[pymodule_export]
+    use crate::chunk_encoding::{encode_chunks, write_slab};
     #[pymodule_export]
     use crate::collection::{combine, find_counterparts};
     #[pymodule_export]

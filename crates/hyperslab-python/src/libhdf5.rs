@@ -22,7 +22,7 @@ type SetVirtual = unsafe extern "C" fn(i64, i64, *const c_char, *const c_char, i
 
 /// `herr_t H5Dwrite_chunk(hid_t array, hid_t dxpl, uint32_t filters, const hsize_t *offset, size_t nbytes, const void *)`,
 /// since HDF5 1.10.3.
-type WriteChunk = unsafe extern "C" fn(i64, i64, u32, *const u64, usize, *const c_void) -> c_int;
+pub(crate) type WriteChunk = unsafe extern "C" fn(i64, i64, u32, *const u64, usize, *const c_void) -> c_int;
 
 /// `H5S_SELECT_SET`.
 const SET: c_int = 0;

@@ -69,6 +69,7 @@ ENTRIES = {
         "index:index",
         "Save where the chunks of files are. Several files become groups, or one archive with --concat.",
     ),
+    "convert": Entry("convert:convert", "Write an archive again, in another format or with other chunks and codecs."),
     "calibrate": Entry(
         "calibrate:calibrate_machine",
         "Measure once what accesses cost on this machine and file system, so that `predict` can price workloads.",

@@ -55,7 +55,7 @@ def described(array: Array, inline_threshold: int) -> Described:
         dtype, fill = "|O", _fill_of_values(array, found.table.is_full)
     else:
         dtype, fill = dtype_of(array.dtype), _fill(array, attributes, None if found.table.is_full else set(found.fills))
-    zarray = _zarray(array, found.chunk_shape, dtype, fill)
+    zarray = array_document(array, found.chunk_shape, dtype, fill)
     zarray |= {"filters": filters[is_transposed:] or None, "order": "F" if is_transposed else "C"}
     return Described(zarray, attributes, found.table)
 
@@ -95,7 +95,7 @@ def _inlined(array: Array) -> Described:
     else:
         dtype, encoded = dtype_of(values.dtype), values.tobytes()
     fill = None if values.dtype.hasobject else _fill(array, attributes, None)
-    zarray = {**_zarray(array, array.shape, dtype, fill), "filters": filters, "order": "C"}
+    zarray = {**array_document(array, array.shape, dtype, fill), "filters": filters, "order": "C"}
     return Described(zarray, attributes, chunks.of_bytes(encoded, array.ndim))
 
 
@@ -117,7 +117,8 @@ def texts(values: np.ndarray[Any, Any]) -> bytes:
     return struct.pack("<I", len(found)) + b"".join(struct.pack("<I", len(text)) + text for text in encoded)
 
 
-def _zarray(array: Array, chunk_shape: tuple[int, ...], dtype: Any, fill: Any) -> dict[str, Any]:
+def array_document(array: Array, chunk_shape: tuple[int, ...], dtype: Any, fill: Any) -> dict[str, Any]:
+    """The document of an array without codecs, in C order."""
     return {
         "zarr_format": 2,
         "shape": list(array.shape),
@@ -227,15 +228,15 @@ def _fill(array: Array, attributes: dict[str, Any], missing: set[bytes] | None) 
         Readers of CF would misinterpret the fill value of missing chunks.
     """
     unmasked = {fill for fill in missing or () if any(fill)}
-    marked = _marked(array, attributes)
-    if marked is None:
+    given = marked(array, attributes)
+    if given is None:
         if unmasked:
             raise Refused("chunks that were never written have a fill value that is not marked as CF's _FillValue")
         return None
-    if missing is not None and missing != {marked.tobytes()}:
+    if missing is not None and missing != {given.tobytes()}:
         raise Refused("the fill value of chunks that were never written differs from CF's _FillValue")
     attributes.pop("_FillValue")
-    return json_fill(marked[()])
+    return json_fill(given[()])
 
 
 def _fill_of_values(array: Array, is_full: bool) -> Any:
@@ -254,7 +255,7 @@ def _fill_of_values(array: Array, is_full: bool) -> Any:
     return None
 
 
-def _marked(array: Array, attributes: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
+def marked(array: Array, attributes: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
     """The attribute `_FillValue` as an element of the array; None if there is none, or it does not fit the dtype."""
     if "_FillValue" not in attributes or array.dtype.names is not None:
         return None

@@ -56,7 +56,7 @@ def array_documents(
         "shape": list(array.shape),
         **described,
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "attributes": _attributes(array),
+        "attributes": attributes(array),
         "dimension_names": dimensions,
     }
     return {f"{path}/zarr.json": document}, table
@@ -73,7 +73,7 @@ def _referenced(array: Array) -> tuple[dict[str, Any], ChunkTable]:
     if not found.table.is_full and len(found.fills) > 1:
         raise Refused("its parts have different fill values for chunks that were never written")
     fill = next(iter(found.fills)) if len(found.fills) == 1 else array.fill_bytes
-    described = _described(array.dtype, np.frombuffer(fill, array.dtype, 1)[0], found.chunk_shape)
+    described = description(array.dtype, np.frombuffer(fill, array.dtype, 1)[0], found.chunk_shape)
     before, after = _codecs(found, array.dtype)
     return {**described, "codecs": [*before, *described["codecs"], *after]}, found.table
 
@@ -85,14 +85,14 @@ def _inlined(array: Array) -> tuple[dict[str, Any], ChunkTable]:
     except HyperslabError as error:
         raise Refused(f"it cannot be read: {error}") from error
     if values.dtype.hasobject:
-        encoded, chunk_grid = zarr2.texts(values), _chunk_grid(array.shape)
+        encoded, chunk_grid = zarr2.texts(values), regular_grid(array.shape)
         text = {"data_type": "string", "fill_value": "", "codecs": [{"name": "vlen-utf8"}], "chunk_grid": chunk_grid}
         return text, chunks.of_bytes(encoded, array.ndim)
-    described = _described(values.dtype, np.zeros((), values.dtype)[()], array.shape)
+    described = description(values.dtype, np.zeros((), values.dtype)[()], array.shape)
     return described, chunks.of_bytes(values.tobytes(), array.ndim)
 
 
-def _described(dtype: np.dtype[Any], fill: Any, chunk_shape: tuple[int, ...]) -> dict[str, Any]:
+def description(dtype: np.dtype[Any], fill: Any, chunk_shape: tuple[int, ...]) -> dict[str, Any]:
     """Data type, fill value, the codec that turns elements into bytes, and the grid."""
     zarr2.dtype_of(dtype)  # refuses dtypes that Zarr does not have
     is_big = _byte_order(dtype) == ">"
@@ -102,7 +102,7 @@ def _described(dtype: np.dtype[Any], fill: Any, chunk_shape: tuple[int, ...]) ->
         "data_type": data_type,
         "fill_value": fill_value,
         "codecs": [to_bytes],
-        "chunk_grid": _chunk_grid(chunk_shape),
+        "chunk_grid": regular_grid(chunk_shape),
     }
 
 
@@ -128,7 +128,8 @@ def _data_type(dtype: np.dtype[Any], fill: Any) -> tuple[Any, Any]:
         raise Refused(f"Zarr 3 has no dtype {dtype}: {error}") from error
 
 
-def _chunk_grid(chunk_shape: tuple[int, ...]) -> dict[str, Any]:
+def regular_grid(chunk_shape: tuple[int, ...]) -> dict[str, Any]:
+    """The grid of chunks of one shape."""
     return {"name": "regular", "configuration": {"chunk_shape": list(chunk_shape)}}
 
 
@@ -150,13 +151,14 @@ def _codecs(found: chunks.Stored, dtype: np.dtype[Any]) -> tuple[list[Any], list
     return before, after
 
 
-def _attributes(array: Array) -> dict[str, Any]:
-    attributes = _strict(array.attrs)
+def attributes(array: Array) -> dict[str, Any]:
+    """The attributes of an array as xarray writes them in Zarr 3."""
+    found = _strict(array.attrs)
     if "_FillValue" in array.attrs:
         fill = _cf_fill(array)
-        attributes = {name: value for name, value in attributes.items() if name != "_FillValue"}
-        attributes |= {} if fill is None else {"_FillValue": fill}
-    return attributes
+        found = {name: value for name, value in found.items() if name != "_FillValue"}
+        found |= {} if fill is None else {"_FillValue": fill}
+    return found
 
 
 def _cf_fill(array: Array) -> Any:

@@ -3,6 +3,7 @@
 use hyperslab_core::BitshuffleInner;
 
 use super::buffer::{Buffer, Size};
+use super::compress::{Compressors, Inner};
 use super::lz4::decode_block;
 use super::reader::Bytes;
 use super::scratch::Tools;
@@ -134,4 +135,47 @@ fn transpose_bits(word: u64) -> u64 {
     let word = swap(word, 7, 0x00aa_00aa_00aa_00aa);
     let word = swap(word, 14, 0x0000_cccc_0000_cccc);
     swap(word, 28, 0x0000_0000_f0f0_f0f0)
+}
+
+/// Encodes block by block, as HDF5's filter does with its default block size.
+pub(super) fn encode(bytes: &[u8], width: usize, inner: Inner, encoder: &mut Compressors) -> Option<Vec<u8>> {
+    let width = width.max(1);
+    let block_nbytes = block_nbytes(0, width).ok()?;
+    let (whole, rest) = bytes.split_at(bytes.len() / width / 8 * 8 * width);
+    let mut out = Vec::with_capacity(bytes.len());
+    if inner != Inner::Plain {
+        out.extend((bytes.len() as u64).to_be_bytes());
+        out.extend(u32::try_from(block_nbytes).ok()?.to_be_bytes());
+    }
+    for block in whole.chunks(block_nbytes) {
+        let rows = shuffle_bits(block, width);
+        if inner == Inner::Plain {
+            out.extend(rows);
+            continue;
+        }
+        let encoded = encoder.inner(&rows, inner)?;
+        out.extend(u32::try_from(encoded.len()).ok()?.to_be_bytes());
+        out.extend(encoded);
+    }
+    out.extend(rest);
+    Some(out)
+}
+
+/// Transposes the bits of a block of a multiple of eight elements; `unshuffle_bits` undoes it.
+pub(super) fn shuffle_bits(block: &[u8], element_nbytes: usize) -> Vec<u8> {
+    let planes = shuffle::encode(element_nbytes, block);
+    let row_nbytes = block.len() / element_nbytes / 8;
+    let mut out = vec![0; block.len()];
+    if row_nbytes == 0 {
+        return out;
+    }
+    for (plane, rows) in planes.chunks_exact(8 * row_nbytes).zip(out.chunks_exact_mut(8 * row_nbytes)) {
+        for (at, bytes) in plane.chunks_exact(8).enumerate() {
+            let word = bytes.try_into().map_or(0, u64::from_le_bytes);
+            for (row, byte) in transpose_bits(word).to_le_bytes().into_iter().enumerate() {
+                rows[row * row_nbytes + at] = byte;
+            }
+        }
+    }
+    out
 }

@@ -13,3 +13,13 @@ pub(super) fn verify(input: &[u8]) -> Result<usize, Error> {
     let computed = ::crc32c::crc32c(data);
     if stored == computed { Ok(data.len()) } else { Err(Error::Checksum { codec: CODEC, stored, computed }) }
 }
+
+/// The data, followed by their checksum.
+pub(super) fn encode(data: &[u8]) -> Vec<u8> {
+    [data, &::crc32c::crc32c(data).to_le_bytes()].concat()
+}
+
+/// The checksum of bytes.
+pub fn checksum(data: &[u8]) -> u32 {
+    ::crc32c::crc32c(data)
+}

@@ -1,43 +1,84 @@
-//! Encodes chunks of versioned files with HDF5's filters, exactly as libhdf5 does: LZF is skipped for a chunk that it
-//! would not shorten, deflate is never skipped.
+//! Encodes chunks, one step after the other.
 //!
-//! This must match: when libhdf5 2.0 overwrites a part of a chunk and the stored length stays the same, it leaves the
-//! old filter mask in the index.
+//! HDF5's own filters work exactly as libhdf5 does them: LZF is skipped for a chunk that it would not shorten, deflate is
+//! never skipped. This must match: when libhdf5 2.0 overwrites a part of a chunk and the stored length stays the same, it
+//! leaves the old filter mask in the index.
 
-use super::{fletcher32, lzf, shuffle, zlib};
+use std::borrow::Cow;
+
+use super::compress::{Blosc, Compressors, Inner};
+use super::{bitshuffle, blosc_encode, crc32c, fletcher32, lz4, lzf, shuffle};
 
 /// One step between elements and stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filter {
     /// Deflate with zlib's header, at one of zlib's levels.
     Deflate(u32),
+    /// Deflate with gzip's header.
+    Gzip(u32),
     /// Shuffle for elements of this many bytes.
     Shuffle(usize),
-    /// A checksum after the data.
+    /// HDF5's checksum after the data.
     Fletcher32,
+    /// CRC-32C after the data.
+    Crc32c,
     /// LZF.
     Lzf,
+    /// One Zstandard frame, at one of its levels.
+    Zstd(i32),
+    /// LZ4 in the framing of HDF5's filter, in blocks of this many bytes.
+    Lz4Hdf5(usize),
+    /// LZ4 in numcodecs' framing.
+    Lz4Numcodecs,
+    /// One chunk of Blosc 1.
+    Blosc(Blosc),
+    /// Bits of equal significance together, for elements of this many bytes, then a compressor.
+    Bitshuffle(usize, Inner),
 }
 
-/// Encodes a chunk. Returns the stored bytes, and a mask of the skipped filters: the lowest bit stands for the first
-/// filter. `None` if zlib does not have the level.
-pub fn encode(chunk: &[u8], filters: &[Filter]) -> Option<(Vec<u8>, u32)> {
-    let (mut bytes, mut mask) = (chunk.to_vec(), 0);
-    for (number, filter) in filters.iter().enumerate() {
-        bytes = match *filter {
-            Filter::Deflate(level) => zlib::encode(level, &bytes)?,
-            Filter::Shuffle(width) => shuffle::encode(width.max(1), &bytes),
-            Filter::Fletcher32 => fletcher32::encode(&bytes),
-            Filter::Lzf => match lzf::encode(&bytes) {
-                shorter if shorter.len() < bytes.len() => shorter,
-                _ => {
-                    mask |= 1 << number;
-                    bytes
-                }
-            },
-        };
+/// Encodes chunks and keeps what the compressors need from one chunk to the next.
+#[derive(Default)]
+pub struct Encoder(Compressors);
+
+impl Encoder {
+    /// Encodes a chunk. Returns the stored bytes, and a mask of the skipped filters: the lowest bit stands for the first
+    /// filter. `None` if a compressor refuses its level or the chunk's size.
+    pub fn encode<'c>(&mut self, chunk: &'c [u8], filters: &[Filter]) -> Option<(Cow<'c, [u8]>, u32)> {
+        let (mut bytes, mut mask) = (Cow::Borrowed(chunk), 0);
+        for (number, filter) in filters.iter().enumerate() {
+            match self.step(&bytes, *filter)? {
+                Some(encoded) => bytes = Cow::Owned(encoded),
+                None => mask |= 1 << number,
+            }
+        }
+        Some((bytes, mask))
     }
-    Some((bytes, mask))
+
+    /// One step; `Some(None)` if it is skipped for this chunk, `None` if it cannot be done.
+    #[allow(clippy::option_option)] // three cases, and the caller treats each differently
+    fn step(&mut self, bytes: &[u8], filter: Filter) -> Option<Option<Vec<u8>>> {
+        Some(Some(match filter {
+            Filter::Deflate(level) => self.0.deflate(bytes, level, false)?,
+            Filter::Gzip(level) => self.0.deflate(bytes, level, true)?,
+            Filter::Shuffle(width) => shuffle::encode(width.max(1), bytes),
+            Filter::Fletcher32 => fletcher32::encode(bytes),
+            Filter::Crc32c => crc32c::encode(bytes),
+            Filter::Lzf => match lzf::encode(bytes) {
+                shorter if shorter.len() < bytes.len() => shorter,
+                _ => return Some(None),
+            },
+            Filter::Zstd(level) => self.0.inner(bytes, Inner::Zstd(level))?,
+            Filter::Lz4Hdf5(block_nbytes) => lz4::encode_hdf5(bytes, block_nbytes)?,
+            Filter::Lz4Numcodecs => lz4::encode_numcodecs(bytes)?,
+            Filter::Blosc(blosc) => blosc_encode::encode(bytes, blosc, &mut self.0)?,
+            Filter::Bitshuffle(width, inner) => bitshuffle::encode(bytes, width, inner, &mut self.0)?,
+        }))
+    }
+}
+
+/// Encodes one chunk; see [`Encoder::encode`].
+pub fn encode(chunk: &[u8], filters: &[Filter]) -> Option<(Vec<u8>, u32)> {
+    Encoder::default().encode(chunk, filters).map(|(bytes, mask)| (bytes.into_owned(), mask))
 }
 
 #[cfg(test)]
@@ -46,7 +87,7 @@ mod tests {
     use super::super::{fletcher32, lzf, shuffle};
     use super::{Filter, encode};
 
-    fn noise(count: u64) -> Vec<u8> {
+    pub(in super::super) fn noise(count: u64) -> Vec<u8> {
         let mixed =
             |i: u64| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (i << 7)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         (0..count).map(|i| mixed(i).to_be_bytes()[0]).collect()
@@ -70,11 +111,13 @@ mod tests {
 
     #[test]
     fn shuffle_is_undone() {
-        for (width, count) in [(1, 10), (2, 9), (8, 800), (8, 801), (3, 2)] {
-            let bytes = noise(count);
-            let mut out = vec![0; bytes.len()];
-            shuffle::unshuffle_whole(&shuffle::encode(width, &bytes), width, &mut out);
-            assert_eq!(out, bytes);
+        for width in [1, 2, 3, 4, 8, 12, 16] {
+            for count in [0, 2, 9, 10, 800, 801, 5000] {
+                let bytes = noise(count);
+                let mut out = vec![0; bytes.len()];
+                shuffle::unshuffle_whole(&shuffle::encode(width, &bytes), width, &mut out);
+                assert_eq!(out, bytes);
+            }
         }
     }
 

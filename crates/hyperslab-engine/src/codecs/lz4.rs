@@ -47,3 +47,32 @@ pub(super) fn decode_block(codec: &'static str, encoded: &[u8], out: &mut [u8]) 
         Err(_) => Err(Error::Damaged { codec, problem: "not a complete LZ4 block" }),
     }
 }
+
+/// Encodes one LZ4 block.
+pub(super) fn encode_block(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut out = vec![0; lz4_flex::block::get_maximum_output_size(bytes.len())];
+    let nbytes = lz4_flex::block::compress_into(bytes, &mut out).ok()?;
+    out.truncate(nbytes);
+    Some(out)
+}
+
+/// Encodes in numcodecs' framing; `None` above the largest size that it can record.
+pub(super) fn encode_numcodecs(bytes: &[u8]) -> Option<Vec<u8>> {
+    let nbytes = i32::try_from(bytes.len()).ok()?;
+    Some([&nbytes.to_le_bytes()[..], &encode_block(bytes)?].concat())
+}
+
+/// Encodes in the framing of HDF5's filter, in blocks of this many bytes; 0 stands for one block.
+pub(super) fn encode_hdf5(bytes: &[u8], block_nbytes: usize) -> Option<Vec<u8>> {
+    let most = if block_nbytes == 0 { 1 << 30 } else { block_nbytes };
+    let block_nbytes = most.min(bytes.len()).max(1);
+    let mut out = (bytes.len() as u64).to_be_bytes().to_vec();
+    out.extend(u32::try_from(block_nbytes).ok()?.to_be_bytes());
+    for block in bytes.chunks(block_nbytes) {
+        let encoded = encode_block(block)?;
+        let encoded = if encoded.len() < block.len() { &encoded[..] } else { block };
+        out.extend(u32::try_from(encoded.len()).ok()?.to_be_bytes());
+        out.extend(encoded);
+    }
+    Some(out)
+}

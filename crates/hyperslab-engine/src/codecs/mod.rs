@@ -7,11 +7,13 @@
 mod bitshuffle;
 mod blosc;
 mod blosc2;
+mod blosc_encode;
 mod blosclz;
 mod buffer;
 mod bzip2;
 mod chain;
 mod checksum;
+mod compress;
 mod convert;
 mod crc32c;
 mod delta;
@@ -43,7 +45,9 @@ mod zlib;
 mod zstd;
 
 pub use chain::{Decoded, decode};
-pub use encode::{Filter, encode};
+pub use compress::{Blosc, Inner};
+pub use crc32c::checksum as crc32c;
+pub use encode::{Encoder, Filter, encode};
 pub use lzf::encode as lzf;
 pub use scratch::Scratch;
 pub use shuffle::{Shuffled, unshuffle_into, unshuffle_whole};

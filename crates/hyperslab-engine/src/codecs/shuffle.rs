@@ -38,13 +38,36 @@ pub(super) fn encode(width: usize, bytes: &[u8]) -> Vec<u8> {
         return bytes.to_vec();
     }
     let mut out = vec![0; bytes.len()];
-    for (index, plane) in out.chunks_exact_mut(count).take(width).enumerate() {
-        for (byte, element) in plane.iter_mut().zip(bytes.chunks_exact(width)) {
-            *byte = element[index];
+    let (elements, rest) = bytes.split_at(count * width);
+    let (planes, end) = out.split_at_mut(count * width);
+    match width {
+        2 => deinterleave::<2>(elements, planes),
+        4 => deinterleave::<4>(elements, planes),
+        8 => deinterleave::<8>(elements, planes),
+        _ => {
+            for (index, plane) in planes.chunks_exact_mut(count).enumerate() {
+                for (byte, element) in plane.iter_mut().zip(elements.chunks_exact(width)) {
+                    *byte = element[index];
+                }
+            }
         }
     }
-    out[count * width..].copy_from_slice(&bytes[count * width..]);
+    end.copy_from_slice(rest);
     out
+}
+
+/// Fills planes from elements of `W` bytes, a few elements at a time, so that they are read from the nearest cache.
+fn deinterleave<const W: usize>(elements: &[u8], planes: &mut [u8]) {
+    let count = elements.len() / W;
+    for (number, group) in elements.chunks(GROUP_ELEMENTS * W).enumerate() {
+        let (at, length) = (number * GROUP_ELEMENTS, group.len() / W);
+        for index in 0..W {
+            let plane = &mut planes[index * count + at..][..length];
+            for (byte, element) in plane.iter_mut().zip(group.chunks_exact(W)) {
+                *byte = element[index];
+            }
+        }
+    }
 }
 
 /// Copies all elements of a shuffled chunk, and the bytes after the last whole one, into `out`.

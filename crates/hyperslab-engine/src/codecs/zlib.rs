@@ -1,6 +1,6 @@
 //! DEFLATE in zlib's framing (RFC 1950): HDF5's filter 1, numcodecs' zlib.
 
-use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
+use libdeflater::{DecompressionError, Decompressor};
 
 use super::buffer::{Buffer, Size};
 use crate::Error;
@@ -32,13 +32,4 @@ pub(super) fn inflate_into(
             problem: "not a complete zlib stream with a correct checksum",
         }),
     }
-}
-
-/// Encodes; `None` if zlib does not have the level.
-pub(super) fn encode(level: u32, bytes: &[u8]) -> Option<Vec<u8>> {
-    let mut compressor = Compressor::new(CompressionLvl::new(i32::try_from(level).ok()?).ok()?);
-    let mut out = vec![0; compressor.zlib_compress_bound(bytes.len())];
-    let nbytes = compressor.zlib_compress(bytes, &mut out).ok()?;
-    out.truncate(nbytes);
-    Some(out)
 }

@@ -1,6 +1,6 @@
 //! One or several Zstandard frames (RFC 8878) of known or unknown size: registered filter 32015, Zarr's zstd.
 
-use zstd_safe::DCtx;
+use zstd_safe::{CCtx, DCtx};
 
 use super::buffer::{Buffer, Size};
 use super::scratch::Tools;
@@ -30,4 +30,15 @@ pub(super) fn decode_into(
         Err(code) if zstd_safe::get_error_name(code).contains("too small") => Ok(None),
         Err(_) => Err(Error::Damaged { codec: CODEC, problem: "not a complete Zstandard frame" }),
     }
+}
+
+/// Encodes one frame, which records its size; `None` if memory does not suffice.
+pub(super) fn encode(bytes: &[u8], level: i32, context: &mut Option<CCtx<'static>>) -> Option<Vec<u8>> {
+    if context.is_none() {
+        *context = CCtx::try_create();
+    }
+    let mut out = vec![0; zstd_safe::compress_bound(bytes.len())];
+    let nbytes = context.as_mut()?.compress(out.as_mut_slice(), bytes, level).ok()?;
+    out.truncate(nbytes);
+    Some(out)
 }

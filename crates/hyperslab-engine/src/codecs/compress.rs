@@ -1,0 +1,76 @@
+//! What compresses blocks of bytes without any framing of ours, and what it keeps from one block to the next.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use libdeflater::{CompressionLvl, Compressor};
+use zstd_safe::CCtx;
+
+use super::{lz4, zstd};
+
+/// What compresses the blocks of Blosc and bitshuffle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inner {
+    /// Nothing.
+    Plain,
+    /// LZ4.
+    Lz4,
+    /// Deflate, at a level.
+    Deflate(u32),
+    /// Zstandard, at a level.
+    Zstd(i32),
+}
+
+/// The settings of Blosc.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blosc {
+    /// What compresses the blocks.
+    pub inner: Inner,
+    /// Whether bytes or bits of equal significance are put together first: 0 neither, 1 bytes, 2 bits.
+    pub shuffle: u8,
+    /// Bytes of an element.
+    pub element_nbytes: usize,
+}
+
+/// The compressors of one thread.
+#[derive(Default)]
+pub(super) struct Compressors {
+    deflate: HashMap<u32, Compressor>,
+    zstd: Option<CCtx<'static>>,
+}
+
+impl Compressors {
+    /// Deflates with zlib's or gzip's header; `None` if there is no such level.
+    pub(super) fn deflate(&mut self, bytes: &[u8], level: u32, is_gzip: bool) -> Option<Vec<u8>> {
+        let compressor = match self.deflate.entry(level) {
+            Entry::Occupied(found) => found.into_mut(),
+            Entry::Vacant(free) => {
+                let level = CompressionLvl::new(i32::try_from(level).ok()?).ok()?;
+                free.insert(Compressor::new(level))
+            }
+        };
+        let bound = if is_gzip {
+            compressor.gzip_compress_bound(bytes.len())
+        } else {
+            compressor.zlib_compress_bound(bytes.len())
+        };
+        let mut out = vec![0; bound];
+        let nbytes = if is_gzip {
+            compressor.gzip_compress(bytes, &mut out).ok()?
+        } else {
+            compressor.zlib_compress(bytes, &mut out).ok()?
+        };
+        out.truncate(nbytes);
+        Some(out)
+    }
+
+    /// Compresses a block.
+    pub(super) fn inner(&mut self, bytes: &[u8], inner: Inner) -> Option<Vec<u8>> {
+        match inner {
+            Inner::Plain => Some(bytes.to_vec()),
+            Inner::Lz4 => lz4::encode_block(bytes),
+            Inner::Deflate(level) => self.deflate(bytes, level, false),
+            Inner::Zstd(level) => zstd::encode(bytes, level, &mut self.zstd),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Encodes the chunks of a slab and hands them to Python, or to the libhdf5 that h5py loaded.
+
+#![allow(unsafe_code)]
+
+use hyperslab_archive::{EncodeError, EncodedChunk, Encoding, Slab, encode_slab};
+use hyperslab_core::ChunkGrid;
+use hyperslab_engine::codecs::{Blosc, Filter, Inner};
+use hyperslab_engine::default_thread_count;
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors;
+use crate::libhdf5::WriteChunk;
+
+type Filters = Vec<(String, Vec<i64>)>;
+type Shapes = (Vec<u64>, Vec<u64>);
+type Checksums<'py> = Bound<'py, PyArray1<u32>>;
+
+/// A look at signals every so many chunks costs nothing and makes Ctrl-C quick.
+const CHUNKS_BETWEEN_CHECKS: usize = 16;
+
+/// Encodes the chunks of a slab; `taken` gets number, bytes and mask of each, in order. Returns checksums.
+#[pyfunction]
+#[pyo3(signature = (data, shapes, fill, filters, taken, threads=None, leaves_out_fill=false))]
+#[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)] // one for each keyword, by value as PyO3 hands them
+pub(crate) fn encode_chunks<'py>(
+    py: Python<'py>,
+    data: PyReadonlyArray1<'py, u8>,
+    shapes: Shapes,
+    fill: Vec<u8>,
+    filters: Filters,
+    taken: Option<Py<PyAny>>,
+    threads: Option<usize>,
+    leaves_out_fill: bool,
+) -> PyResult<Checksums<'py>> {
+    let filters = filters.iter().map(filter).collect::<PyResult<Vec<_>>>()?;
+    let keeps_bytes = taken.is_some();
+    let encoding = Encoding { filters: &filters, threads: count(threads), leaves_out_fill, keeps_bytes };
+    encoded(py, &data, shapes, &fill, encoding, |number, chunk| match &taken {
+        None => Ok(()),
+        Some(function) => Python::attach(|py| {
+            let bytes = chunk.bytes.as_ref().map(|bytes| PyBytes::new(py, bytes));
+            function.call1(py, (number, bytes, chunk.mask)).map(drop)
+        }),
+    })
+}
+
+/// Encodes the chunks of a slab and stores them in an array of HDF5. Returns of each its checksum, stored bytes and mask.
+#[pyfunction]
+#[pyo3(signature = (function, array, first, data, shapes, fill, filters, threads=None, leaves_out_fill=false))]
+#[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)] // as above
+pub(crate) fn write_slab<'py>(
+    py: Python<'py>,
+    function: usize,
+    array: i64,
+    first: Vec<u64>,
+    data: PyReadonlyArray1<'py, u8>,
+    shapes: Shapes,
+    fill: Vec<u8>,
+    filters: Filters,
+    threads: Option<usize>,
+    leaves_out_fill: bool,
+) -> PyResult<(Checksums<'py>, Bound<'py, PyArray1<u64>>, Checksums<'py>)> {
+    if function == 0 || first.len() != shapes.1.len() {
+        return Err(PyValueError::new_err(
+            "there is no function at address 0, or `first` has another length",
+        ));
+    }
+    // SAFETY: the caller looked up the address of `H5Dwrite_chunk` in the libhdf5 that h5py loaded.
+    let write = unsafe { std::mem::transmute::<usize, WriteChunk>(function) };
+    let filters = filters.iter().map(filter).collect::<PyResult<Vec<_>>>()?;
+    let grid = ChunkGrid::new(shapes.0.clone(), shapes.1.clone()).map_err(errors::to_python)?;
+    let encoding =
+        Encoding { filters: &filters, threads: count(threads), leaves_out_fill, keeps_bytes: true };
+    let (mut sizes, mut masks) = (Vec::new(), Vec::new());
+    let checksums = encoded(py, &data, shapes, &fill, encoding, |number, chunk| {
+        sizes.push(chunk.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64));
+        masks.push(chunk.mask);
+        let Some(bytes) = chunk.bytes else { return Ok(()) };
+        let index = grid.chunk_index(number as u64).map_err(errors::to_python)?;
+        let within = index.iter().zip(grid.chunk_shape());
+        let start: Vec<u64> =
+            first.iter().zip(within).map(|(first, (at, length))| first + at * length).collect();
+        // SAFETY: the start has one entry for each axis of the array, and the bytes outlive the call; libhdf5 returns an
+        // error for a wrong identifier. The caller holds h5py's lock.
+        let done = unsafe { write(array, 0, chunk.mask, start.as_ptr(), bytes.len(), bytes.as_ptr().cast()) };
+        match done {
+            0.. => Ok(()),
+            _ => Err(PyRuntimeError::new_err(format!("libhdf5 could not write the chunk at {start:?}"))),
+        }
+    })?;
+    Ok((checksums, sizes.into_pyarray(py), masks.into_pyarray(py)))
+}
+
+fn encoded<'py>(
+    py: Python<'py>,
+    data: &PyReadonlyArray1<'py, u8>,
+    shapes: Shapes,
+    fill: &[u8],
+    encoding: Encoding<'_>,
+    mut take: impl FnMut(usize, EncodedChunk) -> PyResult<()> + Send,
+) -> PyResult<Checksums<'py>> {
+    let grid = ChunkGrid::new(shapes.0, shapes.1).map_err(errors::to_python)?;
+    let slab = Slab { bytes: data.as_slice()?, grid: &grid, fill };
+    let mut checksums = Vec::new();
+    let done = py.detach(|| {
+        encode_slab(slab, encoding, |number, chunk| {
+            checksums.push(chunk.checksum);
+            if number % CHUNKS_BETWEEN_CHECKS == 0 {
+                #[allow(clippy::redundant_closure_for_method_calls)] // the method has one lifetime, not any
+                Python::attach(|py| py.check_signals())?;
+            }
+            take(number, chunk)
+        })
+    });
+    done.map_err(|error| match error {
+        EncodeError::Misfit => PyValueError::new_err("the data do not have the given shape"),
+        EncodeError::Refused(number) => PyValueError::new_err(format!("chunk {number} cannot be encoded")),
+        EncodeError::Taking(error) => error,
+    })?;
+    Ok(checksums.into_pyarray(py))
+}
+
+fn count(threads: Option<usize>) -> usize {
+    threads.unwrap_or_else(default_thread_count)
+}
+
+/// A step, by its name and parameters.
+fn filter((name, parameters): &(String, Vec<i64>)) -> PyResult<Filter> {
+    let unknown =
+        || PyValueError::new_err(format!("no encoder for {name} with the parameters {parameters:?}"));
+    let level = |value: i64| u32::try_from(value).map_err(|_| unknown());
+    let width = |value: i64| usize::try_from(value).map_err(|_| unknown());
+    Ok(match (name.as_str(), &parameters[..]) {
+        ("deflate", &[value]) => Filter::Deflate(level(value)?),
+        ("gzip", &[value]) => Filter::Gzip(level(value)?),
+        ("shuffle", &[value]) => Filter::Shuffle(width(value)?),
+        ("fletcher32", []) => Filter::Fletcher32,
+        ("crc32c", []) => Filter::Crc32c,
+        ("lzf", []) => Filter::Lzf,
+        ("zstd", &[value]) => Filter::Zstd(i32::try_from(value).map_err(|_| unknown())?),
+        ("lz4_hdf5", &[value]) => Filter::Lz4Hdf5(width(value)?),
+        ("lz4", []) => Filter::Lz4Numcodecs,
+        ("blosc", &[compressor, value, shuffle, element]) => Filter::Blosc(Blosc {
+            inner: inner(compressor, value).ok_or_else(unknown)?,
+            shuffle: u8::try_from(shuffle).map_err(|_| unknown())?,
+            element_nbytes: width(element)?,
+        }),
+        ("bitshuffle", &[element, compressor, value]) => {
+            Filter::Bitshuffle(width(element)?, inner(compressor, value).ok_or_else(unknown)?)
+        }
+        _ => return Err(unknown()),
+    })
+}
+
+/// What compresses blocks, by Blosc's numbers; -1 for nothing.
+fn inner(compressor: i64, level: i64) -> Option<Inner> {
+    Some(match compressor {
+        -1 => Inner::Plain,
+        1 => Inner::Lz4,
+        4 => Inner::Deflate(u32::try_from(level).ok()?),
+        5 => Inner::Zstd(i32::try_from(level).ok()?),
+        _ => return None,
+    })
+}

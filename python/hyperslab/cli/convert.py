@@ -1,0 +1,153 @@
+"""`hyperslab convert` writes an archive again: in another format, or with other chunks and codecs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hyperslab.cli.archives import Allowed, Concat, Options, open_archive
+from hyperslab.cli.output import console, line
+from hyperslab.cli.progress import live
+from hyperslab.errors import UsageError
+
+if TYPE_CHECKING:
+    from hyperslab.conversion import Conversion
+
+UNITS = {
+    "": 1,
+    "k": 1000,
+    "kib": 1 << 10,
+    "m": 10**6,
+    "mb": 10**6,
+    "mib": 1 << 20,
+    "g": 10**9,
+    "gb": 10**9,
+    "gib": 1 << 30,
+}
+MOST_NAMED = 20
+
+
+def convert(
+    sources: Annotated[
+        list[str],
+        typer.Argument(help="What to convert, as for `read`; several files with --concat. The target is last."),
+    ],
+    format: Annotated[
+        str | None, typer.Option(help="hdf5, netcdf4, zarr2 or zarr3; by default that of the target's suffix.")
+    ] = None,
+    chunks: Annotated[
+        list[str] | None,
+        typer.Option(help="1,100,100 or time=1,lat=100; PATH:1,100,100 for one array. -1: the whole axis. Repeatable."),
+    ] = None,
+    shards: Annotated[list[str] | None, typer.Option(help="The same for shards of Zarr 3. Repeatable.")] = None,
+    codec: Annotated[
+        list[str] | None,
+        typer.Option(help="deflate-4+shuffle, zstd-3, none, ...; PATH:CODEC for one array. Repeatable."),
+    ] = None,
+    like: Annotated[Path | None, typer.Option(help="A saved advice, with chunks, shards and codecs by path.")] = None,
+    relayout: Annotated[
+        bool, typer.Option("--relayout", help="Copy chunks as they are stored, and put the metadata in front (HDF5).")
+    ] = False,
+    memory: Annotated[str | None, typer.Option(help="The most memory for elements, such as 2GiB.")] = None,
+    threads: Annotated[int | None, typer.Option(help="By default HYPERSLAB_THREADS, or one per core.")] = None,
+    verify: Annotated[
+        str, typer.Option(help="checksum: read back and compare; library: through h5py or zarr; none.")
+    ] = ("checksum"),
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing target.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished conversion.")] = False,
+    skip_unsupported: Annotated[
+        bool, typer.Option("--skip-unsupported", help="Leave out what the target cannot hold.")
+    ] = False,
+    option: Options = None,
+    allowed: Allowed = None,
+    concat: Concat = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Write an archive again, in another format or with other chunks and codecs.
+
+    The source is never changed. The target appears when it is complete; stop it, and --resume goes on.
+
+    Example: hyperslab convert maps.nc series.nc --chunks time=-1,lat=10,lon=10 --codec deflate-4+shuffle
+    """
+    if len(sources) < 2:
+        raise UsageError("give a source and a target: hyperslab convert SOURCE TARGET")
+    *given, target = sources
+    if len(given) > 1 and concat is None:
+        raise UsageError("several sources need --concat DIMENSION; the last name is the target")
+    from hyperslab.conversion import convert as run
+    from hyperslab.conversion.wishes import wish
+
+    asked = wish(_by_path(chunks), _by_path(shards), _by_path(codec), like)
+    opened = open_archive(given if concat is not None else given[0], option or [], concat, allowed)
+    with opened, live(console(stderr=True), "MiB") as progress:
+        if not as_json:
+            _announce(opened.filename, target, opened.format, format, asked)
+        done = run(
+            opened, target, format=format, chunks=_by_path(chunks), shards=_by_path(shards), codec=_by_path(codec),
+            like=like, relayout=relayout, memory=nbytes_of(memory), threads=threads or _threads(), verify=verify,
+            overwrite=overwrite, resume=resume, skip_unsupported=skip_unsupported, progress=progress,
+        )  # fmt: skip
+    _print(done, as_json=as_json)
+
+
+def _by_path(given: list[str] | None) -> dict[str, str] | None:
+    """Values by array; "" for all arrays."""
+    if given is None:
+        return None
+    found: dict[str, str] = {}
+    for one in given:
+        path, _, value = one.rpartition(":")
+        if path in found:
+            raise UsageError(f"{one!r}: there is another value for {path or 'all arrays'} already")
+        found[path] = value
+    return found
+
+
+def nbytes_of(text: str | None) -> int | None:
+    """A number of bytes from text such as 2GiB."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"([0-9.]+)\s*([a-z]*)", text.strip().lower())
+    try:
+        if match is not None and match[2] in UNITS:
+            return int(float(match[1]) * UNITS[match[2]])
+    except ValueError:
+        pass
+    raise UsageError(f"{text!r} is not a number of bytes: write 500MB or 2GiB")
+
+
+def _threads() -> int | None:
+    given = os.environ.get("HYPERSLAB_THREADS", "")
+    return int(given) if given.isdigit() and int(given) > 0 else None
+
+
+def _announce(source: str, target: str, source_format: str, format: str | None, asked: object) -> None:
+    from hyperslab.conversion.converting import format_of
+    from hyperslab.conversion.equivalents import equivalents
+
+    found = format_of(Path(target), format)
+    for call in equivalents(source, target, source_format, found, asked):  # type: ignore[arg-type]
+        console(stderr=True).print(line(f"about the same: {call}"), soft_wrap=True)
+
+
+def _print(done: Conversion, *, as_json: bool) -> None:
+    from hyperslab.archive import display
+
+    if as_json:
+        typer.echo(json.dumps({**vars(done), "target": str(done.target)}, indent=1))
+        return
+    out = console()
+    said = f"{done.target}: {done.array_count} arrays, {display.nbytes(done.stored_nbytes)} in {done.seconds:.1f} s"
+    out.print(
+        line(f"{said}, {'not verified' if done.verified == 'none' else f'verified by {done.verified}'}"), soft_wrap=True
+    )
+    for what, listed in (("note", done.notes), ("left out", done.losses)):
+        for path, reason in listed[:MOST_NAMED]:
+            out.print(line(f"{what}: {path}: {reason}"), soft_wrap=True)
+        if len(listed) > MOST_NAMED:
+            out.print(line(f"{what}: {len(listed) - MOST_NAMED} more"))

@@ -1,0 +1,297 @@
+"""Converts a local HDF5 file to another HDF5 file: the structure is copied, and arrays get their new chunks."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import h5py
+import numpy as np
+
+from hyperslab.conversion.codecs import chain_of, hdf5_steps
+from hyperslab.conversion.filling import Filling
+from hyperslab.conversion.hdf5_structure import Found, StructureCopy, has_references, is_plain
+from hyperslab.conversion.hdf5_target import Hdf5Array, WrittenByLibhdf5, check, creation_list, filters_of
+from hyperslab.conversion.partial_file import BEHIND, PartialFile, created, set_chunk_index_width
+from hyperslab.conversion.reading import reader
+from hyperslab.conversion.stored_chunks import StoredCopy
+from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of
+from hyperslab.errors import HyperslabError, Refused
+
+if TYPE_CHECKING:
+    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree import Group
+
+# A contiguous array of at most this many bytes is copied as it is.
+SMALL_NBYTES = 64 << 10
+MOST_DECODED_AT_ONCE = 16 << 20
+MOST_ELEMENTS = 1 << 18
+
+
+class FromHdf5:
+    """Creates the objects of the target, and lists the arrays to fill.
+
+    Parameters
+    ----------
+    source : Group
+        The source, as we read it.
+    file : PartialFile
+        What libhdf5 writes to.
+    wish : Wish
+        The wanted chunks and codecs.
+    threads : int | None
+        How many threads encode.
+    metadata_nbytes : int
+        Bytes to reserve for metadata at the front; 0 for none.
+    is_relayout : bool
+        Whether the chunk indexes should be flat.
+    """
+
+    def __init__(
+        self,
+        source: Group,
+        file: PartialFile,
+        wish: Wish,
+        threads: int | None,
+        metadata_nbytes: int = 0,
+        *,
+        is_relayout: bool = False,
+    ) -> None:
+        self._root = source
+        self._file = file
+        self._wish = wish
+        self._threads = threads
+        self.source = h5py.File(source.filename, "r", locking=False)
+        creation = _creation(self.source)
+        if is_relayout:
+            set_chunk_index_width(creation, self._chunk_counts())
+        self.target = created(file, creation, low=_oldest(self.source), metadata_nbytes=metadata_nbytes)
+        self._has_hole = metadata_nbytes > 0
+        self.fillings: list[Filling] = []
+        self.copies: list[StoredCopy] = []
+        self.notes: list[tuple[str, str]] = []
+        self._wished = self._addresses()
+        self._structure = StructureCopy(self.source, self.target, self._array)
+
+    @property
+    def losses(self) -> list[tuple[str, str]]:
+        """What cannot be converted."""
+        return self._structure.losses
+
+    def build(self) -> None:
+        """Create everything but the elements of arrays that are worth our threads."""
+        self._structure.copy()
+
+    def _wish_of(self, found: Found) -> ArrayWish:
+        """What is wanted for an array, by whichever of its paths you named it."""
+        address = h5py.h5o.get_info(found.source).addr
+        return self._wish.of(self._wished.get(address, found.path))
+
+    def _chunk_counts(self) -> list[int]:
+        """How many chunks each array has."""
+        found: list[int] = []
+
+        def note(_: str, one: Any) -> None:
+            if isinstance(one, h5py.Dataset) and one.chunks is not None:
+                found.append(one.id.get_num_chunks())
+
+        self.source.visititems(note)
+        return [count for count in found if count]
+
+    def _addresses(self) -> dict[int, str]:
+        """The paths of the wish by the addresses of their arrays."""
+        paths = [path for path in self._wish.arrays if isinstance(self.source.get(path), h5py.Dataset)]
+        return {h5py.h5o.get_info(self.source[path].id).addr: path for path in paths}
+
+    def close(self) -> None:
+        """Close both files."""
+        if self._has_hole and BEHIND.decode() in self.target:
+            self.target.id.unlink(BEHIND)
+        self.target.close()
+        self.source.close()
+
+    def _array(self, found: Found, structure: StructureCopy) -> None:
+        path = found.path
+        try:
+            array: Any = self._root[path]
+            reason = array.damaged
+        except HyperslabError as error:
+            reason, array = str(error), None
+        if reason:
+            structure.losses.append((path, f"it cannot be read: {reason}"))
+            return
+        old = found.source
+        plist = old.get_create_plist()
+        is_chunked = plist.get_layout() == h5py.h5d.CHUNKED
+        kept = plist.get_chunk() if is_chunked else None
+        wish = self._wish_of(found)
+        shape = old.shape or ()
+        is_null = old.get_space().get_simple_extent_type() == h5py.h5s.NULL
+        wanted = kept if is_null or not shape else shape_of(wish.chunks, shape, array.dims, kept)
+        if wish.codec is not None and wish.codec.codec and wanted is None and math.prod(shape) and shape:
+            wanted = tuple(max(1, length) for length in shape) if array.nbytes <= 4 << 20 else None
+        if wanted is not None:
+            wanted = self._within(wanted, old)
+        is_elsewhere = bool(plist.get_external_count()) or plist.get_layout() == h5py.h5d.VIRTUAL
+        if not is_plain(old.get_type()) or is_null or not shape:
+            self._as_it_is(found, structure, wanted, is_changed=wish.codec is not None)
+            return
+        same_codec = wish.codec is None or self._same(wish.codec, plist, array, kept)
+        is_contiguous = plist.get_layout() == h5py.h5d.CONTIGUOUS and not is_elsewhere
+        if wanted == kept and same_codec and (is_chunked or (is_contiguous and array.nbytes > SMALL_NBYTES)):
+            self._stored(found, structure, plist)
+        elif not is_chunked and wanted is None and not is_elsewhere and array.nbytes <= SMALL_NBYTES:
+            self._as_it_is(found, structure, None, is_changed=False)
+        else:
+            self._new(found, structure, array, plist, wanted)
+
+    @staticmethod
+    def _within(wanted: tuple[int, ...], old: Any) -> tuple[int, ...]:
+        """Chunks must not be longer than an axis that cannot grow."""
+        most = old.get_space().get_simple_extent_dims(maxdims=True)
+        return tuple(
+            one if limit == h5py.h5s.UNLIMITED or limit is None else min(one, max(int(limit), 1))
+            for one, limit in zip(wanted, most, strict=True)
+        )
+
+    @staticmethod
+    def _same(codec: Any, plist: Any, array: Array, kept: tuple[int, ...] | None) -> bool:
+        if kept is None:
+            return not codec.codec
+        filters, _ = codec.hdf5(array.dtype.itemsize, math.prod(kept) * array.dtype.itemsize)
+        have = filters_of(plist)
+        return [(number, values) for number, _, values in filters] == [(number, values) for number, _, values in have]
+
+    def _as_it_is(
+        self, found: Found, structure: StructureCopy, wanted: tuple[int, ...] | None, *, is_changed: bool
+    ) -> None:
+        """Copy an array with libhdf5: its elements are not plain bytes, or are few."""
+        old = found.source
+        if has_references(old.get_type()):
+            self._referring(found, structure)
+            return
+        plist = old.get_create_plist()
+        if plist.get_layout() in (h5py.h5d.CHUNKED, h5py.h5d.VIRTUAL) or plist.get_external_count():
+            plist = creation_list(plist, wanted, filters_of(plist))
+        if is_changed and self._wish_of(found).codec is not None:
+            self.notes.append((found.path, "its elements have variable length, so it keeps its codecs"))
+        try:
+            made = h5py.h5d.create(found.parent, found.name, structure.type_of(old), old.get_space().copy(), plist)
+            _copy_elements(old, made)
+        except (TypeError, ValueError, NotImplementedError):  # h5py has no such elements, but libhdf5 can copy them
+            if found.parent.links.exists(found.name):
+                found.parent.unlink(found.name)
+            h5py.h5o.copy(old, b".", found.parent, found.name)
+        except (OSError, RuntimeError):
+            check(self._file)
+            raise
+
+    def _referring(self, found: Found, structure: StructureCopy) -> None:
+        """Copy an array of references. What they lead to may come later, so its elements are written at the end."""
+        old = found.source
+        if old.get_type().get_class() not in (h5py.h5t.REFERENCE, h5py.h5t.COMPOUND):
+            structure.losses.append((found.path, "its elements are lists of references"))
+            return
+        made = h5py.h5d.create(
+            found.parent, found.name, structure.type_of(old), old.get_space().copy(), old.get_create_plist()
+        )
+        structure.later.append((h5py.Dataset(old), h5py.Dataset(made)))
+
+    def _stored(self, found: Found, structure: StructureCopy, plist: Any) -> None:
+        """The chunks stay as they are stored."""
+        if plist.get_layout() == h5py.h5d.CHUNKED:
+            plist = creation_list(plist, plist.get_chunk(), filters_of(plist))
+        made = h5py.h5d.create(
+            found.parent, found.name, structure.type_of(found.source), found.source.get_space().copy(), plist
+        )
+        self.copies.append(StoredCopy(found.path, found.source, made))
+
+    def _new(
+        self, found: Found, structure: StructureCopy, array: Array, plist: Any, wanted: tuple[int, ...] | None
+    ) -> None:
+        """The array gets new chunks, other codecs, or none."""
+        old, width = found.source, array.dtype.itemsize
+        wish = self._wish_of(found)
+        steps: list[Any] | None = []
+        filters: list[Any] = []
+        if wanted is not None and wish.codec is not None:
+            try:
+                filters, steps = wish.codec.hdf5(width, math.prod(wanted) * width)
+            except Refused as error:
+                structure.losses.append((found.path, str(error)))
+                return
+        elif wanted is not None:
+            filters = filters_of(plist)
+            steps = hdf5_steps([(number, values) for number, _, values in filters])
+        made_list = creation_list(plist, wanted, filters)
+        if steps is None and any(not h5py.h5z.filter_avail(number) for number, *_ in filters):
+            chain = chain_of(array.codecs, array.filters)
+            said = (
+                f"its filters {', '.join(array.codecs)} cannot be written here: choose another codec, such as {chain}"
+            )
+            structure.losses.append((found.path, said))
+            return
+        space = old.get_space().copy()
+        if wanted is None and space.get_simple_extent_dims(maxdims=True) != old.shape:
+            space = h5py.h5s.create_simple(old.shape)
+        made = h5py.h5d.create(found.parent, found.name, structure.type_of(old), space, made_list)
+        fill = array.fill_bytes
+        target: Any
+        if wanted is None or steps is None:
+            target = WrittenByLibhdf5(self._file, made, array.dtype, wanted or tuple(max(1, n) for n in old.shape))
+        else:
+            is_sparse = array.stored_chunk_count is not None and array.stored_chunk_count < array.chunk_count
+            target = Hdf5Array(self._file, made, wanted, steps, fill, self._threads, leaves_out_fill=is_sparse)
+        unit = wanted or _rows(old.shape, width)
+        self.fillings.append(
+            Filling(found.path, old.shape, width, fill, array.chunks, unit, reader(array, self._threads), target)
+        )
+
+
+def _copy_elements(old: Any, new: Any) -> None:
+    """Copy the elements of an array through h5py, some rows at a time."""
+    kind = old.get_type()
+    # Plain elements are copied as bytes: h5py's own type may cut text that has no room for a zero.
+    dtype, memory = (np.dtype(f"V{kind.get_size()}"), kind) if is_plain(kind) else (old.dtype, None)
+    if old.get_space().get_simple_extent_type() == h5py.h5s.NULL or 0 in old.shape:
+        return
+    settings = old.get_create_plist()
+    is_own = settings.get_layout() == h5py.h5d.CONTIGUOUS and not settings.get_external_count()
+    if is_own and not old.get_storage_size():
+        return  # it was never written
+    if not old.shape:
+        elements: Any = np.empty((), dtype)
+        old.read(h5py.h5s.ALL, h5py.h5s.ALL, elements, memory)
+        new.write(h5py.h5s.ALL, h5py.h5s.ALL, elements, memory)
+        return
+    step = max(1, MOST_ELEMENTS // math.prod(old.shape[1:]))
+    for start in range(0, old.shape[0], step):
+        box = (min(step, old.shape[0] - start), *old.shape[1:])
+        space = old.get_space()
+        space.select_hyperslab((start, *(0 for _ in box[1:])), box)
+        elements = np.empty(box, dtype)
+        here = h5py.h5s.create_simple(box)
+        old.read(here, space, elements, memory)
+        new.write(here, space, elements, memory)
+
+
+def _rows(shape: tuple[int, ...], width: int) -> tuple[int, ...]:
+    """A contiguous array is written in whole rows."""
+    row = math.prod(shape[1:]) * max(width, 1)
+    return (max(1, min(shape[0], MOST_DECODED_AT_ONCE // max(row, 1))), *(max(1, one) for one in shape[1:]))
+
+
+def _creation(source: h5py.File) -> Any:
+    old = h5py.h5g.open(source.id, b"/").get_create_plist()  # that of an open file does not tell
+    made = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+    made.set_link_creation_order(old.get_link_creation_order())
+    made.set_attr_creation_order(old.get_attr_creation_order())
+    return made
+
+
+def _oldest(source: h5py.File) -> int:
+    """The oldest libhdf5 that must read the target: the one that could read the source."""
+    version = source.id.get_create_plist().get_version()[0]
+    if version < 2:
+        return int(h5py.h5f.LIBVER_EARLIEST)
+    return int(h5py.h5f.LIBVER_V18 if version == 2 else h5py.h5f.LIBVER_V110)

@@ -1,0 +1,245 @@
+"""Copies what an HDF5 file has besides the elements of its arrays: groups, types, links, attributes and references.
+
+Every object is created again, under its own first path, with its own property list, so that tracked orders, fill values
+and time stamps stay. References and links to the same object lead to the same new object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import h5py
+import numpy as np
+
+from hyperslab.errors import printable
+
+
+@dataclass
+class Found:
+    """An array of the source and where its copy goes."""
+
+    path: str
+    source: Any  # h5py's low-level array
+    parent: Any  # the group of the copy, low-level
+    name: bytes
+
+
+@dataclass
+class StructureCopy:
+    """Copies the objects of one file into another.
+
+    Attributes
+    ----------
+    source, target
+        The files.
+    make_array
+        Creates the array that stands for one of the source; without its attributes.
+    losses
+        What cannot be copied: path and reason.
+    later
+        Arrays of references: the old and the new one. They are written last, when what they lead to exists.
+    """
+
+    source: h5py.File
+    target: h5py.File
+    make_array: Callable[[Found, StructureCopy], None]
+    losses: list[tuple[str, str]] = field(default_factory=list)
+    later: list[tuple[h5py.Dataset, h5py.Dataset]] = field(default_factory=list)
+    _made: dict[int, bytes] = field(default_factory=dict)  # by address in the source, paths in the target
+    _waiting: dict[int, bytes] = field(default_factory=dict)  # by address, types that were needed before their links
+    _named: list[tuple[Any, bytes]] = field(default_factory=list)
+
+    def copy(self) -> None:
+        """Copy everything: first all objects, then the attributes, which may refer to any of them."""
+        root = h5py.h5o.get_info(self.source.id)
+        self._made[root.addr] = b"/"
+        self._named.append((self.source["/"].id, b"/"))
+        waiting = [(self.source["/"].id, self.target["/"].id, b"")]
+        while waiting:
+            waiting.extend(reversed(list(self._group(*waiting.pop()))))
+        for old, path in self._named:
+            self._attributes(old, path)
+        for before, after in self.later:
+            self._references(before, after)
+        for name in self._waiting.values():
+            self.target.id.unlink(name)
+
+    def _references(self, old: h5py.Dataset, new: h5py.Dataset) -> None:
+        try:
+            if old.size:
+                new[...] = self.referring(np.asarray(old[...]))
+        except (TypeError, ValueError, OSError, RuntimeError) as error:
+            self.losses.append((_text(h5py.h5i.get_name(old.id) or b""), f"its references cannot be copied: {error}"))
+
+    def _group(self, old: Any, new: Any, path: bytes) -> Iterator[tuple[Any, Any, bytes]]:
+        """Copy the members of a group; yields its groups, which follow later."""
+        for name in _names(old):
+            inner = path + b"/" + name
+            link = old.links.get_info(name)
+            if link.type == h5py.h5l.TYPE_SOFT:
+                new.links.create_soft(name, old.links.get_val(name))
+            elif link.type == h5py.h5l.TYPE_EXTERNAL:
+                new.links.create_external(name, *old.links.get_val(name))
+            elif link.type == h5py.h5l.TYPE_HARD:
+                found = h5py.h5o.get_info(old, name)
+                if found.addr in self._made:
+                    new.links.create_hard(name, self.target.id, self._made[found.addr])
+                    if found.addr in self._waiting:
+                        self._made[found.addr] = inner
+                    continue
+                self._made[found.addr] = inner
+                child = h5py.h5o.open(old, name)
+                if found.type == h5py.h5o.TYPE_GROUP:
+                    made = h5py.h5g.create(new, name, lcpl=None, gcpl=child.get_create_plist())
+                    self._named.append((child, inner))
+                    yield child, made, inner
+                elif found.type == h5py.h5o.TYPE_NAMED_DATATYPE:
+                    child.copy().commit(new, name)
+                    self._named.append((child, inner))
+                else:
+                    self.make_array(Found(inner.decode("utf-8", "surrogateescape"), child, new, name), self)
+                    if new.links.exists(name):
+                        self._named.append((child, inner))
+                    else:
+                        del self._made[found.addr]  # it is among the losses
+            else:
+                self.losses.append((_text(inner), "its link is of a kind that a program defined"))
+
+    def type_of(self, array: Any) -> Any:
+        """The type for a new array: the copy of the committed type, if the old array has one."""
+        own = array.get_type()
+        if own.committed():
+            address = h5py.h5o.get_info(own).addr
+            if address not in self._made:
+                # Its link comes later: it gets another name until then.
+                waiting = b"hyperslab-type-%d" % len(self._waiting)
+                own.copy().commit(self.target.id, waiting)
+                self._waiting[address] = waiting
+                self._made[address] = waiting
+                self._named.append((own, waiting))
+            return h5py.h5t.open(self.target.id, self._made[address])
+        return own.copy()
+
+    def _attributes(self, old: Any, path: bytes) -> None:
+        new = h5py.h5o.open(self.target.id, path)
+        kept = h5py.h5a.get_num_attrs(new)
+        for index in range(h5py.h5a.get_num_attrs(old)):
+            attribute = h5py.h5a.open(old, index=index, index_type=_attribute_order(old))
+            if kept and h5py.h5a.exists(new, attribute.name):
+                if not has_references(attribute.get_type()):
+                    continue
+                h5py.h5a.delete(new, attribute.name)  # libhdf5 copied it with references into the source
+            try:
+                self._attribute(attribute, new)
+            except (TypeError, ValueError, NotImplementedError, OSError, RuntimeError) as error:
+                said = (
+                    f"its attribute {printable(attribute.name.decode('utf-8', 'replace'))!r} cannot be copied: {error}"
+                )
+                self.losses.append((_text(path), said))
+
+    def _attribute(self, old: Any, new: Any) -> None:
+        space, kind = old.get_space(), old.get_type()
+        if space.get_simple_extent_type() == h5py.h5s.NULL:
+            h5py.h5a.create(new, old.name, kind.copy(), space)
+            return
+        if is_plain(kind):  # as bytes: h5py's own type may cut text that has no room for a zero
+            stored: Any = np.empty(old.shape, f"V{kind.get_size()}")
+            old.read(stored, kind)
+            h5py.h5a.create(new, old.name, kind.copy(), space).write(stored, kind)
+            return
+        elements: Any = np.empty(old.shape, old.dtype)
+        old.read(elements)
+        if has_references(kind):
+            elements = self.referring(elements)
+        made = h5py.h5a.create(new, old.name, kind.copy(), space)
+        made.write(elements)
+
+    def referring(self, elements: Any) -> Any:
+        """The same elements, with references to the copies of what they referred to."""
+        made = np.empty(elements.shape, elements.dtype)
+        if elements.dtype.names:
+            for name in elements.dtype.names:
+                inner = elements[name]
+                made[name] = self.referring(inner) if inner.dtype.hasobject else inner
+            return made
+        for index in np.ndindex(elements.shape):
+            made[index] = self._referring(elements[index])
+        return made
+
+    def _referring(self, value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return self.referring(value)
+        if isinstance(value, h5py.h5r.RegionReference):
+            return self._region(value)
+        if isinstance(value, h5py.h5r.Reference):
+            path = self._path_of(value)
+            return value if path is None else h5py.h5r.create(self.target.id, path, h5py.h5r.OBJECT)
+        return value
+
+    def _region(self, value: Any) -> Any:
+        path = self._path_of(value)
+        if path is None:
+            return value
+        space = h5py.h5r.get_region(value, self.source.id)
+        return h5py.h5r.create(self.target.id, path, h5py.h5r.DATASET_REGION, space)
+
+    def _path_of(self, value: Any) -> bytes | None:
+        """The path of the copy of what a reference leads to; None for a null reference."""
+        if not value:
+            return None
+        found = h5py.h5r.dereference(value, self.source.id)
+        path = self._made.get(h5py.h5o.get_info(found).addr) if found is not None else None
+        if path is None:
+            raise ValueError("a reference leads to an object that no link leads to")
+        return path
+
+
+def has_references(kind: Any) -> bool:
+    """Whether elements of an HDF5 type are references, or contain some."""
+    found = kind.get_class()
+    if found == h5py.h5t.REFERENCE:
+        return True
+    if found == h5py.h5t.COMPOUND:
+        return any(has_references(kind.get_member_type(index)) for index in range(kind.get_nmembers()))
+    return found in (h5py.h5t.VLEN, h5py.h5t.ARRAY) and has_references(kind.get_super())
+
+
+def is_plain(kind: Any) -> bool:
+    """Whether elements of an HDF5 type are their bytes: usual numbers, text of fixed length, or made of these."""
+    found = kind.get_class()
+    if found in (h5py.h5t.INTEGER, h5py.h5t.BITFIELD):
+        return bool(kind.get_precision() == 8 * kind.get_size())
+    if found == h5py.h5t.FLOAT:
+        return any(kind.equal(known) for known in USUAL_FLOATS)
+    if found == h5py.h5t.STRING:
+        return not kind.is_variable_str()
+    if found in (h5py.h5t.ENUM, h5py.h5t.ARRAY):
+        return is_plain(kind.get_super())
+    if found == h5py.h5t.COMPOUND:
+        return all(is_plain(kind.get_member_type(index)) for index in range(kind.get_nmembers()))
+    return bool(found == h5py.h5t.OPAQUE)
+
+
+USUAL_FLOATS = [
+    h5py.h5t.IEEE_F16LE, h5py.h5t.IEEE_F16BE, h5py.h5t.IEEE_F32LE, h5py.h5t.IEEE_F32BE, h5py.h5t.IEEE_F64LE,
+    h5py.h5t.IEEE_F64BE,
+]  # fmt: skip
+
+
+def _names(group: Any) -> list[bytes]:
+    """The names in a group in the order in which they were added, if it tracks that."""
+    is_tracked = group.get_create_plist().get_link_creation_order() & h5py.h5p.CRT_ORDER_TRACKED
+    names: list[bytes] = []
+    group.links.iterate(names.append, idx_type=h5py.h5.INDEX_CRT_ORDER if is_tracked else h5py.h5.INDEX_NAME)
+    return names
+
+
+def _attribute_order(holder: Any) -> int:
+    tracked = holder.get_create_plist().get_attr_creation_order() if hasattr(holder, "get_create_plist") else 0
+    return int(h5py.h5.INDEX_CRT_ORDER if tracked & h5py.h5p.CRT_ORDER_TRACKED else h5py.h5.INDEX_NAME)
+
+
+def _text(path: bytes) -> str:
+    return printable(path.decode("utf-8", "replace")) or "/"

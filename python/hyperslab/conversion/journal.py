@@ -1,0 +1,141 @@
+"""`ConversionJournal`: which slabs of a conversion are finished, so that an interrupted one can go on.
+
+It lies with the unfinished target in a folder beside the target's name. Its first line says what is converted and how;
+each later line is a slab. A line that was cut off by a kill is ignored.
+"""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import json
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hyperslab.errors import FileChanged, UsageError
+
+VERSION = 1
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+class Finished(NamedTuple):
+    """A slab that was written: its checksum, and the stored bytes and masks of its chunks (for HDF5)."""
+
+    checksum: int
+    sizes: npt.NDArray[np.uint64] | None
+    masks: npt.NDArray[np.uint32] | None
+
+
+class ConversionJournal:
+    """The folder of an unfinished conversion.
+
+    Parameters
+    ----------
+    target : Path
+        The name that the result gets at the end.
+    header : dict[str, Any]
+        What is converted and how. `source` names the version of the source; everything else are settings.
+    resume : bool
+        Whether to go on with an unfinished conversion, if there is one.
+    overwrite : bool
+        Whether to remove an unfinished conversion.
+
+    Raises
+    ------
+    UsageError
+        There is an unfinished conversion and you did not say what to do, it had other settings, or another process is
+        at work on it.
+    FileChanged
+        The source has changed since the unfinished conversion began.
+    """
+
+    def __init__(self, target: Path, header: dict[str, Any], *, resume: bool, overwrite: bool) -> None:
+        self.folder = target.with_name(f".{target.name}.hyperslab-partial")
+        self.data = self.folder / target.name
+        self._path = self.folder / "journal.jsonl"
+        self.finished: dict[tuple[str, int], Finished] = {}
+        header = {**header, "version": VERSION, "boot": BOOT.read_text().strip() if BOOT.exists() else ""}
+        if self.folder.exists() and not resume and not overwrite:
+            raise UsageError(
+                f"{self.folder} holds an unfinished conversion: go on with --resume, or start again with --overwrite"
+            )
+        self.folder.mkdir(exist_ok=True)
+        self._lock = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise UsageError(f"another process is converting to {target}") from None
+        try:
+            self.is_resumed = resume and self._load(header)
+            if not self.is_resumed:
+                self._clear()
+                self._path.write_text(json.dumps(header) + "\n")
+            self._file = self._path.open("a")
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _load(self, header: dict[str, Any]) -> bool:
+        """Read the journal; whether there is anything to go on with."""
+        if not self._path.is_file() or not self.data.exists():
+            return False
+        lines = self._path.read_text().split("\n")
+        try:
+            found = json.loads(lines[0])
+        except ValueError:
+            return False
+        if found.get("source") != header["source"]:
+            raise FileChanged(f"{header['name']} has changed since this conversion began: start again with --overwrite")
+        different = [key for key in header if key != "boot" and found.get(key) != header[key]]
+        if different:
+            raise UsageError(
+                f"the unfinished conversion has another {different[0]} ({found.get(different[0])!r}, now"
+                f" {header[different[0]]!r}): resume it with its own settings, or start again with --overwrite"
+            )
+        if found["boot"] != header["boot"]:
+            return False  # what was not synced may be lost
+        for line in lines[1:]:
+            with suppress(ValueError, KeyError):
+                one = json.loads(line)
+                self.finished[one["array"], one["slab"]] = Finished(
+                    one["checksum"], _column(one.get("sizes"), np.uint64), _column(one.get("masks"), np.uint32)
+                )
+        return True
+
+    def add(self, array: str, slab: int, finished: Finished) -> None:
+        """Note that a slab is written. Whoever kills this process loses nothing of it."""
+        one: dict[str, Any] = {"array": array, "slab": slab, "checksum": finished.checksum}
+        if finished.sizes is not None and finished.masks is not None:
+            one["sizes"] = base64.b64encode(finished.sizes.tobytes()).decode()
+            if finished.masks.any():
+                one["masks"] = base64.b64encode(finished.masks.tobytes()).decode()
+        self._file.write(json.dumps(one) + "\n")
+        self._file.flush()
+        self.finished[array, slab] = finished
+
+    def _clear(self) -> None:
+        for inner in self.folder.iterdir():
+            shutil.rmtree(inner) if inner.is_dir() and not inner.is_symlink() else inner.unlink()
+
+    def remove(self) -> None:
+        """Remove the folder: the result has its name, or nothing is worth keeping."""
+        self.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """Close the journal and let others go on with it."""
+        self._file.close()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def _column(text: str | None, dtype: Any) -> Any:
+    return None if text is None else np.frombuffer(base64.b64decode(text), dtype)

@@ -1,0 +1,131 @@
+"""`Settings` of a conversion and `Conversion`, what it did; what it refuses, and how it verifies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from hyperslab.archive.opening import open as open_archive
+from hyperslab.conversion.filling import Box, Bytes, Filler, Filling
+from hyperslab.conversion.reading import reader
+from hyperslab.conversion.wishes import Wish
+from hyperslab.errors import Refused
+
+if TYPE_CHECKING:
+    from hyperslab.progress import Progress
+
+Format: TypeAlias = Literal["hdf5", "netcdf4", "zarr2", "zarr3"]
+Verify: TypeAlias = Literal["checksum", "library", "none"]
+MOST_NAMED = 12
+
+
+@dataclass
+class Conversion:
+    """What a conversion did.
+
+    Attributes
+    ----------
+    target
+        The path of the result.
+    format
+        Its format.
+    array_count
+        How many arrays it has whose chunks we wrote or copied.
+    nbytes, stored_nbytes
+        Bytes of their elements, and of the whole result on disk.
+    seconds
+        How long it took.
+    verified
+        How it was verified.
+    is_resumed
+        Whether it went on with an interrupted conversion.
+    notes
+        What is different in the copy, by path.
+    losses
+        What is not in the copy, by path; only with `skip_unsupported`.
+    """
+
+    target: Path
+    format: str
+    array_count: int = 0
+    nbytes: int = 0
+    stored_nbytes: int = 0
+    seconds: float = 0.0
+    verified: str = "none"
+    is_resumed: bool = False
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    losses: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to convert."""
+
+    format: Format
+    wish: Wish
+    relayout: bool
+    memory: int
+    threads: int | None
+    verify: Verify
+    skip_unsupported: bool
+    is_synced: bool
+    progress: Progress | None
+
+
+def check_losses(losses: list[tuple[str, str]], settings: Settings, done: Conversion) -> None:
+    """Refuse to begin if something would be lost, unless you allowed that.
+
+    Raises
+    ------
+    Refused
+        Something would be lost; the message names it.
+    """
+    done.losses = losses
+    if losses and not settings.skip_unsupported:
+        named = "; ".join(f"{path}: {reason}" for path, reason in losses[:MOST_NAMED])
+        more = f"; and {len(losses) - MOST_NAMED} more" if len(losses) > MOST_NAMED else ""
+        raise Refused(f"{named}{more}: leave this out with --skip-unsupported, or choose another format")
+
+
+def verified(filler: Filler, fillings: list[Filling], settings: Settings, data: Path) -> None:
+    """Read everything back, as the settings say, and compare.
+
+    Raises
+    ------
+    RunError
+        Something reads differently.
+    """
+    if settings.verify == "none" or not fillings:
+        return
+    if settings.verify == "library":
+        filler.verify(fillings, _by_library(data, settings.format))
+        return
+    with open_archive(data) as again:
+        filler.verify(fillings, lambda path: reader(again[path], settings.threads))
+
+
+def _by_library(data: Path, format: str) -> Callable[[str], Callable[[Box, Bytes], None]]:
+    if format in ("hdf5", "netcdf4"):
+        import h5py
+
+        opened: Any = h5py.File(data, "r")
+    else:
+        import zarr
+
+        opened = zarr.open_group(str(data), mode="r")
+
+    def read_back(path: str) -> Callable[[Box, Bytes], None]:
+        array: Any = opened[path]
+
+        def read(box: Box, out: Bytes) -> None:
+            found = np.ascontiguousarray(np.asarray(array[box] if box else array[()]))
+            dtype = array.dtype if format in ("hdf5", "netcdf4") else found.dtype
+            out[:] = np.ascontiguousarray(found.astype(dtype, copy=False)).reshape(-1).view(np.uint8)
+
+        return read
+
+    return read_back

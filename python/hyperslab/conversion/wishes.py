@@ -1,0 +1,201 @@
+"""`Wish`: which chunks, shards and codecs you want in the target, for all arrays or for some."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hyperslab.conversion.codecs import DEFAULT_LEVELS, CodecChain
+from hyperslab.errors import UsageError
+
+# A chunk of an array that has none in the source has about this many bytes.
+USUAL_CHUNK_NBYTES = 1 << 20
+ADVICE = "hyperslab-advice"  # the schema of what `hyperslab advise` saves
+
+
+@dataclass(frozen=True)
+class ArrayWish:
+    """What you want for one array; None keeps what the source has.
+
+    `chunks` are lengths for the axes in order, or for dimensions by name, where -1 stands for the whole axis.
+    """
+
+    chunks: Sequence[int] | Mapping[str, int] | None = None
+    shards: Sequence[int] | Mapping[str, int] | None = None
+    codec: CodecChain | None = None
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What you want for all arrays, and for some by their paths."""
+
+    every: ArrayWish = field(default_factory=ArrayWish)
+    arrays: Mapping[str, ArrayWish] = field(default_factory=dict)
+
+    def of(self, path: str) -> ArrayWish:
+        """What is wanted for the array at a path."""
+        own = self.arrays.get(path.strip("/"))
+        if own is None:
+            return self.every
+        return ArrayWish(
+            own.chunks if own.chunks is not None else self.every.chunks,
+            own.shards if own.shards is not None else self.every.shards,
+            own.codec if own.codec is not None else self.every.codec,
+        )
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """What tells this wish from others, as JSON can express it."""
+        named = {path: _plain(wish) for path, wish in sorted(self.arrays.items())}
+        return {"every": _plain(self.every), "arrays": named}
+
+
+def _plain(wish: ArrayWish) -> list[Any]:
+    shapes = [dict(one) if isinstance(one, Mapping) else one and list(one) for one in (wish.chunks, wish.shards)]
+    return [*shapes, wish.codec and str(wish.codec)]
+
+
+def wish(
+    chunks: Any = None, shards: Any = None, codec: Any = None, like: str | Path | Mapping[str, Any] | None = None
+) -> Wish:
+    """Make a wish from what you passed.
+
+    Parameters
+    ----------
+    chunks : Any
+        Lengths in order, a dict by dimension, text such as "1,100,100" or "time=1,lat=100", or a dict of these by path.
+    shards : Any
+        The same for shards of Zarr 3.
+    codec : Any
+        The name of a codec chain, or a dict of these by path.
+    like : str | Path | Mapping[str, Any] | None
+        An advice, or the file that it was saved in: {"arrays": {path: {"chunks": ..., "shards": ..., "codec": ...}}}.
+
+    Raises
+    ------
+    UsageError
+        They cannot be understood.
+    """
+    parts: dict[str, dict[str, Any]] = {}
+    for key, given in (("chunks", chunks), ("shards", shards), ("codec", codec)):
+        by_path = given if isinstance(given, Mapping) and _is_by_path(given) else {"": given}
+        for path, one in by_path.items():
+            if one is not None:
+                parts.setdefault(path.strip("/"), {})[key] = _codec(one) if key == "codec" else _lengths(one)
+    for path, one in _advised(like).items():
+        own = parts.setdefault(path.strip("/"), {})
+        for key in ("chunks", "shards", "codec"):
+            if one.get(key) is not None and key not in own:
+                own[key] = _codec(one[key]) if key == "codec" else _lengths(one[key])
+    every = ArrayWish(**parts.pop("", {}))
+    return Wish(every, {path: ArrayWish(**one) for path, one in parts.items()})
+
+
+def _is_by_path(given: Mapping[str, Any]) -> bool:
+    return any(not isinstance(one, int) for one in given.values())
+
+
+def _codec(given: Any) -> CodecChain:
+    if isinstance(given, CodecChain):
+        return given
+    if isinstance(given, str):
+        return CodecChain.parse(given)
+    if isinstance(given, Sequence):
+        return CodecChain.parse("+".join(map(str, given)))
+    raise UsageError(f"{given!r} is not a codec: give a name such as 'deflate-4+shuffle'")
+
+
+def _lengths(given: Any) -> Sequence[int] | Mapping[str, int]:
+    if isinstance(given, str):
+        parts = [part.partition("=") for part in given.replace("x", ",").split(",") if part.strip()] \
+            if "=" not in given else [part.partition("=") for part in given.split(",")]  # fmt: skip
+        try:
+            if all(equals for _, equals, _ in parts):
+                return {name.strip(): int(length) for name, _, length in parts}
+            return [int(length) for length, _, _ in parts]
+        except ValueError:
+            raise UsageError(f"{given!r} is not a shape: write 1,100,100 or time=1,lat=100") from None
+    if isinstance(given, int):
+        return [given]
+    if isinstance(given, Mapping):
+        return {str(name): int(length) for name, length in given.items()}
+    return [int(length) for length in given]
+
+
+def _advised(like: Any) -> Mapping[str, Any]:
+    if like is None:
+        return {}
+    if not isinstance(like, Mapping):
+        try:
+            like = json.loads(Path(like).read_text())
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{like} is not a saved advice: {error}") from error
+    found = like.get("arrays") if isinstance(like, Mapping) else None
+    if not isinstance(found, Mapping) or not all(isinstance(one, Mapping) for one in found.values()):
+        raise UsageError('an advice has the form {"arrays": {"path": {"chunks": [...], "codec": "..."}}}')
+    if like.get("schema") != ADVICE:
+        return found
+    return {path: _of_advise(path, one) for path, one in found.items() if not one.get("keep")}
+
+
+def _of_advise(path: str, one: Mapping[str, Any]) -> dict[str, Any]:
+    """What `hyperslab advise` writes about an array, in the words of a wish."""
+    order = one.get("order")
+    if order is not None and list(order) != sorted(order):
+        raise UsageError(f"{path}: the advice stores the axes in the order {order}; convert keeps their order")
+    name = one.get("codec") or "none"
+    shuffle = "shuffle" if one.get("shuffle") or name.startswith("blosc-") else ""
+    for suffix, kind in (("-bitshuffle", "bits"), ("-noshuffle", "")):
+        if name.startswith("blosc-") and name.endswith(suffix):
+            name, shuffle = name.removesuffix(suffix), kind
+    level = one.get("level")
+    parts = [name if level is None or name not in DEFAULT_LEVELS else f"{name}-{level}", shuffle]
+    chunks = one.get("chunks")
+    return {
+        "chunks": chunks,
+        "shards": one.get("shards"),
+        "codec": None if chunks is None else "+".join(filter(None, parts)),
+    }
+
+
+def shape_of(
+    asked: Sequence[int] | Mapping[str, int] | None,
+    shape: tuple[int, ...],
+    dims: Sequence[str] | None,
+    kept: tuple[int, ...] | None,
+) -> tuple[int, ...] | None:
+    """The wanted chunk shape of an array; None if the wish does not concern it and there is none to keep.
+
+    Raises
+    ------
+    UsageError
+        A length is not positive.
+    """
+    if isinstance(asked, Mapping):
+        lengths = [asked.get(name) for name in dims or ()]
+        if not any(lengths):
+            return kept
+        before = kept or shape
+        found = [before[axis] if one is None else one for axis, one in enumerate(lengths)]
+    elif asked is None or len(asked) != len(shape):
+        return kept  # a shape with other axes is meant for other arrays
+    else:
+        found = list(asked)
+    whole = [length if one == -1 else one for one, length in zip(found, shape, strict=True)]
+    if min(whole, default=1) < 1 and 0 not in shape:
+        raise UsageError(f"chunks {tuple(found)}: lengths are positive, or -1 for the whole axis")
+    return tuple(max(1, min(one, max(length, 1))) for one, length in zip(whole, shape, strict=True))
+
+
+def usual_chunk_shape(shape: tuple[int, ...], width: int) -> tuple[int, ...]:
+    """A chunk shape of at most about a MiB: whole rows if they are short enough."""
+    found = [max(1, length) for length in shape]
+    for axis in range(len(found)):
+        rest = math.prod(found[axis + 1 :]) * max(width, 1)
+        if rest * found[axis] > USUAL_CHUNK_NBYTES:
+            found[axis] = max(1, min(found[axis], USUAL_CHUNK_NBYTES // rest))
+    return tuple(found)

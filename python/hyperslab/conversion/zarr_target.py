@@ -1,0 +1,339 @@
+"""Converts any archive to a Zarr folder of version 2 or 3: documents, and chunks that our threads encode."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hyperslab._core import encode_chunks
+from hyperslab.archive.dimensions import PhonyDimensions
+from hyperslab.chunk_grid import ceil_div
+from hyperslab.conversion.codecs import Step, chain_of
+from hyperslab.conversion.filling import Box, Bytes, Filling, folded
+from hyperslab.conversion.journal import Finished
+from hyperslab.conversion.reading import link_of, reader
+from hyperslab.conversion.slabs import SlabPlan
+from hyperslab.conversion.wishes import Wish, shape_of, usual_chunk_shape
+from hyperslab.errors import HyperslabError, Refused, printable
+from hyperslab.references import zarr2, zarr3
+
+if TYPE_CHECKING:
+    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree import Group
+
+MISSING = (2**64 - 1).to_bytes(8, "little") * 2
+NO_LINKS = "Zarr has no links: what it leads to is not under this name in the copy"
+
+
+class ZarrArray:
+    """An array of a new Zarr folder. Each chunk, or each shard, becomes a file.
+
+    Parameters
+    ----------
+    folder : Path
+        The array's folder.
+    version : int
+        2 or 3.
+    chunk_shape : tuple[int, ...]
+        The shape of a chunk.
+    shard_shape : tuple[int, ...] | None
+        The shape of a shard; None without shards.
+    steps : list[Step]
+        How to encode chunks.
+    fill : bytes
+        One element with the fill value.
+    threads : int | None
+        How many threads encode.
+    leaves_out_fill : bool
+        Whether chunks that hold nothing but the fill value are not stored.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        version: int,
+        chunk_shape: tuple[int, ...],
+        shard_shape: tuple[int, ...] | None,
+        steps: list[Step],
+        fill: bytes,
+        threads: int | None,
+        *,
+        leaves_out_fill: bool,
+    ) -> None:
+        self._folder = folder
+        self._version = version
+        self._chunk_shape = chunk_shape
+        self._shard_shape = shard_shape
+        self._steps = steps
+        self._fill = fill
+        self._threads = threads
+        self._leaves_out_fill = leaves_out_fill
+
+    @property
+    def chunk_shape(self) -> tuple[int, ...]:
+        """The shape of a chunk."""
+        return self._chunk_shape
+
+    def write(self, box: Box, data: Bytes) -> Finished:
+        """Encode and write a slab."""
+        shape = [one.stop - one.start for one in box]
+        grid = [ceil_div(length, chunk) for length, chunk in zip(shape, self._chunk_shape, strict=True)]
+        first = [one.start // chunk for one, chunk in zip(box, self._chunk_shape, strict=True)]
+        shards: dict[tuple[int, ...], dict[tuple[int, ...], bytes]] = {}
+        per_shard = [
+            shard // chunk
+            for shard, chunk in zip(self._shard_shape or self._chunk_shape, self._chunk_shape, strict=True)
+        ]
+
+        def take(number: int, encoded: bytes | None, _: int) -> None:
+            if encoded is None:
+                return
+            at = np.unravel_index(number, grid) if grid else ()
+            index = tuple(start + int(one) for start, one in zip(first, at, strict=True))
+            if self._shard_shape is None:
+                self._put(index, encoded)
+            else:
+                shard = tuple(one // count for one, count in zip(index, per_shard, strict=True))
+                within = tuple(one % count for one, count in zip(index, per_shard, strict=True))
+                shards.setdefault(shard, {})[within] = encoded
+
+        shapes = (shape or [1], list(self._chunk_shape) or [1])
+        checksums = encode_chunks(data, shapes, self._fill, self._steps, take, self._threads, self._leaves_out_fill)
+        for shard, chunks in shards.items():
+            self._put(shard, _shard(chunks, per_shard))
+        return Finished(folded(checksums), None, None)
+
+    is_replayable = True
+
+    def replay(self, box: Box, finished: Finished) -> None:
+        """Nothing: the files are there."""
+
+    def write_texts(self, box: Box, texts: np.ndarray[Any, Any]) -> None:
+        """Write a chunk of text; at the edge it is filled up with empty text."""
+        whole = np.full(self._chunk_shape, "", object)
+        whole[tuple(slice(0, one.stop - one.start) for one in box)] = texts
+        encoded = np.frombuffer(zarr2.texts(whole), np.uint8)
+        found: list[bytes] = []
+        size = [len(encoded)]
+        encode_chunks(encoded, (size, size), b"\0", self._steps, lambda *chunk: found.append(chunk[1]), 1)
+        self._put(tuple(one.start // chunk for one, chunk in zip(box, self._chunk_shape, strict=True)), found[0])
+
+    def _put(self, index: tuple[int, ...], encoded: bytes) -> None:
+        path = self._folder / chunk_key(self._version, index)
+        try:
+            path.write_bytes(encoded)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(encoded)
+
+
+def chunk_key(version: int, index: tuple[int, ...]) -> str:
+    """The name of a chunk below its array's folder."""
+    if version == 2:
+        return ".".join(map(str, index)) or "0"
+    return "/".join(("c", *map(str, index)))
+
+
+def _shard(chunks: Mapping[tuple[int, ...], bytes], per_shard: Sequence[int]) -> bytes:
+    """A shard: its chunks, and at the end where each begins and how long it is, with a checksum."""
+    offset, index, body = 0, [], []
+    for within in np.ndindex(*per_shard):
+        chunk = chunks.get(within)
+        if chunk is None:
+            index.append(MISSING)
+            continue
+        index.append(offset.to_bytes(8, "little") + len(chunk).to_bytes(8, "little"))
+        body.append(chunk)
+        offset += len(chunk)
+    places = np.frombuffer(b"".join(index), np.uint8)
+    size = [len(places)]
+    summed = int(encode_chunks(places, (size, size), b"\0", [], None, 1)[0])
+    return b"".join([*body, places.tobytes(), summed.to_bytes(4, "little")])
+
+
+class ToZarr:
+    """Writes the documents of a new Zarr folder, and lists the arrays to fill.
+
+    Parameters
+    ----------
+    source : Group
+        The source.
+    folder : Path
+        The new folder.
+    version : int
+        2 or 3.
+    wish : Wish
+        The wanted chunks, shards and codecs.
+    threads : int | None
+        How many threads encode.
+    """
+
+    def __init__(self, source: Group, folder: Path, version: int, wish: Wish, threads: int | None) -> None:
+        self._root = source
+        self._folder = folder
+        self._version = version
+        self._wish = wish
+        self._threads = threads
+        self._phony = PhonyDimensions(source)
+        self._documents: dict[str, dict[str, Any]] = {}
+        self.fillings: list[Filling] = []
+        self.texts: list[tuple[Array, ZarrArray]] = []
+        self.losses: list[tuple[str, str]] = []
+        self.notes: list[tuple[str, str]] = []
+
+    def build(self) -> None:
+        """Describe all groups and arrays; nothing is written yet."""
+        seen: set[tuple[int, int]] = set()
+        waiting = [("", self._root)]
+        while waiting:
+            prefix, group = waiting.pop()
+            seen.add(group.key)
+            documents = (zarr2 if self._version == 2 else zarr3).group_documents(prefix, group.attrs)
+            self._documents |= documents
+            self._check_attributes(prefix.rstrip("/") or "/", group.attrs, documents)
+            names = self._phony.names(group)
+            for name, kind in group.kinds():
+                path = f"{prefix}{name}"
+                if kind in ("soft", "external"):
+                    self.notes.append((path, NO_LINKS))
+                elif kind == "group":
+                    inner: Any = group[name]
+                    if inner.key in seen:
+                        self.notes.append((path, NO_LINKS))
+                    else:
+                        waiting.append((f"{path}/", inner))
+                elif kind == "array":
+                    self._array(path, group[name], names.get(name))
+                else:
+                    self.losses.append((path, f"it cannot be read: {printable(str(link_of(group, name)))}"))
+
+    def write_documents(self) -> None:
+        """Write all documents, and one with all of them together."""
+        for key, document in self._documents.items():
+            path = self._folder / key
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(self._with_all(document) if key == "zarr.json" else document, indent=1))
+        if self._version == 2:
+            together = {"zarr_consolidated_format": 1, "metadata": self._documents}
+            (self._folder / ".zmetadata").write_text(json.dumps(together, indent=1))
+
+    def write_texts(self) -> None:
+        """Write the arrays of text, chunk by chunk; they are read back at once.
+
+        Raises
+        ------
+        Refused
+            Some text is not valid UTF-8.
+        """
+        for array, target in self.texts:
+            plan = SlabPlan(array.shape, target.chunk_shape, 1.0)
+            for box in plan.boxes() if 0 not in array.shape else ():
+                target.write_texts(box, np.asarray(array.read(box), object))
+
+    def _with_all(self, root: dict[str, Any]) -> dict[str, Any]:
+        """The root's document in Zarr 3, with all others as zarr-python consolidates them."""
+        inner = {key.removesuffix("/zarr.json"): one for key, one in self._documents.items() if key != "zarr.json"}
+        return {**root, "consolidated_metadata": {"kind": "inline", "must_understand": False, "metadata": inner}}
+
+    def _array(self, path: str, array: Any, dims: tuple[str, ...] | None) -> None:
+        if array.is_dimension_only:
+            return
+        try:
+            if array.damaged or array.is_null:
+                raise Refused(array.damaged or "it has no elements (a null dataspace)")
+            if array.unsupported and array.via != "h5py":
+                raise Refused(array.unsupported)
+            found = self._described(path, array, dims)
+        except HyperslabError as error:
+            self.losses.append((path, str(error)))
+            return
+        if found is not None:
+            self.fillings.append(found)
+
+    def _described(self, path: str, array: Array, dims: tuple[str, ...] | None) -> Filling | None:
+        wish = self._wish.of(path)
+        is_text = array.dtype.hasobject
+        width = 1 if is_text else array.dtype.itemsize
+        kept = array.chunks or usual_chunk_shape(array.shape, array.dtype.itemsize)
+        chunks = shape_of(wish.chunks, array.shape, dims, kept) or ()
+        shards = shape_of(wish.shards, array.shape, dims, None) if wish.shards is not None else None
+        if shards is not None:
+            if self._version == 2:
+                raise Refused("Zarr 2 has no shards: choose Zarr 3")
+            shards = tuple(ceil_div(shard, chunk) * chunk for shard, chunk in zip(shards, chunks, strict=True))
+        chain = wish.codec or chain_of(array.codecs, array.filters)
+        folder = self._folder / path
+        make = self._zarr2 if self._version == 2 else self._zarr3
+        documents, steps, leaves_out, fill = make(path, array, list(dims or ()), chunks, shards, chain, width)
+        self._documents |= documents
+        self._check_attributes(path, array.attrs, documents)
+        unit = shards or chunks
+        target = ZarrArray(
+            folder, self._version, chunks, shards, steps, fill, self._threads, leaves_out_fill=leaves_out
+        )
+        if is_text:
+            if not array.is_text:
+                raise Refused("its elements have variable length, and are not text")
+            self.texts.append((array, target))
+            return None
+        return Filling(path, array.shape, width, fill, array.chunks, unit, reader(array, self._threads), target)
+
+    def _zarr2(
+        self, path: str, array: Array, dims: list[str], chunks: tuple[int, ...], _: Any, chain: Any, width: int
+    ) -> tuple[dict[str, Any], list[Step], bool, bytes]:
+        attributes = zarr2.plain_attributes(array.attrs)
+        filters, last, steps = chain.zarr2(width)
+        if array.dtype.hasobject:
+            dtype: Any = "|O"
+            filters, steps = [{"id": "vlen-utf8"}], [step for step in steps if step[0] != "shuffle"]
+            fill: Any = ""
+            element = b"\0"
+        else:
+            dtype = zarr2.dtype_of(array.dtype)
+            given = zarr2.marked(array, attributes)
+            fill = None if given is None else zarr2.json_fill(given[()])
+            element = array.fill_bytes if given is None else given.tobytes()
+            if given is not None:
+                attributes.pop("_FillValue")
+        codecs = {"compressor": last, "filters": filters, "order": "C"}
+        document = {**zarr2.array_document(array, chunks, dtype, fill), **codecs}
+        attributes = {**attributes, "_ARRAY_DIMENSIONS": dims}
+        return {f"{path}/.zarray": document, f"{path}/.zattrs": attributes}, steps, fill is not None, element
+
+    def _zarr3(
+        self, path: str, array: Array, dims: list[str], chunks: tuple[int, ...], shards: Any, chain: Any, width: int
+    ) -> tuple[dict[str, Any], list[Step], bool, bytes]:
+        codecs, steps = chain.zarr3(width)
+        if array.dtype.hasobject:
+            steps = [step for step in steps if step[0] != "shuffle"]
+            codecs = [one for one in codecs if one["name"] != "numcodecs.shuffle"]
+            described: dict[str, Any] = {"data_type": "string", "fill_value": "", "codecs": [{"name": "vlen-utf8"}]}
+            described["chunk_grid"] = zarr3.regular_grid(chunks)
+            element = b"\0"
+        else:
+            element = array.fill_bytes
+            described = zarr3.description(array.dtype, np.frombuffer(element, array.dtype, 1)[0], chunks)
+        inner = [*described["codecs"], *codecs]
+        if shards is not None:
+            index = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
+            settings = {"chunk_shape": list(chunks), "codecs": inner, "index_codecs": index, "index_location": "end"}
+            inner = [{"name": "sharding_indexed", "configuration": settings}]
+            described = {**described, "chunk_grid": zarr3.regular_grid(shards)}
+        document: dict[str, Any] = {
+            "zarr_format": 3, "node_type": "array", "shape": list(array.shape), **described, "codecs": inner,
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "attributes": zarr3.attributes(array), "storage_transformers": [],
+        }  # fmt: skip
+        if dims:
+            document["dimension_names"] = dims
+        return {f"{path}/zarr.json": document}, steps, True, element
+
+    def _check_attributes(self, path: str, given: Mapping[str, Any], documents: Mapping[str, Any]) -> None:
+        kept = {name for one in documents.values() for name in one.get("attributes", one)}
+        for name in given:
+            if name not in kept and name != "_FillValue":
+                self.losses.append((path, f"JSON cannot express its attribute {printable(name)!r}"))

@@ -1,0 +1,77 @@
+"""The command line of `hyperslab convert`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from convert_sources import assert_same, make_rich
+
+from hyperslab.cli.convert import nbytes_of
+from hyperslab.conversion.equivalents import equivalents
+from hyperslab.conversion.wishes import wish
+from hyperslab.errors import UsageError
+
+
+def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    call = [sys.executable, "-m", "hyperslab", "convert", *map(str, words)]
+    return subprocess.run(call, capture_output=True, text=True, check=False)
+
+
+def test_it_converts_and_says_so(tmp_path: Path) -> None:
+    make_rich(tmp_path / "rich.h5")
+    chunks = ["--chunks", "inner/maps:20,8,8", "--codec", "deflate-1+shuffle"]
+    done = run(tmp_path / "rich.h5", tmp_path / "copy.h5", *chunks, "--memory", "64MiB", "--threads", "2")
+    assert done.returncode == 0, done.stderr
+    assert "verified by checksum" in done.stdout
+    assert "about the same: h5repack" in done.stderr
+    assert_same(tmp_path / "rich.h5", tmp_path / "copy.h5", {"inner/maps": (20, 8, 8)})
+    again = run(tmp_path / "rich.h5", tmp_path / "copy.h5")
+    assert again.returncode == 2
+    assert "exists: choose another name, or allow it to be replaced with --overwrite" in again.stderr
+    said = run(tmp_path / "rich.h5", tmp_path / "copy.h5", "--overwrite", "--relayout", "--json", "--verify", "none")
+    found = json.loads(said.stdout)
+    assert (found["format"], found["verified"], found["losses"]) == ("hdf5", "none", [])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["a.h5"], "give a source and a target"),
+        (["a.h5", "b.h5", "c.nc"], "several sources need --concat"),
+        (["nothing.h5", "b.h5"], "nothing.h5"),
+        (["a.h5", "b.txt"], "the format is not clear"),
+        (["a.h5", "b.h5", "--memory", "much"], "is not a number of bytes"),
+        (["a.h5", "b.h5", "--codec", "x:lzf", "--codec", "x:none"], "there is another value for x already"),
+    ],
+)
+def test_wrong_requests(tmp_path: Path, words: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = np.arange(5)
+    monkeypatch.chdir(tmp_path)
+    done = run(*words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["a.h5"]
+
+
+def test_bytes_are_read() -> None:
+    assert [nbytes_of(text) for text in ("2GiB", "1.5 mb", "100", None)] == [2 << 30, 1_500_000, 100, None]
+    with pytest.raises(UsageError):
+        nbytes_of("-1")
+
+
+def test_calls_of_other_tools() -> None:
+    asked = wish("time=1,lat=10", None, "deflate-4+shuffle")
+    assert equivalents("a.nc", "b.nc", "hdf5", "netcdf4", asked) == ["nccopy -k nc4 -s -d 4 -c time/1,lat/10 a.nc b.nc"]
+    asked = wish({"x": "10,20"}, None, {"x": "zstd-3+shuffle"})
+    assert equivalents("a.h5", "b.h5", "hdf5", "hdf5", asked) == [
+        "h5repack -l x:CHUNK=10x20 -f x:SHUF -f x:UD=32015,0,1,3 a.h5 b.h5"
+    ]
+    assert "rechunker.rechunk" in equivalents("a.zarr", "b.zarr", "zarr", "zarr3", wish([1, 2]))[0]
+    assert equivalents("a.fits", "b.zarr", "fits", "zarr3", wish()) == []
