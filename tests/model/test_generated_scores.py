@@ -52,8 +52,8 @@ def by_hand(rows: list[dict[str, Any]]) -> dict[str, float]:
     return {
         "workloads": len(regrets),
         "cells": len(rows),
-        "library_accuracy": statistics.mean(right(*pair) for pair in parted),
-        "layout_accuracy": statistics.mean(right(*pair) for pair in parted_layouts),
+        "library_accuracy": statistics.mean(right(*pair) for pair in parted) if parted else None,
+        "layout_accuracy": statistics.mean(right(*pair) for pair in parted_layouts) if parted_layouts else None,
         "zarr_recall": statistics.mean(right(*pair) for pair in zarr) if zarr else None,
         "rmse_log10": statistics.mean(np.log10(row["guess"] / row["seconds"]) ** 2 for row in rows) ** 0.5,
         "coverage": statistics.mean(row["stated_low"] <= row["seconds"] <= row["stated_high"] for row in rows),

@@ -46,10 +46,8 @@ def read(
     """
     if output is not None and (as_json or plan):
         raise UsageError("-o cannot be combined with --json or --plan: use one of them")
-    if output is not None and output.suffix.lower() != ".npy":
-        raise UsageError(
-            f"{output} does not end in .npy, the only format that -o writes: name the file {output.stem}.npy"
-        )
+    if output is not None and output.suffix.lower() not in ("", ".npy"):
+        raise UsageError(f"{output}: -o writes only .npy: name the file {output.stem}.npy")
     file, array, selection = _asked(file, array, selection)
     key = parse_selection(selection)
     with open_archive(file, option or [], concat, allowed) as root:
