@@ -35,6 +35,7 @@ FREE_SPACE_AT = 16  # in a local heap
 NEWER = (b"OCHK", b"BTHD", b"BTLF", b"BTIN", b"FRHP", b"FHDB", b"FHIB")  # groups of later layouts
 MOST_NODES = 1 << 16
 NODE_NBYTES = 24 + 16 * 32  # of a tree of names, the default of libhdf5
+PREFIX_NBYTES, HEAP_NBYTES = 8, 32  # the fields that every object has; the header of a local heap
 NODE_CHUNKS = 64  # chunks in a node of a tree, the default of libhdf5
 MOST_BARRIERS = 8  # between chunks that reuse each other's space; beyond this they are written in order, without a sync
 COUNT = b"largest_index\0"  # an attribute in an object header
@@ -52,8 +53,12 @@ class Overwritten(NamedTuple):
     new: bytes
 
     def is_still(self, signature: bytes) -> bool:
-        """Whether both old and new bytes are an object with this signature."""
-        return self.old.startswith(signature) and self.new.startswith(signature)
+        """Whether both old and new bytes are an object with this signature.
+
+        Where the file ended in the middle of an object, only its first bytes overwrite old ones: they are none.
+        """
+        is_cut = len(self.new) < PREFIX_NBYTES
+        return not is_cut and self.old.startswith(signature) and self.new.startswith(signature)
 
     @property
     def is_of_names(self) -> bool:
@@ -182,11 +187,11 @@ def _depths(waits: list[set[int]]) -> list[int]:
 
 def _extents(data: bytes) -> set[tuple[int, int]]:
     """The extents of the chunks of a tree node, or of the names of a heap."""
-    if data.startswith(b"HEAP"):
+    if data.startswith(b"HEAP") and len(data) >= HEAP_NBYTES:
         nbytes, _, address = struct.unpack_from("<QQQ", data, 8)
         return {(address, address + nbytes)}
     key_nbytes, rest = divmod(len(data) - 24 - 8 * NODE_CHUNKS, NODE_CHUNKS + 1)
-    if not data.startswith(b"TREE") or data[4] != 1 or data[5] or rest or key_nbytes < 16:
+    if rest or key_nbytes < 16 or not data.startswith(b"TREE") or data[4] != 1 or data[5]:
         return set()
     entry = np.dtype([("nbytes", "<u4"), ("rest", f"V{key_nbytes - 4}"), ("address", "<u8")])
     entries = np.frombuffer(data, entry, min(_count(data), NODE_CHUNKS), 24)
