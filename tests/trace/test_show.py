@@ -159,6 +159,23 @@ def test_reads_in_the_order_of_the_chunks_get_no_such_advice() -> None:
     assert not [one for one in advice_of(trace, summaries_of(trace), None) if one.decoded_now]
 
 
+@pytest.mark.parametrize("engine_seconds", [0.5, 2.0])
+def test_what_would_take_longer_is_not_advised(engine_seconds: float) -> None:
+    from hyperslab.model.libraries import Hdf5, HyperslabEngine
+    from hyperslab.report.trace_advice import advice_of
+
+    class Prices:
+        library = Hdf5()
+
+        def seconds(self, library: object, rows: object = None) -> float:
+            return engine_seconds if isinstance(library, HyperslabEngine) else 1.0
+
+    array = array_of((100, 100), (10, 100), cache_nbytes=5000, cache_slots=521, cache_w0=0.75)
+    trace = made_trace([np.s_[k] for k in range(100)], array)
+    found = advice_of(trace, summaries_of(trace), None, [Prices()])
+    assert any("hyperslab run" in one.call for one in found) == (engine_seconds < 1)
+
+
 def shown(trace: Path, *options: str) -> str:
     done = runner.invoke(app, ["trace", "show", str(trace), *options])
     assert done.exit_code == 0, done.output

@@ -55,7 +55,12 @@ def advice_of(
             found += [
                 advice for advice in (_cache(one, prices), _order(one, prices), _engine(trace, one, prices)) if advice
             ]
-    return sorted(found, key=lambda advice: -_saved(advice))
+    return sorted(filter(_gains, found), key=lambda advice: -_saved(advice))
+
+
+def _gains(advice: Advice) -> bool:
+    """Whether the advice saves time, or nobody knows whether it does."""
+    return None in (advice.seconds_now, advice.seconds_then) or _saved(advice) > 0
 
 
 def _saved(advice: Advice) -> float:
