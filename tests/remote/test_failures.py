@@ -90,13 +90,14 @@ def test_the_first_thing_that_a_host_is_asked_makes_connections(proxy: servers.P
         fault
     ]  # the first part is retried; missing bytes of the others are requested when they are needed
     counts = []
-    for _ in range(2):
+    for _ in range(4):
         seen = len(proxy.seen)
         opened = hs.open(f"{proxy.url}/long.h5", storage_options={"timeout": 1.0})
         counts.append(len(proxy.seen) - seen)
     with h5py.File(root / "ocean.h5") as local:
         np.testing.assert_array_equal(opened["deflated"][...], local["deflated"][...])
-    assert counts[0] - counts[1] >= 7
+    # On a busy machine, an answer may take longer than the second that it has, and is requested again.
+    assert counts[0] - min(counts[1:]) >= 7, counts
 
 
 def test_nobody_there_is_named(proxy: servers.Proxy) -> None:
