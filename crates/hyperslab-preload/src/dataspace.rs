@@ -4,11 +4,9 @@
 
 use hyperslab_core::{AxisIndices, AxisSelection, Orthogonal, Points};
 
-use crate::libhdf5::{Id, Library};
+use crate::libhdf5::{Id, Library, MOST_NDIM};
 use crate::reason::Reason;
 
-/// `H5S_MAX_RANK`.
-const MOST_NDIM: usize = 32;
 /// `H5S_SIMPLE`.
 const SIMPLE: i32 = 1;
 /// `H5S_SEL_POINTS`, `H5S_SEL_HYPERSLABS`, `H5S_SEL_ALL`.
@@ -125,20 +123,7 @@ fn bounds(library: &Library, space: Id, ndim: usize) -> Option<(Vec<u64>, Vec<u6
 }
 
 fn regular(library: &Library, space: Id, ndim: usize) -> Option<Vec<AxisIndices>> {
-    let [mut start, mut stride, mut count, mut block] = [const { [0_u64; MOST_NDIM] }; 4];
-    // SAFETY: all have an entry for each axis.
-    let done = unsafe {
-        (library.call.regular)(
-            space,
-            start.as_mut_ptr(),
-            stride.as_mut_ptr(),
-            count.as_mut_ptr(),
-            block.as_mut_ptr(),
-        )
-    };
-    if done < 0 {
-        return None;
-    }
+    let [start, stride, count, block] = library.regular(space)?;
     let axis = |axis: usize| {
         // A single block may have any stride. Numbers without limit are refused as too large.
         let stride = if count[axis] == 1 { block[axis] } else { stride[axis] };

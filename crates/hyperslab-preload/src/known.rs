@@ -1,10 +1,7 @@
 //! What is known of the files and arrays that libhdf5 has open. All of it can be found out again: nobody waits for it.
 
-#![allow(unsafe_code)]
-
-use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, MutexGuard};
 
 use crate::comparison::Comparison;
 use crate::libhdf5::Place;
@@ -13,12 +10,11 @@ use crate::open_file::OpenFile;
 use crate::pattern::Pattern;
 use crate::reason::Reason;
 use crate::settings::settings;
+use crate::shared::Shared;
 
 /// How many files and arrays are known at most.
 const MOST_FILES: usize = 64;
 const MOST_ARRAYS: usize = 16;
-/// Longer than anyone holds the lock.
-const MOST_TRIES: usize = 1000;
 
 /// Tells arrays of all libraries apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,35 +69,18 @@ pub(crate) struct Known {
     arrays: Vec<KnownArray>,
 }
 
-static KNOWN: AtomicPtr<Mutex<Known>> = AtomicPtr::new(ptr::null_mut());
+static KNOWN: Shared<Known> = Shared::new();
 /// Changes when a file may have been opened for writing, or closed.
 static WRITERS: AtomicU64 = AtomicU64::new(0);
 
 /// All that is known; `None` if it stays locked.
 pub(crate) fn known() -> Option<MutexGuard<'static, Known>> {
-    let mut current = KNOWN.load(Ordering::Acquire);
-    if current.is_null() {
-        let new = Box::into_raw(Box::<Mutex<Known>>::default());
-        current = match KNOWN.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => new,
-            Err(other) => other,
-        };
-    }
-    // SAFETY: it is never freed.
-    let mutex = unsafe { &*current };
-    for _ in 0..MOST_TRIES {
-        match mutex.try_lock() {
-            Ok(guard) => return Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
-        }
-    }
-    None
+    KNOWN.lock()
 }
 
-/// Begins anew in a forked child, where a thread that does not exist may hold the lock.
+/// Begins anew in a forked child.
 pub(crate) fn forget() {
-    KNOWN.store(ptr::null_mut(), Ordering::Release);
+    KNOWN.forget();
 }
 
 /// A file may have been opened for writing.
@@ -112,7 +91,7 @@ pub(crate) fn writers_changed() {
 /// A file may have been closed: forgets arrays whose files are not open any more.
 pub(crate) fn closed() {
     writers_changed();
-    if KNOWN.load(Ordering::Acquire).is_null() {
+    if KNOWN.is_unused() {
         return;
     }
     let Some(mut known) = known() else { return };

@@ -14,6 +14,7 @@
 //! | what a call asks for | `request`, `dataspace` |
 //! | whether a read is ours, and the read | `serving`, `reason` |
 //! | what is known of open files and arrays; what is guessed | `known`, `open_file`, `open_array`; `hints` |
+//! | state behind a lock that nobody waits for | `shared` |
 //! | reads of several arrays in one call | `several` |
 //! | how long libhdf5 would have taken | `comparing` |
 //! | the order of an array's reads; the next one, done ahead | `pattern`; `prefetching` |
@@ -54,5 +55,6 @@ mod scatter;
 mod serving;
 mod settings;
 mod several;
+mod shared;
 mod signals;
 mod threads;

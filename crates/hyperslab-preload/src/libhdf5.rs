@@ -200,7 +200,20 @@ const BASIC: c_uint = 1;
 /// More than any version of `H5O_info_t` has.
 const INFO_WORDS: usize = 64;
 
+/// The start, stride, count and block of a regular hyperslab, along each axis.
+pub(crate) type Regular = [[u64; MOST_NDIM]; 4];
+
 impl Library {
+    /// The regular hyperslab that is selected; `None` if what is selected is none.
+    #[inline]
+    pub fn regular(&self, space: Id) -> Option<Regular> {
+        let mut found = [[0_u64; MOST_NDIM]; 4];
+        let [start, stride, count, block] = found.each_mut().map(|numbers| numbers.as_mut_ptr());
+        // SAFETY: there is room for as many axes as libhdf5 allows.
+        let done = unsafe { (self.call.regular)(space, start, stride, count, block) };
+        (done >= 0).then_some(found)
+    }
+
     /// `None` if it is older than HDF5 1.10, or lacks functions.
     ///
     /// # Safety

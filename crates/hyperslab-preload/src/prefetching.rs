@@ -6,9 +6,8 @@
 
 #![allow(unsafe_code)]
 
-use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
@@ -20,12 +19,11 @@ use crate::known::ArrayKey;
 use crate::open_array::OpenArray;
 use crate::pattern::regular;
 use crate::settings::settings;
+use crate::shared::Shared;
 use crate::signals::{Blocked, end_when};
 
 /// How many reads are done ahead at a time, of as many arrays.
 const MOST: usize = 4;
-/// Longer than anyone holds the lock.
-const MOST_TRIES: usize = 1000;
 /// How often, and for how many milliseconds each time, a fork waits for a thread to end.
 const WAITS: usize = 200;
 const WAIT: Duration = Duration::from_millis(1);
@@ -56,31 +54,9 @@ struct Prefetches {
     spare: Vec<u8>,
 }
 
-static PREFETCHES: AtomicPtr<Mutex<Prefetches>> = AtomicPtr::new(ptr::null_mut());
+static PREFETCHES: Shared<Prefetches> = Shared::new();
 /// How many forks are going on.
 static FORKS: AtomicUsize = AtomicUsize::new(0);
-
-fn prefetches() -> Option<MutexGuard<'static, Prefetches>> {
-    let mut current = PREFETCHES.load(Ordering::Acquire);
-    if current.is_null() {
-        let new = Box::into_raw(Box::<Mutex<Prefetches>>::default());
-        current = match PREFETCHES.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire)
-        {
-            Ok(_) => new,
-            Err(other) => other,
-        };
-    }
-    // SAFETY: it is never freed.
-    let mutex = unsafe { &*current };
-    for _ in 0..MOST_TRIES {
-        match mutex.try_lock() {
-            Ok(guard) => return Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
-        }
-    }
-    None
-}
 
 /// The most bytes that are read ahead.
 fn most_nbytes() -> usize {
@@ -98,7 +74,7 @@ pub(crate) fn begin(
     if nbytes > most_nbytes() || FORKS.load(Ordering::Acquire) > 0 {
         return;
     }
-    let (Some(axes), Some(mut prefetches)) = (regular(&selected), prefetches()) else { return };
+    let (Some(axes), Some(mut prefetches)) = (regular(&selected), PREFETCHES.lock()) else { return };
     let subject = Subject { key, array: Arc::clone(array), axes, change };
     prefetches.drop_others(&subject);
     let total: usize = prefetches.all.iter().map(|one| one.nbytes).sum();
@@ -136,12 +112,12 @@ pub(crate) fn take(
     selected: &Dataspace,
     change: Change,
 ) -> Option<Vec<u8>> {
-    if PREFETCHES.load(Ordering::Acquire).is_null() {
+    if PREFETCHES.is_unused() {
         return None;
     }
     let subject = Subject { key, array: Arc::clone(array), axes: regular(selected)?, change };
     let found = {
-        let mut prefetches = prefetches()?;
+        let mut prefetches = PREFETCHES.lock()?;
         let place = prefetches.all.iter().position(|one| one.subject.is(&subject))?;
         prefetches.all.swap_remove(place)
     };
@@ -150,7 +126,7 @@ pub(crate) fn take(
 
 /// Keeps memory for the next read ahead.
 pub(crate) fn give_back(memory: Vec<u8>) {
-    if let Some(mut prefetches) = prefetches().filter(|_| memory.capacity() <= most_nbytes()) {
+    if let Some(mut prefetches) = PREFETCHES.lock().filter(|_| memory.capacity() <= most_nbytes()) {
         prefetches.spare = memory;
     }
 }
@@ -180,10 +156,10 @@ impl Prefetches {
 
 /// Stops all threads, for a fork or at the end. Neither allocates nor frees: others may hold the allocator's locks.
 fn stop() {
-    if PREFETCHES.load(Ordering::Acquire).is_null() {
+    if PREFETCHES.is_unused() {
         return;
     }
-    let Some(prefetches) = prefetches() else { return };
+    let Some(prefetches) = PREFETCHES.lock() else { return };
     for one in &prefetches.all {
         one.is_dropped.store(true, Ordering::Relaxed);
     }
@@ -214,7 +190,7 @@ pub(crate) extern "C" fn after_fork() {
 
 /// It has forked, and this is the child, which has none of the threads.
 pub(crate) fn forget() {
-    PREFETCHES.store(ptr::null_mut(), Ordering::Release);
+    PREFETCHES.forget();
     FORKS.store(0, Ordering::Release);
 }
 

@@ -11,7 +11,7 @@ use crate::conversion::Change;
 use crate::counts::{self, Count};
 use crate::hints;
 use crate::known::{self, ArrayKey, Facts, known};
-use crate::libhdf5::{Held, Library, Quiet};
+use crate::libhdf5::{Held, Library, MOST_NDIM, Quiet};
 use crate::open_array::{OpenArray, zeros};
 use crate::open_file::OpenFile;
 use crate::prefetching;
@@ -31,7 +31,6 @@ const NBYTES_PER_CHUNK: u64 = 64;
 /// `H5D_CONTIGUOUS`, `H5D_CHUNKED`.
 const CONTIGUOUS: i32 = 1;
 const CHUNKED: i32 = 2;
-const MOST_NDIM: usize = 32;
 
 /// What became of a call.
 pub(crate) enum Outcome {

@@ -125,21 +125,8 @@ impl Selected {
 
     #[inline]
     fn regular(library: &Library, space: Id, shape: &[u64]) -> Option<Self> {
-        let [mut start, mut stride, mut count, mut block] = [const { [0_u64; MOST_NDIM] }; 4];
+        let [_, stride, count, block] = library.regular(space)?;
         let (low, _) = bounds(library, space)?; // which H5Soffset_simple moves
-        // SAFETY: there is room for as many axes as libhdf5 allows.
-        let done = unsafe {
-            (library.call.regular)(
-                space,
-                start.as_mut_ptr(),
-                stride.as_mut_ptr(),
-                count.as_mut_ptr(),
-                block.as_mut_ptr(),
-            )
-        };
-        if done < 0 {
-            return None;
-        }
         let mut found = Self::new(HYPERSLAB, 1);
         let mut is_all = true;
         for (axis, &length) in shape.iter().enumerate() {

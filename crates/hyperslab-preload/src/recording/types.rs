@@ -4,7 +4,7 @@
 
 use std::ffi::{CStr, c_uint};
 
-use crate::libhdf5::{Describing, Held, Id, Library};
+use crate::libhdf5::{Describing, Held, Id, Library, MOST_NDIM};
 
 /// `H5T_INTEGER` and so on.
 const INTEGER: i32 = 0;
@@ -24,7 +24,6 @@ const UNSIGNED: i32 = 0;
 /// Types within types are described so far.
 const MOST_DEPTH: u32 = 8;
 const MOST_FIELDS: u32 = 200;
-const MOST_NDIM: usize = 32;
 const OBJECT: &str = "object";
 
 /// The type of an array, such as `<f4`.

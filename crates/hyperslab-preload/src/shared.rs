@@ -1,0 +1,52 @@
+//! State of the process behind a lock that nobody waits for, and that a forked child can do without.
+
+#![allow(unsafe_code)]
+
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+/// Longer than anyone holds the lock.
+const MOST_TRIES: usize = 1000;
+
+/// State that is made on first use, and never freed: a forked child may have it locked by a thread that does not exist.
+pub(crate) struct Shared<T>(AtomicPtr<Mutex<T>>);
+
+impl<T: Default> Shared<T> {
+    pub const fn new() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// Whether nobody has used it yet.
+    pub fn is_unused(&self) -> bool {
+        self.0.load(Ordering::Acquire).is_null()
+    }
+
+    /// Begins anew in a forked child, where a thread that does not exist may hold the lock.
+    pub fn forget(&self) {
+        self.0.store(ptr::null_mut(), Ordering::Release);
+    }
+
+    /// The state; `None` if it stays locked.
+    pub fn lock(&self) -> Option<MutexGuard<'static, T>> {
+        let mut current = self.0.load(Ordering::Acquire);
+        if current.is_null() {
+            let new = Box::into_raw(Box::<Mutex<T>>::default());
+            current = match self.0.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(_) => new,
+                Err(other) => other,
+            };
+        }
+        // SAFETY: it is never freed.
+        let mutex: &'static Mutex<T> = unsafe { &*current };
+        for _ in 0..MOST_TRIES {
+            match mutex.try_lock() {
+                Ok(guard) => return Some(guard),
+                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            }
+        }
+        None
+    }
+}
