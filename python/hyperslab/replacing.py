@@ -66,7 +66,7 @@ def replacing(target: Path, is_folder: bool = False, is_synced: bool = True) -> 
             _sync(beside)
         _put_in_place(beside, destination, own)
         if is_synced:
-            _sync_one(destination.parent)
+            sync_one(destination.parent)
     except OSError as error:
         _fail(target, error)
         raise
@@ -178,11 +178,12 @@ def _give_permissions(old: Path, new: Path) -> None:
 
 def _sync(path: Path) -> None:
     for inner in sorted(path.rglob("*"), reverse=True) if path.is_dir() else []:
-        _sync_one(inner)
-    _sync_one(path)
+        sync_one(inner)
+    sync_one(path)
 
 
-def _sync_one(path: Path) -> None:
+def sync_one(path: Path) -> None:
+    """Sync one file or folder to its disk. Raises OSError if a file cannot be synced."""
     number = os.open(path, os.O_RDONLY)
     try:
         os.fsync(number)

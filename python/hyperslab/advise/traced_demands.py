@@ -7,18 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from hyperslab._core import Hyperslab
 from hyperslab.advise.demand import Demand
 from hyperslab.errors import UsageError
-from hyperslab.model.traced import LIBRARY_OF
+from hyperslab.model.traced import LIBRARY_OF, traced_steps
 from hyperslab.model.workload import Step
-from hyperslab.trace.recording.log import BOUNDS, FAILED
-from hyperslab.trace.selection import hyperslabs
-from hyperslab.trace.table import OPERATIONS, TracedArray
+from hyperslab.trace.recording.log import FAILED
+from hyperslab.trace.table import TracedArray
 from hyperslab.trace.trace import Trace
-
-MOST_STEPS = 200_000
-"""Of an array: later accesses are left out, and the notes say so."""
 
 
 def rows_by_array(trace: Trace, path: str, where: Path) -> dict[str, list[int]]:
@@ -83,32 +78,21 @@ def traced_demand(
 
 def _steps(trace: Trace, rows: Sequence[int], shape: tuple[int, ...], where: Path) -> tuple[list[Step], list[str]]:
     numbers = trace.columns["array"]
-    steps: list[Step] = []
+    for number in dict.fromkeys(numbers[row] for row in rows):
+        _check_shape(trace.arrays[number], shape, where)
+    found = traced_steps(trace, rows)
     notes: list[str] = []
-    listed = irregular = 0
-    for place, row in enumerate(rows):
-        array = trace.arrays[numbers[row]]
-        _check_shape(array, shape, where)
-        kind, numbers_of_row = trace.selection(row)
-        parts = hyperslabs(kind, numbers_of_row, array.shape, MOST_STEPS - len(steps))
-        irregular += kind == BOUNDS
-        listed += len(parts) > 1
-        operation = OPERATIONS[int(trace.columns["operation"][row] != 0)]
-        for slabs in parts:
-            start, stride, count, block = (list(each) for each in zip(*slabs, strict=True))
-            step = [max(a, b) for a, b in zip(stride, block, strict=True)]
-            if 0 not in count and 0 not in block:
-                steps.append(Step(operation, Hyperslab(start, step, count, block)))  # type: ignore[arg-type]
-        if len(steps) >= MOST_STEPS and place + 1 < len(rows):
-            notes.append(f"{where.name}: only the first {place + 1:,} of {len(rows):,} accesses are looked at")
-            break
-    if not steps:
+    if found.looked_at < len(rows):
+        notes.append(f"{where.name}: only the first {found.looked_at:,} of {len(rows):,} accesses are looked at")
+    if not found.steps:
         raise UsageError(f"{where} selects nothing of {trace.arrays[numbers[rows[0]]].array}")
-    if listed:
-        notes.append(f"{where.name}: {listed:,} accesses to points, lists or several boxes count as one for each box")
-    if irregular:
-        notes.append(f"{where.name}: {irregular:,} irregular accesses count as the boxes around them")
-    return steps, notes
+    if found.listed:
+        notes.append(
+            f"{where.name}: {found.listed:,} accesses to points, lists or several boxes count as one for each box"
+        )
+    if found.irregular:
+        notes.append(f"{where.name}: {found.irregular:,} irregular accesses count as the boxes around them")
+    return found.steps, notes
 
 
 def _check_shape(array: TracedArray, shape: tuple[int, ...], where: Path) -> None:

@@ -16,7 +16,7 @@ from hyperslab.conversion.steps import write
 from hyperslab.conversion.wishes import wish
 from hyperslab.errors import FileChanged, NoSpace, UsageError
 from hyperslab.needed import need_h5py
-from hyperslab.replacing import FULL
+from hyperslab.replacing import FULL, sync_one
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
@@ -239,7 +239,7 @@ def _put_in_place(journal: ConversionJournal, path: Path, *, is_synced: bool) ->
     if is_synced:
         inner = journal.data.rglob("*") if journal.data.is_dir() else ()
         for one in (*inner, journal.data):
-            _sync(one)
+            sync_one(one)
     if path.is_dir() and not path.is_symlink():
         old = journal.folder / "replaced"
         path.rename(old)
@@ -254,15 +254,4 @@ def _put_in_place(journal: ConversionJournal, path: Path, *, is_synced: bool) ->
             shutil.copymode(path, journal.data)
         journal.data.replace(path.resolve())
     if is_synced:
-        _sync(path.absolute().parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        if not path.is_dir():  # some file systems cannot sync folders
-            raise
-    finally:
-        os.close(descriptor)
+        sync_one(path.absolute().parent)

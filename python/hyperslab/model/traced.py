@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import PrivateAttr
@@ -19,7 +20,7 @@ from hyperslab.trace.table import OPERATIONS, TracedArray
 from hyperslab.trace.trace import Trace
 
 MOST_STEPS = 200_000
-"""Later accesses are left out, and the workload says so."""
+"""Of an array: later accesses are left out, and the notes say so."""
 LIBRARY_OF = {
     "h5py": "hdf5", "netCDF": "hdf5", "PyTables": "hdf5", "HDF5": "hdf5", "zarr": "zarr", "hyperslab": "hyperslab",
 }  # fmt: skip
@@ -42,6 +43,37 @@ class TracedWorkload(Workload):
         return list(self._notes)
 
 
+class TracedSteps(NamedTuple):
+    """The calls that stand for accesses of a trace, and how they differ from them."""
+
+    steps: list[Step]
+    looked_at: int  # accesses, of those that were asked for
+    listed: int  # accesses that several calls stand for
+    irregular: int  # accesses that the box around them stands for
+
+
+def traced_steps(trace: Trace, rows: Sequence[int]) -> TracedSteps:
+    """The calls of some rows of a trace, at most about `MOST_STEPS`. What selects nothing is left out."""
+    steps: list[Step] = []
+    listed = irregular = looked_at = 0
+    for row in rows:
+        if len(steps) >= MOST_STEPS:
+            break
+        looked_at += 1
+        kind, numbers = trace.selection(row)
+        shape = trace.arrays[trace.columns["array"][row]].shape
+        parts = hyperslabs(kind, numbers, shape, MOST_STEPS - len(steps))
+        irregular += kind == BOUNDS
+        listed += len(parts) > 1
+        operation = OPERATIONS[int(trace.columns["operation"][row] != 0)]
+        for slabs in parts:
+            start, stride, count, block = (list(numbers) for numbers in zip(*slabs, strict=True))
+            step = [max(a, b) for a, b in zip(stride, block, strict=True)]
+            if 0 not in count and 0 not in block:
+                steps.append(Step(operation, Hyperslab(start, step, count, block)))  # type: ignore[arg-type]
+    return TracedSteps(steps, looked_at, listed, irregular)
+
+
 def workload_of(trace: Trace, array: TracedArray, rows: Sequence[int]) -> TracedWorkload:
     """The workload of some rows of a trace, all of them accesses to one array.
 
@@ -52,28 +84,16 @@ def workload_of(trace: Trace, array: TracedArray, rows: Sequence[int]) -> Traced
     """
     if not array.shape or 0 in array.shape:
         raise Refused(f"{array.array} of {array.file} has the shape {array.shape}: there is nothing to price")
-    steps: list[Step] = []
-    notes: list[str] = []
-    listed = irregular = 0
-    for place, row in enumerate(rows):
-        kind, numbers = trace.selection(row)
-        parts = hyperslabs(kind, numbers, array.shape, MOST_STEPS - len(steps))
-        irregular += kind == BOUNDS
-        listed += len(parts) > 1
-        operation = OPERATIONS[int(trace.columns["operation"][row] != 0)]
-        for slabs in parts:
-            start, stride, count, block = (list(numbers) for numbers in zip(*slabs, strict=True))
-            step = [max(a, b) for a, b in zip(stride, block, strict=True)]
-            steps.append(Step(operation, Hyperslab(start, step, count, block), 1.0))  # type: ignore[arg-type]
-        if len(steps) >= MOST_STEPS and place + 1 < len(rows):
-            notes.append(f"only the first {place + 1} of {len(rows)} accesses are priced")
-            break
+    seen = traced_steps(trace, rows)
+    steps, notes = seen.steps, []
+    if seen.looked_at < len(rows):
+        notes.append(f"only the first {seen.looked_at} of {len(rows)} accesses are priced")
     if not steps:
         raise Refused(f"the trace selects nothing of {array.array} of {array.file}")
-    if listed:
-        notes.append(f"{listed} accesses to points, lists or several boxes are priced as one call for each box")
-    if irregular:
-        notes.append(f"{irregular} irregular accesses are priced as the boxes around them")
+    if seen.listed:
+        notes.append(f"{seen.listed} accesses to points, lists or several boxes are priced as one call for each box")
+    if seen.irregular:
+        notes.append(f"{seen.irregular} irregular accesses are priced as the boxes around them")
     kinds = dict.fromkeys(step.operation for step in steps)
     dtype = array.dtype if _is_plain(array) else f"V{array.element_nbytes}"
     asked = {"shape": list(array.shape), "dtype": dtype}
