@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hyperslab.cli.archives import Allowed, Concat, FileArgument, Options, array_of, open_archive
-from hyperslab.cli.output import is_full, lines, plain
+from hyperslab.cli.archives import array_of, open_archive
+from hyperslab.cli.arguments import Allowed, Concat, FileArgument, Options
+from hyperslab.cli.guarded import is_full
+from hyperslab.cli.output import lines, plain
 from hyperslab.errors import HyperslabError, ReadError, UsageError, printable
 from hyperslab.replacing import allocate, replacing
 
