@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False  # `typing` takes a while to import
@@ -14,6 +15,12 @@ INFO_FLAGS = {"--json": "as_json", "-v": "every", "--verbose": "every", "--advis
 
 def main() -> None:
     """Run the command line. An error prints one line; the exit status is 2 for a wrong request, 1 for a failure."""
+    line = os.environ.get("_HYPERSLAB_COMPLETE")
+    if line is not None:
+        from hyperslab.cli.completing import answer
+
+        sys.stdout.write(answer(line))
+        return
     from hyperslab.cli.guarded import guarded
 
     guarded(lambda: _run(sys.argv[1:]))
