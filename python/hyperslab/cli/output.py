@@ -43,6 +43,8 @@ def plain(value: Any) -> Any:
     """
     if hasattr(value, "tolist") and value.dtype.kind == "f" and value.dtype.itemsize < 8:
         return plain(value.astype(str).astype(float))
+    if hasattr(value, "tolist") and value.dtype.kind == "M":
+        return plain(value.astype(str))  # ISO 8601
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     if isinstance(value, list | tuple):
