@@ -54,7 +54,7 @@ def _numbers(values: Numbers, attrs: dict[str, Any]) -> Numbers:
     masked, scale, offset, _ = conversion.packing
     is_masked = np.zeros(found.shape, bool)
     for value in masked:
-        is_masked |= found == value
+        is_masked |= found == np.float64(value)
     found[is_masked] = np.nan
     if scale is not None:
         found *= np.asarray(attrs["scale_factor"]).reshape(())[()]

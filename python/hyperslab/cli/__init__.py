@@ -33,9 +33,9 @@ def _run(words: list[str]) -> None:
         flags = {INFO_FLAGS[word]: True for word in words[1:] if word in INFO_FLAGS}
         show([word for word in words[1:] if word not in INFO_FLAGS], **flags)  # type: ignore[arg-type]
         return
-    from hyperslab.cli.app import app
+    from hyperslab.cli.app import run
 
-    app()
+    run()
 
 
 def _is_plain_info(words: list[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -63,8 +64,18 @@ def storage_options(options: list[str]) -> dict[str, Any]:
     pairs = [option.partition("=") for option in options]
     if any(not name or not equals for name, equals, _ in pairs):
         raise UsageError("an --option has no key or no '=': write it as --option key=value")
-    known = {"true": True, "false": False}
-    return {name: known.get(value.lower(), _number(value)) for name, _, value in pairs}
+    return {name: _value(name, value) for name, _, value in pairs}
+
+
+def _value(name: str, text: str) -> Any:
+    """A number, a boolean, JSON's lists and objects, or the text itself."""
+    if text.startswith(("{", "[")):
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            said = f"--option {name}: the value is not valid JSON ({error})"
+            raise UsageError(f'{said}: write --option \'{name}={{"name": "value"}}\'') from error
+    return {"true": True, "false": False}.get(text.lower(), _number(text))
 
 
 def _number(text: str) -> str | int | float:

@@ -14,7 +14,9 @@ Concat: TypeAlias = Annotated[
 ]
 Options: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--option", help="A storage option for URLs, as key=value: see docs/remote.md. Repeatable."),
+    typer.Option(
+        "--option", help="A storage option for URLs, as key=value; JSON for values with names in them. Repeatable."
+    ),
 ]
 Allowed: TypeAlias = Annotated[
     list[str] | None,
