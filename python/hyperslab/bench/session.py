@@ -41,6 +41,7 @@ from hyperslab.errors import StudyError, UsageError
 from hyperslab.lab.environment import Environment, observe
 from hyperslab.lab.rounds import Progress, Rounds, exactly
 from hyperslab.lab.scratch import scratch_below
+from hyperslab.meant import meant
 
 DEFAULT_STUDY = "mine"
 
@@ -77,7 +78,8 @@ def choose(names: Sequence[str]) -> list[Case | HistoryCase]:
         if not found:
             families = sorted({case.family for case in known})
             raise StudyError(
-                f"unknown study {name!r}; families: {', '.join(families)}; `hyperslab studies` lists all cases"
+                f"unknown study {name!r}{meant(name, [*families, *(case.name for case in known)])}; "
+                f"families: {', '.join(families)}; `hyperslab studies` lists all cases"
             )
         for case in found:
             if case.name in chosen and chosen[case.name] != case:

@@ -17,6 +17,7 @@ from hyperslab.bench.declared import Declared, checked, one_of, read
 from hyperslab.bench.operations import OPERATIONS, Operation
 from hyperslab.errors import StudyError
 from hyperslab.formats import FORMATS
+from hyperslab.meant import meant
 
 Scale = Literal["quick", "small", "paper"]
 Cache = Literal["cold", "warm", "unknown"]
@@ -163,9 +164,8 @@ def _published_configuration(path: Path, given: dict[str, Any]) -> dict[str, Any
     known = {"FILE_NAME", "NUMBER_DATASETS", "NUMBER_ELEMENTS", "NUMBER_PROPERTIES"}
     ignored = {"CHUNK_SIZE", "MIN_DATA_VALUE"}  # in published files, but no published program reads them
     for key in set(given) - known - ignored:
-        raise StudyError(
-            f"{path}: unknown key {key!r} in a published configuration; choose from {', '.join(sorted(known))}"
-        )
+        said = f"{path}: unknown key {key!r} in a published configuration{meant(key, known)}"
+        raise StudyError(f"{said}; choose from {', '.join(sorted(known))}")
     elements = given["NUMBER_ELEMENTS"]
     name = "".join(c if c.isalnum() or c in "._-" else "-" for c in str(given.get("FILE_NAME") or path.stem))
     shared: dict[str, Any] = {

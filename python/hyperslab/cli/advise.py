@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hyperslab.cli.archives import Options, storage_options
+from hyperslab.cli.archives import storage_options
+from hyperslab.cli.arguments import Options
 from hyperslab.cli.output import console, line
 from hyperslab.errors import Refused, UsageError
 

@@ -93,6 +93,10 @@ ENTRIES = {
     "versions": Entry(
         "versions:app", "List, compare, check, export and delete the versions of a file. See docs/versions.md."
     ),
+    "completion": Entry(
+        "completion:completion",
+        "Print a script that lets your shell complete commands, options, arrays of files, and studies.",
+    ),
 }
 
 

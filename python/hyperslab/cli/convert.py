@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hyperslab.cli.archives import Allowed, Concat, Options, open_archive
+from hyperslab.cli.archives import open_archive
+from hyperslab.cli.arguments import Allowed, Concat, Options
 from hyperslab.cli.output import console, line
 from hyperslab.cli.progress import live
 from hyperslab.errors import UsageError

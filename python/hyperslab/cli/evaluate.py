@@ -94,7 +94,7 @@ def evaluate(
 def _replay(
     profile: Path | None, output: Path, directory: Path | None, scale: ScaleName, again: bool, as_json: bool
 ) -> None:
-    need("hyperslab evaluate, which draws figures at the end,", "report", "matplotlib")
+    need("hyperslab evaluate, which draws figures at the end,", "matplotlib")
     from hyperslab.model.evaluation_session import run_evaluation
     from hyperslab.report.evaluation import print_evaluation
 

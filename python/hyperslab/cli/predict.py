@@ -12,7 +12,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from hyperslab.cli.archives import Options, storage_options
+from hyperslab.cli.archives import storage_options
+from hyperslab.cli.arguments import Options
 from hyperslab.cli.output import console
 from hyperslab.cli.predict_array import doubts, is_workload, predict_array, profile_or_offer, profile_text
 from hyperslab.cli.predict_arrays import predict_arrays
@@ -27,6 +28,7 @@ from hyperslab.cli.predict_processes import (
 )
 from hyperslab.cli.predict_trace import predict_trace
 from hyperslab.errors import UsageError
+from hyperslab.needed import need
 
 if TYPE_CHECKING:
     from hyperslab.model.costs import CodecRate
@@ -95,8 +97,7 @@ def predict_costs(
     """
     if cache not in CACHES:
         raise UsageError(f"--cache {cache} is not a cache state: use one of {', '.join(CACHES)}")
-    if figure is not None and figure.suffix not in (".svg", ".png"):
-        raise UsageError(f"--figure {figure} has an unknown format: name a .svg or .png file")
+    _check_figure(figure)
     chosen = None if libraries is None else [name.strip() for name in libraries.split(",") if name.strip()]
     settings = _hdf5_settings(hdf5, rdcc_nbytes, rdcc_nslots, rdcc_w0, libver)
     if trace is not None:
@@ -120,6 +121,14 @@ def predict_costs(
     _predict_workload(
         Path(target), layout or [], file, store_profile, option or [], chosen, cache, settings, figure, as_json
     )
+
+
+def _check_figure(figure: Path | None) -> None:
+    if figure is None:
+        return
+    if figure.suffix not in (".svg", ".png"):
+        raise UsageError(f"--figure {figure} has an unknown format: name a .svg or .png file")
+    need("--figure", "matplotlib")
 
 
 def _predict_workload(

@@ -15,7 +15,7 @@ from hyperslab.conversion.settings import Conversion, Format, Settings, Verify
 from hyperslab.conversion.steps import write
 from hyperslab.conversion.wishes import wish
 from hyperslab.errors import FileChanged, NoSpace, UsageError
-from hyperslab.needed import need_h5py
+from hyperslab.needed import need, need_h5py
 from hyperslab.replacing import FULL, sync_one
 
 if TYPE_CHECKING:
@@ -118,6 +118,8 @@ def convert(
         raise UsageError("memory and threads must be at least 1")
     if settings.format in ("hdf5", "netcdf4"):
         need_h5py("writing HDF5")
+    if settings.format == "zarr3" or (settings.format == "zarr2" and settings.verify == "library"):
+        need("writing Zarr 3" if settings.format == "zarr3" else "verify='library'", "zarr")
     is_open = hasattr(source, "kinds")
     group = source if is_open else open_archive(source, **opening)
     try:

@@ -18,7 +18,8 @@ from hyperslab.conversion.filling import Box, Bytes, Filler, Filling, Target
 from hyperslab.conversion.journal import Finished
 from hyperslab.conversion.zarr_steps import zarr_steps
 from hyperslab.errors import UsageError
-from hyperslab.needed import need, need_h5py
+from hyperslab.meant import meant_or_known
+from hyperslab.needed import is_there, need, need_h5py
 from hyperslab.replacing import replacing
 
 # Below this, xarray writes a variable itself: encoding takes no time.
@@ -91,7 +92,7 @@ def save(
     NoSpace
         The disk is full.
     """
-    need("saving datasets", "formats", "xarray")
+    need("saving datasets", "xarray")
     target = Path(os.fspath(path))
     if hasattr(given, "to_dataset") and not hasattr(given, "data_vars"):
         given = given.to_dataset(name=given.name or "__xarray_dataarray_variable__")
@@ -100,7 +101,7 @@ def save(
     unknown = [name for name in encodings if name not in given.variables]
     if unknown:
         raise UsageError(
-            f"there is no variable {unknown[0]!r} to encode; there are {', '.join(map(str, given.variables))}"
+            f"there is no variable {unknown[0]!r} to encode{meant_or_known(unknown[0], map(str, given.variables))}"
         )
     filler = _Unjournaled(memory or usual_memory(), threads)
     if found in ("netcdf4", "hdf5"):
@@ -108,7 +109,7 @@ def save(
         with replacing(target, is_synced=sync) as beside:
             _netcdf(given, beside, encodings, unlimited_dims, filler, threads)
         return target
-    need("saving Zarr", "zarr", "zarr")
+    need("saving Zarr", "zarr")
     with replacing(target, is_folder=True, is_synced=sync) as beside:
         _zarr(given, beside, 2 if found == "zarr2" else 3, encodings, filler, threads)
     return target
@@ -196,14 +197,13 @@ def _filters(array: Any) -> list[tuple[int, tuple[int, ...]]]:
 
 def _netcdf_store(path: Path) -> Any:
     """A store of xarray's for a new file, with whichever of its engines is installed."""
-    from importlib.util import find_spec
-
-    if find_spec("netCDF4") is not None:
+    if not is_there("h5netcdf"):
+        need("saving NetCDF4", "netCDF4")
+    if is_there("netCDF4"):
         from xarray.backends import NetCDF4DataStore
 
         store: Any = NetCDF4DataStore
         return store.open(str(path), mode="w", format="NETCDF4")
-    need("saving NetCDF4", "formats", "h5netcdf")
     from xarray.backends import H5NetCDFStore
 
     return H5NetCDFStore.open(str(path), mode="w")

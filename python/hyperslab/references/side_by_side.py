@@ -7,7 +7,8 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any, TypeVar
 
-from hyperslab.errors import MissingLibrary, UsageError
+from hyperslab.errors import UsageError
+from hyperslab.needed import missing
 
 T = TypeVar("T")
 CONNECT_SECONDS = 30
@@ -70,7 +71,7 @@ def by_dask(work: Callable[..., T], tasks: Mapping[int, tuple[Any, ...]], schedu
     try:
         from distributed import Client, as_completed
     except ImportError as error:
-        raise MissingLibrary("scheduler= needs Dask: pip install 'hyperslab[dask]'") from error
+        raise missing("distributed", "scheduler=") from error
     client: Any = scheduler if isinstance(scheduler, Client) else _connected(Client, scheduler)
     completed: Any = as_completed
     futures = {client.submit(work, *task, pure=False): number for number, task in tasks.items()}

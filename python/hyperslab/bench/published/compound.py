@@ -23,7 +23,8 @@ import numpy as np
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.published import PublishedArrays, Replay
 from hyperslab.bench.published.seed0 import copy_and_rename, random_array
-from hyperslab.errors import MissingLibrary, Refused
+from hyperslab.errors import Refused
+from hyperslab.needed import missing
 
 TABLE = "Dataset"
 MOST_ROWS_BY_ROW = 1024
@@ -165,6 +166,6 @@ def _pandas() -> Any:
     try:
         import pandas as pd
         import tables  # noqa: F401  (what pandas.read_hdf reads with)
-    except ImportError as missing:
-        raise MissingLibrary(f"{missing.name} is not installed: pip install pandas tables") from missing
+    except ImportError as error:
+        raise missing(error.name or "tables") from error
     return pd
