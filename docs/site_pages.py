@@ -28,10 +28,11 @@ def python_page() -> str:
     """The reference of the Python interface, as Markdown."""
     import hyperslab
 
-    parts = ["# Python\n\nThis page is made from the docstrings. `import hyperslab as hs` is how the other pages begin.\n"]
-    for name in sorted(hyperslab.__all__, key=str.lower):
-        if not name.startswith("_"):
-            parts.append(_described(f"hyperslab.{name}", getattr(hyperslab, name)))
+    shown = sorted((name for name in hyperslab.__all__ if not name.startswith("_")), key=str.lower)
+    parts = [
+        "# Python\n\nThis page comes from the docstrings. The other pages begin with `import hyperslab as hs`.\n"
+    ]
+    parts += [_described(f"hyperslab.{name}", getattr(hyperslab, name)) for name in shown]
     for module, names in MORE.items():
         for name in names:
             try:
@@ -118,6 +119,7 @@ def _entries(body: str) -> Iterator[str]:
 def commands_page() -> str:
     """The reference of the command line, as Markdown."""
     import click
+
     from hyperslab.cli.commands import ENTRIES
 
     parts = ["# Commands\n\nThis page is made from the help texts. Each command prints its own with `--help`.\n"]

@@ -77,7 +77,8 @@ def plate(folder: Path) -> None:
     group = zarr.create_group(folder / "cells.ome.zarr")
     group.create_array("0", data=image, chunks=(1, 1, 1, 64, 64))
     group.create_array("1", data=image[..., ::2, ::2], chunks=(1, 1, 1, 64, 64))
-    axes = [{"name": name, "type": kind} for name, kind in zip("tczyx", ("time", "channel", *["space"] * 3), strict=True)]
+    kinds = {"t": "time", "c": "channel"} | dict.fromkeys("zyx", "space")
+    axes = [{"name": name, "type": kind} for name, kind in kinds.items()]
     scales = [[1, 1, 2, 0.1 * step, 0.1 * step] for step in (1, 2)]
     levels = [
         {"path": str(k), "coordinateTransformations": [{"type": "scale", "scale": scale}]}

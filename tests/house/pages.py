@@ -2,7 +2,7 @@
 
 | block | what happens |
 |---|---|
-| ```python | runs; its names stay for the next block. If it begins with `# NAME.py`, it is saved under that name first |
+| ```python | runs; its names stay for the next block. If it begins with `# NAME.py`, it is saved first |
 | ```sh | each command runs in bash |
 | ```console | each line that begins with `$ ` runs; the other lines are what it printed for us |
 | ```yaml, ```bash | saved under the name in its first comment, or under the `name:` of a study |
@@ -61,15 +61,14 @@ def has_commands(page: Path) -> bool:
     return any(language in ("sh", "console") and [*commands(language, text)] for language, text in blocks(page))
 
 
-def run_page(page: Path, folder: Path, environment: dict[str, str] | None = None, **replaced: str) -> int:
-    """Run a page in `folder`, which must be the working directory. Returns how many blocks ran.
+def run_page(page: Path, folder: Path, environment: dict[str, str] | None = None, **replaced: str) -> dict[str, object]:
+    """Run a page in `folder`, which must be the working directory. Returns the names of its Python.
 
     `replaced` maps names of the page, such as the address of a scheduler, to what stands for them in the test.
     """
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     around = {**os.environ, "PATH": path, "COLUMNS": "100", **(environment or {})}
     names: dict[str, object] = {"__name__": "__main__"}
-    ran = 0
     for language, text in blocks(page):
         for name, stand_in in replaced.items():
             text = text.replace(name, stand_in)
@@ -84,7 +83,5 @@ def run_page(page: Path, folder: Path, environment: dict[str, str] | None = None
                 )
                 assert done.returncode == 0, f"{page.name}: {command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
         else:
-            assert language in ("yaml", "text", "py", "bash"), f"{page.name}: nothing says what to do with ```{language}"
-            continue
-        ran += 1
-    return ran
+            assert language in ("yaml", "text", "py", "bash"), f"{page.name}: what is ```{language}?"
+    return names

@@ -1,4 +1,4 @@
-"""The documentation is true: each page runs from top to bottom, its studies load, its generated pages are up to date."""
+"""The documentation is true: each page runs from top to bottom, and generated pages are what the code says."""
 
 from __future__ import annotations
 
