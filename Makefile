@@ -3,6 +3,7 @@
 #   make bench   measure the speed table anew, against every peer (minutes, and the machine to itself)
 #   make suites  run the test-suites of h5py, xarray, zarr-python and VirtualiZarr through hyperslab (half an hour, and a package index)
 #   make matrix  smoke-test the wheel with the oldest to the newest Python, NumPy, zarr and h5py (minutes, and a package index)
+#   make docs    generate what is generated, and build the site into target/site
 #   make check   after a change: linters, types, and all tests but the slow ones
 #   make test    set up what tests need, system packages included where apt and root allow it, and run all tests
 PYTHON ?= python3
@@ -91,9 +92,11 @@ bench: setup
 	$(BIN)/python benchmarks/versions_speed.py
 	$(BIN)/python docs/generate.py
 
-# Generated reference: the study schema and the formats' manual pages.
+# What is generated from code and results, then the site: target/site/index.html. Nothing is downloaded.
 docs: setup
 	$(BIN)/python docs/generate.py
+	$(BIN)/python -m mkdocs build --strict --quiet
+	@echo "the site is in target/site; to search it, serve it: $(BIN)/python -m http.server -d target/site"
 
 clean:
 	rm -rf .stamps .venv target demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -67,7 +67,7 @@ class RunRequest:
 
 
 def choose(names: Sequence[str]) -> list[Case | HistoryCase]:
-    """Find cases by name: a case, a family, a pattern such as 'seed0-*', or the path of a study file."""
+    """Find cases by name: a case, a family, a pattern such as 'common-io-*', or the path of a study file."""
     chosen: dict[str, Case | HistoryCase] = {}
     known: list[Case | HistoryCase] = [*shipped(), *histories.shipped()]
     for name in names or (DEFAULT_STUDY,):

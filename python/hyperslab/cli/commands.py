@@ -84,7 +84,7 @@ ENTRIES = {
     ),
     "evaluate": Entry(
         "evaluate:evaluate",
-        "Replay the paper's experiments on this machine, predict each one, and report how good the predictions are.",
+        "Replay published experiments on this machine, predict each one, and report how good the predictions are.",
     ),
     "lab": Entry("lab:app", "Start what measurements need."),
     "trace": Entry(

@@ -23,10 +23,10 @@ from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format, Need, Sto
 from hyperslab.lab.timers import Timers
 
 
-class Seed2(Replay):
+class Formats2002(Replay):
     """The total, and the operation alone, for each of the six libraries."""
 
-    name: ClassVar[str] = "seed2"
+    name: ClassVar[str] = "formats-2002"
     source: ClassVar[str] = "Science Data Processing Workshop, 27 February 2002"
     formats: ClassVar[tuple[str, ...]] = ("raw", "fits", "hdf4", "netcdf3", "pdb", "hdf5")
     trials: ClassVar[int] = 10

@@ -142,7 +142,7 @@ class Zarr2(Contender):
 class Basic(Replay):
     """HDF5, netCDF4 and Zarr: create and write in one loop (2022) or two (2023), open and read in one."""
 
-    name: ClassVar[str] = "seed0-basic"
+    name: ClassVar[str] = "common-io-basic"
     source: ClassVar[str] = "https://github.com/asriniket/File-Format-Testing"
     formats: ClassVar[tuple[str, ...]] = ("hdf5", "netcdf4", "zarr2")
     trials: ClassVar[int] = 5
@@ -236,7 +236,7 @@ def _two_loops(contender: Contender, file: Any, arrays: PublishedArrays) -> dict
 class WithCsv(Basic):
     """The same programs with CSV as well: one file for each array."""
 
-    name: ClassVar[str] = "seed0-csv"
+    name: ClassVar[str] = "common-io-csv"
     formats: ClassVar[tuple[str, ...]] = ("csv", "hdf5", "netcdf4", "zarr2")
     faults: ClassVar[Mapping[str, str]] = {
         "B1": "CSV is read and parsed before the clock starts: only a slice of an array in memory is timed",
