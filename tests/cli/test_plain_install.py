@@ -21,7 +21,7 @@ COMMANDS: dict[str, tuple[int, str]] = {
     "--version": (0, "hyperslab 0"),
     "info a.h5": (0, "temp"),
     "info a.h5 --json": (0, '"arrays"'),
-    "info nosuch.h5": (2, "there is no file nosuch.h5"),
+    "info nosuch.h5": (2, "nosuch.h5: check the path"),
     "read a.h5 temp 0,:3": (0, "[0. 1. 2.]"),
     "read a.h5:temp 0,:3 --json": (0, "[0.0, 1.0, 2.0]"),
     "read a.h5 tmp": (2, "did you mean '/temp'?"),
