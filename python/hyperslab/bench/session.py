@@ -108,8 +108,8 @@ def run_bench(request: RunRequest, progress: Progress = lambda *_: None, say: Ca
 
     After Ctrl-C or on a full disk, the finished trials and their tables remain; the error is raised again afterwards.
     """
-    _check_output(request.output)
     is_new = not request.output.exists()
+    _check_output(request.output)
     scratch_parent = _existing(request.scratch or request.output)
     try:
         description = _resumed(request) if request.resume else _started(request, scratch_parent)
@@ -220,7 +220,7 @@ def _adapted(case: Case, request: RunRequest) -> Case:
         return scaled(Case.model_validate(changed), request.scale)
     except ValidationError as error:
         first = error.errors()[0]
-        said = first["msg"].removeprefix("Value error, ")
+        said = first["msg"].removeprefix("Value error, ").replace("Input should be", f"{first['input']!r} should be")
         raise UsageError(f"{OPTIONS.get(first['loc'][0], f'study {case.name}')}: {said}") from error
 
 
