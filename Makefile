@@ -4,13 +4,14 @@
 #   make suites  run the test-suites of h5py, xarray, zarr-python and VirtualiZarr through hyperslab (half an hour, and a package index)
 #   make matrix  smoke-test the wheel with the oldest to the newest Python, NumPy, zarr and h5py (minutes, and a package index)
 #   make docs    generate what is generated, and build the site into target/site
+#   make wheel   build what users install into dist/: a wheel for all Linux from 2018 on and Python from 3.11 on, and an sdist
 #   make check   after a change: linters, types, and all tests but the slow ones
 #   make test    set up what tests need, system packages included where apt and root allow it, and run all tests
 PYTHON ?= python3
 BIN := .venv/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: setup system demo check suites matrix test test-rust test-python fuzz lint format bench docs clean
+.PHONY: setup system demo wheel check suites matrix test test-rust test-python fuzz lint format bench docs clean
 
 setup: .stamps/built
 
@@ -55,6 +56,9 @@ test-python:
 # The test-suites of libraries whose users we serve, in full; `make test` runs a sample of each.
 suites: setup
 	HYPERSLAB_SUITES=1 $(BIN)/python -m pytest -n 0 -s tests/suites
+
+wheel: setup
+	$(BIN)/python packaging/build.py
 
 # Environments of other versions, made and thrown away; what was found goes to tests/matrix/results.md.
 matrix: setup

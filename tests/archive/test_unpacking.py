@@ -22,6 +22,7 @@ xarray = pytest.importorskip("xarray", reason="not installed: pip install 'hyper
 runner = CliRunner()
 INTEGERS = ("i1", "u1", "<i2", ">i2", "<u2", "<i4")
 CALENDARS = ("standard", "proleptic_gregorian", "noleap", "all_leap", "360_day", "julian")
+REAL = ("standard", "proleptic_gregorian")  # cftime, which xarray uses for the others, fails for missing times
 
 
 def written(path: Path, values: Any, attrs: dict[str, Any]) -> Path:
@@ -56,6 +57,7 @@ def packed(draw: Any) -> tuple[Any, dict[str, Any]]:
     return values, attrs
 
 
+@pytest.mark.filterwarnings("ignore:variable 'x' has multiple fill values")
 @settings(max_examples=150, deadline=None)
 @given(packed())
 def test_packed_numbers_have_the_bits_of_xarray(tmp_path_factory: pytest.TempPathFactory, given: Any) -> None:
@@ -92,8 +94,8 @@ def times(draw: Any) -> tuple[Any, dict[str, Any]]:
     values = draw(st.lists(st.integers(-most, most), min_size=1, max_size=5))
     attrs: dict[str, Any] = {"units": f"{unit} since {since}{clock}", "calendar": calendar}
     made = np.array(values, "i8")
-    if draw(st.booleans()):
-        attrs["_FillValue"] = np.int64(values[0])
+    if calendar in REAL and values[len(values) // 2] not in (values[0], values[-1]):
+        attrs["_FillValue"] = np.int64(values[len(values) // 2])
     return made, attrs
 
 

@@ -55,7 +55,7 @@ def values(line: str) -> list[str]:
         ("hyperslab read nosuch.h5 t", []),
         ("hyperslab read oc", []),
         ("hyperslab nosuch ", []),
-        ("hyperslab formats zarr", ["zarr3", "zarr2", "zarrs"]),
+        ("hyperslab formats zarr", ["zarr2", "zarr3", "zarr3-sharded", "zarrs"]),
     ],
 )
 def test_offers(line: str, expected: list[str], folder: Path) -> None:

@@ -27,7 +27,7 @@ def libraries(extra: str) -> set[str]:
         if name == "hyperslab":
             found |= set().union(*(libraries(other) for other in asked.split(",")))
         else:
-            found |= {MODULES.get(name, name), *(asked or "").split(",")} - {""}
+            found |= {MODULES.get(name, name)} | ({"distributed"} if asked == "distributed" else set())
     return found
 
 

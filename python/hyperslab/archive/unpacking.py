@@ -36,6 +36,7 @@ def unpacked(array: Array, values: Numbers) -> Numbers:
     attrs = cf.attributes(array)
     try:
         found = _numbers(values, attrs) if cf.is_packed(attrs) else values
+        found = found.astype(found.dtype.newbyteorder("="), copy=False)
         clock = _clock(attrs)
         return found if clock is None or found.dtype.kind not in "iuf" else _times(found, clock)
     except (Unsupported, NoCommonTime) as error:

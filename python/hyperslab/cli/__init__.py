@@ -33,7 +33,7 @@ def _run(words: list[str]) -> None:
         flags = {INFO_FLAGS[word]: True for word in words[1:] if word in INFO_FLAGS}
         show([word for word in words[1:] if word not in INFO_FLAGS], **flags)  # type: ignore[arg-type]
         return
-    from hyperslab.cli.app import run
+    from hyperslab.cli.program import run
 
     run()
 
@@ -48,6 +48,6 @@ def __getattr__(name: str) -> Any:
     """`app`, which needs typer, on first use."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from hyperslab.cli.app import app
+    from hyperslab.cli.program import app
 
     return app

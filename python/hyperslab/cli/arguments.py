@@ -14,9 +14,7 @@ Concat: TypeAlias = Annotated[
 ]
 Options: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        "--option", help="A storage option for URLs, as key=value; JSON for values with names in them. Repeatable."
-    ),
+    typer.Option("--option", help="A storage option for URLs, as key=value (JSON for mappings). Repeatable."),
 ]
 Allowed: TypeAlias = Annotated[
     list[str] | None,

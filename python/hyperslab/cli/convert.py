@@ -84,7 +84,10 @@ def convert(
     if len(given) > 1 and concat is None:
         raise UsageError("several sources need --concat DIMENSION; the last name is the target")
     from hyperslab.conversion import convert as run
+    from hyperslab.conversion.converting import check_libraries, format_of
     from hyperslab.conversion.wishes import wish
+
+    check_libraries(format_of(Path(target), format), verify)
 
     asked = wish(_by_path(chunks), _by_path(shards), _by_path(codec), like)
     opened = open_archive(given if concat is not None else given[0], option or [], concat, allowed)

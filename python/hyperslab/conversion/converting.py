@@ -116,10 +116,7 @@ def convert(
     )  # fmt: skip
     if settings.memory < 1 or (threads is not None and threads < 1):
         raise UsageError("memory and threads must be at least 1")
-    if settings.format in ("hdf5", "netcdf4"):
-        need_h5py("writing HDF5")
-    if settings.format == "zarr3" or (settings.format == "zarr2" and settings.verify == "library"):
-        need("writing Zarr 3" if settings.format == "zarr3" else "verify='library'", "zarr")
+    check_libraries(settings.format, settings.verify)
     is_open = hasattr(source, "kinds")
     group = source if is_open else open_archive(source, **opening)
     try:
@@ -128,6 +125,22 @@ def convert(
     finally:
         if not is_open:
             group.close()
+
+
+def check_libraries(format: Format, verify: str) -> None:
+    """Check that what writing a format takes is installed.
+
+    Raises
+    ------
+    MissingLibrary
+        It is not; the message says how to install it.
+    """
+    if format in ("hdf5", "netcdf4"):
+        need_h5py("writing HDF5")
+    elif format == "zarr3":
+        need("writing Zarr 3", "zarr")
+    elif verify == "library":
+        need("--verify library", "zarr")
 
 
 def _converted(group: Group, path: Path, settings: Settings, *, overwrite: bool, resume: bool) -> Conversion:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -48,8 +49,14 @@ def run() -> None:
         if type(error).__name__ == "NoArgsIsHelpError":
             typer.echo(context.get_help(), err=True)
             sys.exit(2)
-        said = " ".join(error.format_message().split()).rstrip(".")  # type: ignore[attr-defined]
         hint = "" if context is None else f"; {context.command_path} --help says what there is"
-        raise UsageError(f"{said[:1].lower()}{said[1:]}{hint}") from error
+        raise UsageError(_in_our_words(error.format_message()) + hint) from error  # type: ignore[attr-defined]
     if isinstance(status, int):
         sys.exit(status)
+
+
+def _in_our_words(said: str) -> str:
+    """Typer's message as one line that may go on."""
+    said = " ".join(said.split()).replace("Value error, ", "")
+    said = re.sub(r"\.? \(?(?:Did you mean|Possible options:) (.+?)[?)]*$", r"; did you mean \1?", said)
+    return said[:1].lower() + said[1:].rstrip(".")
