@@ -28,7 +28,6 @@ LEFT_OUT = {
     "hyperslab evaluate": "takes minutes",
     "hyperslab predict boxes.yaml --profile bucket.json": "needs a bucket",
     "sudo ": "needs root",
-    "sbatch": "needs SLURM; tests/house/test_clusters_page.py runs the script itself",
 }
 
 
