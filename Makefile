@@ -99,7 +99,7 @@ bench: setup
 # What is generated from code and results, then the site: target/site/index.html. Nothing is downloaded.
 docs: setup
 	$(BIN)/python docs/generate.py
-	$(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "the site is in target/site; to search it, serve it: $(BIN)/python -m http.server -d target/site"
 
 clean:

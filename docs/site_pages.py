@@ -29,9 +29,7 @@ def python_page() -> str:
     import hyperslab
 
     shown = sorted((name for name in hyperslab.__all__ if not name.startswith("_")), key=str.lower)
-    parts = [
-        "# Python\n\nThis page comes from the docstrings. The other pages begin with `import hyperslab as hs`.\n"
-    ]
+    parts = ["# Python\n\nThis page comes from the docstrings. The other pages begin with `import hyperslab as hs`.\n"]
     parts += [_described(f"hyperslab.{name}", getattr(hyperslab, name)) for name in shown]
     for module, names in MORE.items():
         for name in names:
