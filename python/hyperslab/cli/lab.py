@@ -88,9 +88,11 @@ def evaluate_on_striped_store(profile: Path | None, output: Path, is_tiny: bool,
     output.mkdir(parents=True, exist_ok=True)
     save_evaluation(made, output / RESULTS_FILE)
     if find_spec("matplotlib") is not None:
+        from hyperslab.report.paper_parallel_figures import draw_paper_figures
         from hyperslab.report.parallel_figures import draw_parallel
 
         draw_parallel(made, output / "figures")
+        draw_paper_figures(made, output / "figures")
     if as_json:
         typer.echo(json.dumps(made.to_dict(), indent=1))
         return
@@ -98,9 +100,11 @@ def evaluate_on_striped_store(profile: Path | None, output: Path, is_tiny: bool,
 
 
 def _print(made: ParallelEvaluation) -> None:
+    from hyperslab.parallel.session import OURS
+
     table: Any = Table("model", "faster library", "RMSE log10", "in the interval", box=None)
     for name, each in made.scores.items():
-        inside = f"{each.inside} of {each.experiments}" if each.inside else ""
+        inside = f"{each.inside} of {each.experiments}" if name == OURS else ""  # only ours has intervals
         table.add_row(name, f"{each.order_right} of {each.pairs}", f"{each.rmse_log10:.3f}", inside)
     out = console()
     out.print(table)
