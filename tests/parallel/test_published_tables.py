@@ -136,7 +136,10 @@ def test_gathered_requests_may_be_faster_than_files_for_each_process(tmp_path: P
         row("ior", "write", "file-per-process", "", 1.0e4, "4.194"), row("ior", "write", "shared", "", 1.7e4, "8.389"),
         row("hacc", "write", "file-per-process", "", 1.02e4, "217"), row("hdf5", "write", "shared", "", 1.6e4, "16.78"),
     ]  # fmt: skip
-    found = evaluate_published(table(tmp_path, *(each.replace("2199", "600") for each in rows)), "app=ior")
+    # The metadata server is not what makes them slow: runs of HACC move eight times as much, and are no faster.
+    many = [each.replace("2048", "16384") for each in rows]
+    many = [each.replace("2199", "1100") for each in many[:2]] + [each.replace("2199", "8800") for each in many[2:]]
+    found = evaluate_published(table(tmp_path, *many), "app=ior")
     assert found.scores.order_right == found.scores.order_all == 3
     assert found.scores.rmse_log10 < 0.06
 
