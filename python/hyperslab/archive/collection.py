@@ -118,6 +118,11 @@ class OpenCollection(OpenFile):
         """The URLs of its files."""
         return [url for file in self._files for url in file.opened_urls]
 
+    @property
+    def opened_paths(self) -> list[str]:
+        """The paths or URLs of its files."""
+        return [path for file in self._files for path in file.opened_paths]
+
     def token(self, name: str) -> tuple[Any, ...]:
         """Dask's token of a group or array: the same in every process until one of the files changes."""
         return ("hyperslab", self.options, self._digest, name)

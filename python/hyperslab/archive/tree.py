@@ -90,6 +90,11 @@ class OpenFile:
         return [] if self.url is None else [self.url]
 
     @property
+    def opened_paths(self) -> list[str]:
+        """The paths or URLs that were opened: one for each file of a collection."""
+        return [self.path]
+
+    @property
     def is_closed(self) -> bool:
         """Whether the file was closed."""
         return self._core is None
@@ -168,7 +173,7 @@ def found_again(
     return root if name == "/" else root[name]
 
 
-def _instead(name: str, names: Iterable[str]) -> str:
+def instead(name: str, names: Iterable[str]) -> str:
     """The end of a message: the name that you may have meant, or else the names that there are."""
     return meant_or_known(name, names, "the group is empty")
 
@@ -309,7 +314,7 @@ class Group(Mapping[str, "Group | Array"]):
         links = self._file.links(self._number)
         path = f"{self.name.rstrip('/')}/{name}"
         if name not in links:
-            raise KeyError(f"there is no {path!r} in {self._file.path}{_instead(name, links)}")
+            raise KeyError(f"there is no {path!r} in {self._file.path}{instead(name, links)}")
         if hops > MOST_HOPS:
             raise KeyError(f"{path!r} in {self._file.path}: links lead in a circle")
         kind, target = links[name]

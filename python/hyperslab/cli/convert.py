@@ -66,6 +66,9 @@ def convert(
     skip_unsupported: Annotated[
         bool, typer.Option("--skip-unsupported", help="Leave out what the target cannot hold.")
     ] = False,
+    scheduler: Annotated[
+        str | None, typer.Option(help="The address of a Dask scheduler whose workers read and encode.")
+    ] = None,
     option: Options = None,
     allowed: Allowed = None,
     concat: Concat = None,
@@ -91,13 +94,19 @@ def convert(
 
     asked = wish(_by_path(chunks), _by_path(shards), _by_path(codec), like)
     opened = open_archive(given if concat is not None else given[0], option or [], concat, allowed)
-    with opened, live(console(stderr=True), "MiB") as progress:
-        if not as_json:
-            _announce(opened.filename, target, opened.format, format, asked)
+    log = console(stderr=True)
+    if not as_json:
+        _announce(opened.filename, target, opened.format, format, asked)
+
+    def say(seconds: float) -> None:
+        log.print(line(f"predicted: {_duration(seconds)}"), soft_wrap=True)
+
+    with opened, live(log, "MiB") as progress:
         done = run(
             opened, target, format=format, chunks=_by_path(chunks), shards=_by_path(shards), codec=_by_path(codec),
             like=like, relayout=relayout, memory=nbytes_of(memory), threads=threads or _threads(), verify=verify,
             overwrite=overwrite, resume=resume, skip_unsupported=skip_unsupported, progress=progress,
+            predicted=say, scheduler=scheduler,
         )  # fmt: skip
     _print(done, as_json=as_json)
 
@@ -126,6 +135,14 @@ def nbytes_of(text: str | None) -> int | None:
     except ValueError:
         pass
     raise UsageError(f"{text!r} is not a number of bytes: write 500MB or 2GiB")
+
+
+def _duration(seconds: float) -> str:
+    """A time that was only predicted."""
+    if seconds < 90:
+        return f"about {max(seconds, 1):.0f} s"
+    minutes = round(seconds / 60)
+    return f"about {minutes} min" if minutes < 100 else f"about {minutes // 60} h {minutes % 60} min"
 
 
 def _threads() -> int | None:
