@@ -20,25 +20,16 @@ pytestmark = pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is 
 @pytest.mark.slow  # cargo reads the manifests of all crates
 def test_the_notices_name_every_linked_crate_and_its_licence() -> None:
     text = notices.notices()
-    command = [
-        "cargo",
-        "tree",
-        "--locked",
-        "--edges",
-        "normal,no-proc-macro",
-        "--prefix",
-        "none",
-        "--format",
-        "{p}|{l}",
-    ]
-    command += ["--target", notices.PLATFORM, *(word for name in notices.LINKED for word in ("--package", name))]
+    command = ["cargo", "tree", "--locked", "--edges", "normal,no-proc-macro", "--target", notices.PLATFORM]
+    command += ["--prefix", "none", "--format", "{p}|{l}"]
+    command += [word for name in notices.LINKED for word in ("--package", name)]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     crates = {line.replace(" (*)", "") for line in listed if "hyperslab" not in line.split()[0]} - {""}
     assert len(crates) > 100
     for crate in crates:
         name, version = crate.partition("|")[0].split()[:2]
         assert f"\n{name} {version.removeprefix('v')}: " in text, crate
-        assert "GPL" not in crate.partition("|")[2].replace("LGPL-2.1-or-later", "") or " OR " in crate, crate
+        assert "GPL" not in crate or " OR " in crate, crate
 
 
 def test_a_crate_without_a_text_is_named_too(tmp_path: Path) -> None:
@@ -55,10 +46,8 @@ def test_only_what_is_linked_is_listed() -> None:
         return {"id": name, "deps": [{"pkg": to, "dep_kinds": [{"kind": kind}]} for to, kind in deps]}
 
     names = ("hyperslab-python", "linked", "deeper", "builds", "tests")
-    packages = [
-        {"id": name, "name": name, "version": "1", "source": None if "hyperslab" in name else "registry"}
-        for name in names
-    ]
+    packages = [{"id": name, "name": name, "version": "1", "source": "registry"} for name in names]
+    packages[0]["source"] = None  # type: ignore[assignment]
     nodes = [
         node("hyperslab-python", ("linked", None), ("builds", "build"), ("tests", "dev")),
         node("linked", ("deeper", None)), node("deeper"), node("builds"), node("tests"),
