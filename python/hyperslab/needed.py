@@ -19,6 +19,7 @@ EXTRAS = {
     "far": ("fsspec", "aiohttp", "obstore"),
     "aws": ("botocore",),
     "icechunk": ("icechunk",),
+    "darshan": ("darshan",),
     "virtualizarr": ("virtualizarr", "obspec_utils"),
     "formats": (
         "numcodecs", "hdf5plugin", "pyhdf", "scipy", "pandas", "tables", "blosc2", "tiledb", "tensorstore", "zarrs",
