@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from hyperslab.bench.budgets import looks_of
 from hyperslab.bench.histories.study import HistoryCase
 from hyperslab.bench.histories.trials import History, load_histories
 from hyperslab.bench.histories.verdicts import judge as judge_histories
@@ -40,6 +41,8 @@ class RunDescription:
     cases: tuple[Case, ...]
     environment: Environment
     histories: tuple[HistoryCase, ...] = ()
+    trials: int | None = None  # exactly as many of each cell; None for the scale's own rule
+    until_decided: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for run.json."""
@@ -61,6 +64,8 @@ class RunDescription:
             cases=tuple(Case.model_validate(case) for case in given["cases"]),
             environment=Environment(**given["environment"]),
             histories=tuple(HistoryCase.model_validate(case) for case in given.get("histories", [])),
+            trials=given.get("trials"),
+            until_decided=given.get("until_decided", False),
         )
 
 
@@ -83,6 +88,11 @@ def start_run(directory: Path, description: RunDescription) -> None:
         raise UsageError(
             f"{directory} already holds a run; continue it with --resume, or choose another directory with -o"
         )
+    save_description(directory, description)
+
+
+def save_description(directory: Path, description: RunDescription) -> None:
+    """Write the request of a run, again if it changed."""
     replace_with(directory / RUN_FILE, json.dumps(description.to_dict(), indent=1) + "\n")
 
 
@@ -123,8 +133,9 @@ def load_run(directory: Path) -> Run:
     trials = load_trials(directory)
     summaries = summarise(trials, point_estimate_of(description.cases))
     histories = load_histories(directory)
-    verdicts = judge(load_conclusions(), summaries) + (judge_histories(histories) if histories else [])
-    return Run(directory, description, trials, summaries, rank(summaries), verdicts, histories)
+    looks = looks_of(description)
+    verdicts = judge(load_conclusions(), summaries, looks) + (judge_histories(histories) if histories else [])
+    return Run(directory, description, trials, summaries, rank(summaries, looks), verdicts, histories)
 
 
 def point_estimate_of(cases: Sequence[Case]) -> Callable[[Trial], PointEstimate]:
@@ -163,7 +174,7 @@ def _csv(kind: type[Any], rows: Sequence[Any]) -> str:
     from io import StringIO
 
     stream = StringIO()
-    names = [field.name for field in fields(kind)]
+    names = [field.name for field in fields(kind) if field.metadata.get("column", True)]
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(names)
     writer.writerows(_cells(rows, names))

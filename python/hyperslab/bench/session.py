@@ -8,13 +8,14 @@ import random
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
 import hyperslab
+from hyperslab.bench.budgets import looks_of, rule_of
 from hyperslab.bench.cells import CellGroup
 from hyperslab.bench.dask_workers import DaskWorkers
 from hyperslab.bench.declared import read
@@ -24,20 +25,23 @@ from hyperslab.bench.histories.contenders import spelled
 from hyperslab.bench.histories.study import HistoryCase
 from hyperslab.bench.histories.trials import make, planned, tally_of
 from hyperslab.bench.histories.trials import open_journal as open_histories
+from hyperslab.bench.rankings import UNRANKED
 from hyperslab.bench.results import (
     Run,
     RunDescription,
     load_description,
     load_run,
     open_journal,
+    save_description,
     start_run,
     write_tables,
 )
-from hyperslab.bench.runner import RULES, check_groups, expand, expected, run_groups
+from hyperslab.bench.runner import check_groups, expand, expected, run_groups
 from hyperslab.bench.scaling import scaled
 from hyperslab.bench.study import Case, Scale, load, shipped
 from hyperslab.bench.user_data import load_user_array
-from hyperslab.errors import StudyError, UsageError
+from hyperslab.errors import MissingLibrary, StudyError, UsageError
+from hyperslab.formats import availability
 from hyperslab.lab.environment import Environment, observe
 from hyperslab.lab.rounds import Progress, Rounds, exactly
 from hyperslab.lab.scratch import scratch_below
@@ -58,6 +62,7 @@ class RunRequest:
     caches: tuple[str, ...] | None = None
     data: str | None = None
     trials: int | None = None
+    until_decided: bool = False
     scratch: Path | None = None
     resume: bool = False
     seed: int | None = None
@@ -99,6 +104,7 @@ def run_bench(request: RunRequest, progress: Progress = lambda *_: None, say: Ca
     _check_output(request.output)
     scratch_parent = _existing(request.scratch or request.output)
     description = _resumed(request) if request.resume else _started(request, scratch_parent)
+    _check_libraries(description, say)
     groups = expand(description.cases, description.methods)
     check_groups(groups, scratch_parent, description.environment.memory_nbytes)
     _say_what_is_left_out(description, say)
@@ -117,17 +123,17 @@ def run_bench(request: RunRequest, progress: Progress = lambda *_: None, say: Ca
 def _measure(
     request: RunRequest, description: RunDescription, groups: Sequence[CellGroup], scratch: Path, progress: Progress
 ) -> None:
-    exact = None if request.trials is None else exactly(request.trials)
     execution = Execution(request.timeout_seconds, request.executor)
     with closing(execution.local):
         if groups:
-            rule = exact or RULES[description.scale]
+            rule = rule_of(description)
+            looks = looks_of(description) if description.trials is None else None
             with open_journal(request.output) as journal:
                 rounds = Rounds(rule, description.seed, progress, expected(groups, rule), len(journal))
                 data_files = _save_data_files(description.cases, scratch)
-                run_groups(groups, rounds, journal, execution, scratch, data_files)
+                run_groups(groups, rounds, journal, execution, scratch, data_files, looks)
         if plan := [group for case in description.histories for group in planned(case)]:
-            rule = exact or exactly(1)
+            rule = exactly(description.trials or 1)
             with open_histories(request.output) as made:
                 rounds = Rounds(rule, description.seed, progress, sum(map(len, plan)) * rule.most, len(made))
                 for group in plan:
@@ -168,6 +174,8 @@ def _started(request: RunRequest, scratch: Path) -> RunDescription:
         cases=tuple(cases),
         environment=observe(scratch, formats),
         histories=tuple(_adapted_histories(case, request) for case in chosen if isinstance(case, HistoryCase)),
+        trials=request.trials,
+        until_decided=request.until_decided,
     )
 
 
@@ -177,7 +185,12 @@ def _resumed(request: RunRequest) -> RunDescription:
     here: Environment = observe(request.output, list(description.environment.libraries))
     if differences := description.environment.differences(here):
         raise UsageError(f"{request.output} was started on another machine ({'; '.join(differences)}); start a new run")
-    return description
+    trials = request.trials if request.trials is not None or request.until_decided else description.trials
+    until_decided = request.until_decided or (description.until_decided and trials is None)
+    changed = replace(description, trials=trials, until_decided=until_decided)
+    if changed != description:
+        save_description(request.output, changed)
+    return changed
 
 
 def _adapted(case: Case, request: RunRequest) -> Case:
@@ -222,6 +235,17 @@ def _kept(case: str, what: str, known: list[str], asked: list[str]) -> list[str]
         if name not in known:
             raise UsageError(f"study {case} has no {what} {name!r}; it has {', '.join(known)}")
     return [name for name in known if name in asked]
+
+
+def _check_libraries(description: RunDescription, say: Callable[[str], None]) -> None:
+    """Say, before anything is measured, which formats cannot run here. Raises MissingLibrary if none can."""
+    asked = dict.fromkeys(name for case in description.cases for name in case.formats if name not in UNRANKED)
+    absent = {name: known for name in asked if isinstance(known := availability(name), MissingLibrary)}
+    if absent and len(absent) == len(asked):
+        raise MissingLibrary("; ".join(dict.fromkeys(map(str, absent.values()))))
+    for reason in dict.fromkeys(map(str, absent.values())):
+        names = [name for name, known in absent.items() if str(known) == reason]
+        say(f"left out: {', '.join(names)}, because {reason}")
 
 
 def _say_what_is_left_out(description: RunDescription, say: Callable[[str], None]) -> None:
