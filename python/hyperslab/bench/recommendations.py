@@ -1,7 +1,7 @@
 """One recommendation for a whole workload: the format and conditions that take the least time over all its operations.
 
-Every operation counts the same: what is compared is the geometric mean of the seconds of all operations, round by round.
-Only candidates that did every operation take part. Bare bytes (`raw`) keep neither shape nor dtype: they are the floor
+Every operation counts the same: the geometric mean of the seconds of all operations is compared, round by round. Only
+candidates that did every operation take part. Bare bytes (`raw`) keep neither shape nor dtype: they are the floor
 that candidates are compared with, and never recommended.
 """
 

@@ -19,6 +19,7 @@ from hyperslab.bench.histories.trials import History, load_histories
 from hyperslab.bench.histories.verdicts import judge as judge_histories
 from hyperslab.bench.published import make_replay
 from hyperslab.bench.rankings import PointEstimate, Ranking, rank, summarise
+from hyperslab.bench.recommendations import Recommendation, recommend
 from hyperslab.bench.records import Summary, Trial, Verdict
 from hyperslab.bench.study import Case, Scale
 from hyperslab.errors import RunError, UsageError
@@ -41,6 +42,7 @@ class RunDescription:
     cases: tuple[Case, ...]
     environment: Environment
     histories: tuple[HistoryCase, ...] = ()
+    scale_notes: dict[str, str] = field(default_factory=dict)  # how a case differs from its full size
     trials: int | None = None  # exactly as many of each cell; None for the scale's own rule
     until_decided: bool = False
 
@@ -64,6 +66,7 @@ class RunDescription:
             cases=tuple(Case.model_validate(case) for case in given["cases"]),
             environment=Environment(**given["environment"]),
             histories=tuple(HistoryCase.model_validate(case) for case in given.get("histories", [])),
+            scale_notes=given.get("scale_notes", {}),
             trials=given.get("trials"),
             until_decided=given.get("until_decided", False),
         )
@@ -80,6 +83,7 @@ class Run:
     rankings: list[Ranking]
     verdicts: list[Verdict]
     histories: list[History] = field(default_factory=list)
+    recommendations: list[Recommendation] = field(default_factory=list)
 
 
 def start_run(directory: Path, description: RunDescription) -> None:
@@ -135,7 +139,9 @@ def load_run(directory: Path) -> Run:
     histories = load_histories(directory)
     looks = looks_of(description)
     verdicts = judge(load_conclusions(), summaries, looks) + (judge_histories(histories) if histories else [])
-    return Run(directory, description, trials, summaries, rank(summaries, looks), verdicts, histories)
+    rankings = rank(summaries, looks)
+    advice = recommend(rankings, looks)
+    return Run(directory, description, trials, summaries, rankings, verdicts, histories, advice)
 
 
 def point_estimate_of(cases: Sequence[Case]) -> Callable[[Trial], PointEstimate]:
@@ -155,14 +161,15 @@ def point_estimate_of(cases: Sequence[Case]) -> Callable[[Trial], PointEstimate]
 
 
 def write_tables(run: Run) -> list[Path]:
-    """Write trials.parquet, trials.csv, summary.csv, rankings.json and verdicts.json. Returns their paths."""
+    """Write trials.parquet, trials.csv, summary.csv and the answers as JSON. Returns their paths."""
     directory = run.directory
     replace_with(directory / "trials.csv", _csv(Trial, run.trials))
     replace_with(directory / "summary.csv", _csv(Summary, run.summaries))
     replace_with(directory / "rankings.json", _json(run.rankings))
+    replace_with(directory / "recommendations.json", _json(run.recommendations))
     replace_with(directory / "verdicts.json", _json(run.verdicts))
     replace_with(directory / "trials.parquet", _parquet(run.trials))
-    names = ("trials.parquet", "trials.csv", "summary.csv", "rankings.json", "verdicts.json")
+    names = ("trials.parquet", "trials.csv", "summary.csv", "rankings.json", "recommendations.json", "verdicts.json")
     return [directory / name for name in names]
 
 

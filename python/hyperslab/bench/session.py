@@ -37,7 +37,7 @@ from hyperslab.bench.results import (
     write_tables,
 )
 from hyperslab.bench.runner import check_groups, expand, expected, run_groups
-from hyperslab.bench.scaling import scaled
+from hyperslab.bench.scaling import scale_note, scaled
 from hyperslab.bench.study import Case, Scale, load, shipped
 from hyperslab.bench.user_data import load_user_array
 from hyperslab.errors import MissingLibrary, StudyError, UsageError
@@ -163,7 +163,9 @@ def _save_data_files(cases: Sequence[Case], scratch: Path) -> dict[str, Path]:
 
 def _started(request: RunRequest, scratch: Path) -> RunDescription:
     chosen = choose(request.studies)
-    cases = [_adapted(case, request) for case in chosen if isinstance(case, Case)]
+    full = [_adapted(case, request) for case in chosen if isinstance(case, Case)]
+    cases = [scaled(case, request.scale) for case in full]
+    notes = {a.name: note for a, b in zip(full, cases, strict=True) if (note := scale_note(a, b, request.scale))}
     formats = sorted({name for case in cases for name in case.formats})
     return RunDescription(
         version=hyperslab.__version__,
@@ -174,6 +176,7 @@ def _started(request: RunRequest, scratch: Path) -> RunDescription:
         cases=tuple(cases),
         environment=observe(scratch, formats),
         histories=tuple(_adapted_histories(case, request) for case in chosen if isinstance(case, HistoryCase)),
+        scale_notes=notes,
         trials=request.trials,
         until_decided=request.until_decided,
     )
@@ -194,7 +197,7 @@ def _resumed(request: RunRequest) -> RunDescription:
 
 
 def _adapted(case: Case, request: RunRequest) -> Case:
-    """The case with the request's scale, data, formats, conditions and cache states."""
+    """The case with the request's data, formats, conditions and cache states, in full size."""
     update: dict[str, object] = {}
     origin = request.data or case.data_file
     if origin is not None:
@@ -210,7 +213,7 @@ def _adapted(case: Case, request: RunRequest) -> Case:
     if request.caches is not None:
         update["caches"] = list(request.caches)
     changed = case.model_copy(update=update).model_dump()
-    return scaled(Case.model_validate(changed), request.scale)
+    return Case.model_validate(changed)
 
 
 def _adapted_histories(case: HistoryCase, request: RunRequest) -> HistoryCase:
@@ -253,8 +256,8 @@ def _say_what_is_left_out(description: RunDescription, say: Callable[[str], None
         return
     every: list[Case | HistoryCase] = [*description.cases, *description.histories]
     without = [case.name for case in every if isinstance(case, HistoryCase) or not case.replay]
-    if without:
-        say(f"{', '.join(without)} has no published method; use --method fair")
+    if without and len(without) < len(every):
+        say(f"only by the fair method, because no published one can be repeated: {', '.join(without)}")
     if len(without) == len(every) and list(description.methods) == ["published"]:
         raise UsageError("nothing has a published method; use --method fair")
 

@@ -163,9 +163,7 @@ def rounds_to_decide(first: Rounds, second: Rounds, planned: Sequence[int] = ROU
         return None
     within = np.log([max(second[k], SHORTEST) / max(first[k], SHORTEST) for k in common])
     middle = abs(float(np.median(within)))
-    # The spread of the middle half, because one disturbed round must not count for more than another.
-    low, high = np.percentile(within, [25, 75])
-    spread = max(float(high - low) / 1.349, 1e-4)
+    spread = max(float(np.std(within, ddof=1)), 1e-4)
     # The nearer of both ways out: away from no difference, or into the margin.
     distance = max(middle, float(np.log(ALIKE)) - middle)
     needed = max(LEAST_ROUNDS, math.ceil((ERRORS * spread / distance) ** 2), len(common) + 1)

@@ -159,7 +159,7 @@ def _expanded(given: dict[str, Any], default_name: str) -> Iterator[dict[str, An
 
 
 def _published_configuration(path: Path, given: dict[str, Any]) -> dict[str, Any]:
-    """Convert the YAML of seed 0's programs: FILE_NAME, NUMBER_DATASETS, NUMBER_ELEMENTS, NUMBER_PROPERTIES."""
+    """Convert the YAML of the programs of Ambatipudi et al.: FILE_NAME, NUMBER_DATASETS and so on."""
     known = {"FILE_NAME", "NUMBER_DATASETS", "NUMBER_ELEMENTS", "NUMBER_PROPERTIES"}
     ignored = {"CHUNK_SIZE", "MIN_DATA_VALUE"}  # in published files, but no published program reads them
     for key in set(given) - known - ignored:
@@ -171,7 +171,7 @@ def _published_configuration(path: Path, given: dict[str, Any]) -> dict[str, Any
     shared: dict[str, Any] = {
         "name": name.lstrip("._-") or "published",
         "title": f"published configuration {path.name}",
-        "source": "seed 0, its own configuration file",
+        "source": "Ambatipudi et al., a configuration file of their programs",
         "shape": elements if isinstance(elements, list) else [elements],
     }
     if "NUMBER_PROPERTIES" in given:

@@ -1,4 +1,4 @@
-"""Verdicts on seed 4's claims, with today's versioned-hdf5 on this machine, and our own figures next to it."""
+"""Verdicts on what the versioned-hdf5 article claims, with its library of today, and our own figures next to it."""
 
 from __future__ import annotations
 

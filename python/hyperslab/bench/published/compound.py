@@ -33,7 +33,7 @@ class Compound(Replay):
     """A table of float32 properties, in HDF5 and in CSV."""
 
     name: ClassVar[str] = "seed0-compound"
-    source: ClassVar[str] = "seed 0, figures 31-33; programs of 2023"
+    source: ClassVar[str] = "Ambatipudi, Peng and Byna, figures 31-33; programs of 2023"
     formats: ClassVar[tuple[str, ...]] = ("hdf5-compound", "csv")
     trials: ClassVar[int] = 5
     dropped: ClassVar[int] = 0
