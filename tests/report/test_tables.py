@@ -97,13 +97,13 @@ def test_verdicts_have_all_their_columns_and_stand_under_their_study(run: Run):
     assert table.rows[1][-1] == "reverses: the file was loaded before the timer started"
 
 
-def test_terminal_shows_winners_ties_and_verdicts(run: Run):
+def test_terminal_shows_leaders_open_races_and_verdicts(run: Run):
     text = _printed(run, terminal.print_answers) + _printed(run, terminal.print_verdicts)
-    assert "raw ≈ " in text
-    assert "no winner is named" in text
-    assert "× netcdf4" in text
-    assert "[8192x8192]" in text  # brackets are text, not markup
-    assert "1 hold, 1 reverse, 1 undecided" in text
+    assert "may be as fast" in text
+    assert "comparisons are decided (95 %, round by round)" in text
+    assert "netcdf4 takes" in text
+    assert "[8192 × 8192]" in text  # brackets are text, not markup
+    assert "1 holds, 1 reverses, 1 is undecided" in text
 
 
 def test_terminal_shows_the_whole_table_of_a_single_case(tmp_path: Path):
@@ -111,8 +111,9 @@ def test_terminal_shows_the_whole_table_of_a_single_case(tmp_path: Path):
 
     case = cases()[1:2]
     text = _printed(make_run(tmp_path, case, make_trials(case)[:-2]), terminal.print_answers)
-    assert "time / fastest" in text
-    assert "winner: hdf5" in text
+    assert "time / leader" in text
+    assert "hdf5 leads: netcdf4 takes" in text
+    assert "Use hdf5 (matched) for these 2 operations, each of which counts the same. This is clear (95 %" in text
 
 
 def test_terminal_without_rankings_says_so(tmp_path: Path):

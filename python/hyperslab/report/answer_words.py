@@ -9,10 +9,10 @@ from hyperslab.bench.recommendations import Candidate, Recommendation
 from hyperslab.bench.results import Run
 from hyperslab.bench.standings import ALIKE, Standing, rounds_to_decide
 from hyperslab.lab.looks import MOST_ROUNDS
-from hyperslab.report.wording import contender_title, digits, names_text, seconds_text
+from hyperslab.report.wording import contender_title, counted, digits, names_text, seconds_text
 
 MARGIN = f"{ALIKE - 1:.0%}".replace("%", " %")
-MOST_AVOIDED = 3
+MOST_AVOIDED = MOST_RIVALS = 3
 UNTIL_DECIDED = "add --until-decided to measure on"
 
 
@@ -24,20 +24,34 @@ def leads_text(ranking: Ranking) -> str:
         return f"only {leader} was measured"
     if judged.winner is not None:
         second = judged.entries[1]
-        return f"{leader} leads: {contender_title(second.name)} takes {_times(second)} as long"
+        return f"{set_off(leader)} leads: {set_off(contender_title(second.name))} takes {_times(second)} as long"
     if all(entry.low is None for entry in judged.entries[1:]):
-        return f"{leader} leads in {rounds_text(judged.entries[0].rounds)}, too few to be sure"
+        return f"{set_off(leader)} leads in {rounds_text(judged.entries[0].rounds)}, too few to be sure"
     if judged.is_decided:
         return f"{names_text(map(contender_title, judged.leading))} lead, as fast as each other within {MARGIN}"
     rivals = [entry for entry in judged.entries if entry.place == "open"]
-    named = names_text(contender_title(entry.name) for entry in rivals)
-    reach = f" ({_span(rivals)} of its time)" if any(entry.low is not None for entry in rivals) else ""
-    return f"{leader} leads, but not surely: {named} may be as fast{reach}"
+    reach = f" ({_span(rivals)} its time)" if any(entry.low is not None for entry in rivals) else ""
+    return f"{set_off(leader)} leads, but not surely: {_rivals(rivals, _named)} may be as fast{reach}"
+
+
+def set_off(title: str) -> str:
+    """A title in a sentence that goes on after it: one with a comma needs a second one."""
+    return f"{title}," if ", " in title and not title.endswith(")") else title
+
+
+def _named(entry: Standing) -> str:
+    return contender_title(entry.name)
+
+
+def _rivals(entries: Sequence[Standing], title_of: Callable[[Standing], str]) -> str:
+    titles = [title_of(entry) for entry in entries]
+    left = len(titles) - MOST_RIVALS
+    return names_text(titles if left <= 0 else [*titles[:MOST_RIVALS], counted(left, "other", "others")])
 
 
 def avoid_text(ranking: Ranking) -> str:
     """What to avoid, and by what factor; empty if nothing takes at least twice as long as the leader."""
-    return _avoided(ranking.judged.avoided, lambda entry: contender_title(entry.name))
+    return _avoided(ranking.judged.avoided, _named)
 
 
 def open_text(undecided: Sequence[Ranking], until_decided: bool) -> str:
@@ -70,7 +84,7 @@ def seconds_to_decide(ranking: Ranking) -> float | None:
 def candidate_title(candidate: Candidate, alone: bool) -> str:
     """A candidate: its format, and its conditions unless all candidates share them."""
     name, conditions = candidate
-    return contender_title(name) if alone else f"{contender_title(name)}, {conditions}"
+    return contender_title(name) if alone else f"{contender_title(name)} ({conditions})"
 
 
 def recommendation_text(recommendation: Recommendation, until_decided: bool = False) -> str:
@@ -84,13 +98,31 @@ def recommendation_text(recommendation: Recommendation, until_decided: bool = Fa
     used = titles[entries[0]]
     count = len(recommendation.operations)
     workload = "this operation" if count == 1 else f"these {count} operations, each of which counts the same"
-    comma = "," if ", " in used else ""
-    parts = [f"Use {used}{comma} for {workload}", _confidence(recommendation, titles, until_decided)]
+    parts = [f"Use {set_off(used)} for {workload}", _confidence(recommendation, titles, until_decided)]
     if avoided := _avoided(recommendation.judged.avoided, lambda entry: titles[entry]):
         parts.append(f"A{avoided[1:]}")
     if recommendation.floor is not None:
         parts.append(f"Bare bytes without any format take {digits(recommendation.floor)} times as long")
     return " ".join(f"{part}." for part in parts)
+
+
+def short_text(recommendation: Recommendation) -> str:
+    """The recommendation in one sentence, to be remembered: what to use, how sure that is, and what to avoid most."""
+    alone = len({conditions for _, conditions in recommendation.candidates}) == 1
+    titles = [candidate_title(candidate, alone) for candidate in recommendation.candidates]
+    entries = recommendation.standings
+    said = {
+        "clear": f"it is certainly the fastest ({digits(entries[1].ratio)} times as fast as the next)"
+        if len(entries) > 1
+        else "",
+        "shared": "no other is certainly faster or slower than those that lead by more than " + MARGIN,
+        "open": "probably the fastest, though others may be as fast",
+        "first impression": "a first impression, from too few rounds to be sure",
+        "alone": "nothing else could do all of it",
+    }[recommendation.confidence]
+    avoided = recommendation.judged.avoided
+    worst = f"; avoid {titles[entries.index(avoided[0])]}, {digits(avoided[0].ratio)} times as long" if avoided else ""
+    return f"use {titles[0]}: {said}{worst}."
 
 
 def _confidence(recommendation: Recommendation, titles: dict[Standing, str], until_decided: bool) -> str:
@@ -109,11 +141,11 @@ def _confidence(recommendation: Recommendation, titles: dict[Standing, str], unt
             f"This is clear (95 %, {rounds}): the next best, {titles[entries[1]]}, takes {_times(entries[1])} as long"
         )
     leading = [entry for entry in entries[1:] if entry.place != "behind"]
-    named = names_text(titles[entry] for entry in leading)
+    named = _rivals(leading, lambda entry: titles[entry])
     if kind == "shared":
         return f"{named} {'does' if len(leading) == 1 else 'do'} as well: within {MARGIN} of its time (95 %, {rounds})"
     rivals = [entry for entry in leading if entry.place == "open"]
-    text = f"This is likely, but not certain after {rounds}: {named} may be as fast ({_span(rivals)} of its time)"
+    text = f"This is likely, but not certain after {rounds}: {named} may be as fast ({_span(rivals)} its time)"
     if until_decided:
         return f"{text}. Measuring was given up, because more rounds would hardly decide it"
     if recommendation.more_seconds is None:
@@ -158,7 +190,7 @@ def _avoided(avoided: Sequence[Standing], title_of: Callable[[Standing], str]) -
         return ""
     said = [f"{title_of(entry)} ({digits(entry.ratio)} times as long)" for entry in avoided[:MOST_AVOIDED]]
     left = len(avoided) - MOST_AVOIDED
-    return f"avoid {names_text([*said, *([f'{left} others'] if left > 0 else [])])}"
+    return f"avoid {names_text([*said, *([counted(left, 'other', 'others')] if left > 0 else [])])}"
 
 
 def _times(entry: Standing) -> str:
@@ -171,4 +203,4 @@ def _span(entries: Sequence[Standing]) -> str:
     highs = [entry.high for entry in entries if entry.high is not None]
     if not lows or not highs:
         return "an unknown multiple"
-    return f"{digits(min(lows))} to {digits(max(highs))} times"
+    return f"{min(lows):.2g} to {max(highs):.2g} times"

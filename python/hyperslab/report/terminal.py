@@ -25,13 +25,19 @@ from hyperslab.report.wording import (
     arrays_text,
     cache_title,
     contender_title,
+    counted,
     digits,
     operation_title,
     seconds_text,
 )
 
 # Every verdict with the words that count it.
-VERDICTS = {"holds": "hold", "reverses": "reverse", "depends": "depend on the case", "undecided": "are undecided"}
+VERDICTS = {
+    "holds": ("holds", "hold"),
+    "reverses": ("reverses", "reverse"),
+    "depends": ("depends on the case", "depend on the case"),
+    "undecided": ("is undecided", "are undecided"),
+}
 STYLES = {
     "holds": "green",
     "reverses": "red",
@@ -125,7 +131,7 @@ def print_verdicts(run: Run, console: Console) -> None:
             console.print(text.append(Text(f": {verdict.reason or verdict.conclusion}", style="default")))
         console.print()
     counts = {name: sum(v.verdict == name for v in run.verdicts) for name in VERDICTS}
-    said = ", ".join(f"{counts[name]} {phrase}" for name, phrase in VERDICTS.items() if counts[name])
+    said = ", ".join(counted(counts[name], *words) for name, words in VERDICTS.items() if counts[name])
     console.print(f"{len(run.verdicts)} published conclusions: {said}. report.html has the figures.")
 
 
