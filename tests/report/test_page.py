@@ -84,7 +84,7 @@ def test_the_answer_names_leader_lead_conditions_and_cache(read: _Reader):
     text = " ".join(read.text)
     assert "hdf5 leads: netcdf4 takes" in text
     assert "may be as fast" in text
-    assert "avoid csv (" in text
+    assert "avoid csv, " in text
     assert "Use npy (" in text
     assert "matched, cold cache" in text
     assert "unknown" in text  # the read-ahead of this machine

@@ -30,7 +30,7 @@ def leads_text(ranking: Ranking) -> str:
     if judged.is_decided:
         return f"{names_text(map(contender_title, judged.leading))} lead, as fast as each other within {MARGIN}"
     rivals = [entry for entry in judged.entries if entry.place == "open"]
-    reach = f" ({_span(rivals)} its time)" if any(entry.low is not None for entry in rivals) else ""
+    reach = f" ({_span(rivals)} as long)" if any(entry.low is not None for entry in rivals) else ""
     return f"{set_off(leader)} leads, but not surely: {_rivals(rivals, _named)} may be as fast{reach}"
 
 
@@ -145,7 +145,7 @@ def _confidence(recommendation: Recommendation, titles: dict[Standing, str], unt
     if kind == "shared":
         return f"{named} {'does' if len(leading) == 1 else 'do'} as well: within {MARGIN} of its time (95 %, {rounds})"
     rivals = [entry for entry in leading if entry.place == "open"]
-    text = f"This is likely, but not certain after {rounds}: {named} may be as fast ({_span(rivals)} its time)"
+    text = f"This is likely, but not certain after {rounds}: {named} may be as fast ({_span(rivals)} as long)"
     if until_decided:
         return f"{text}. Measuring was given up, because more rounds would hardly decide it"
     if recommendation.more_seconds is None:
@@ -188,7 +188,7 @@ def rounds_text(count: int) -> str:
 def _avoided(avoided: Sequence[Standing], title_of: Callable[[Standing], str]) -> str:
     if not avoided:
         return ""
-    said = [f"{title_of(entry)} ({digits(entry.ratio)} times as long)" for entry in avoided[:MOST_AVOIDED]]
+    said = [f"{title_of(entry)}, {digits(entry.ratio)} times as long" for entry in avoided[:MOST_AVOIDED]]
     left = len(avoided) - MOST_AVOIDED
     return f"avoid {names_text([*said, *([counted(left, 'other', 'others')] if left > 0 else [])])}"
 

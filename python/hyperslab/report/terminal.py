@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from hyperslab.bench.compare import Comparison, ComparisonRow
+from hyperslab.bench.compare import Comparison, ComparisonRow, Outcome
 from hyperslab.bench.rankings import Ranking
 from hyperslab.bench.results import Run
 from hyperslab.report.answer_words import (
@@ -27,6 +29,7 @@ from hyperslab.report.wording import (
     contender_title,
     counted,
     digits,
+    names_text,
     operation_title,
     seconds_text,
 )
@@ -147,14 +150,37 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
                 shown.add_row(*_compared(row))
         console.print(shown)
         console.print()
+    _print_line(comparison_text(comparison), console)
     for difference in comparison.differences:
         console.print(Text(f"unlike: {difference}", style="yellow"))
     if comparison.only_a or comparison.only_b:
         console.print(f"{len(comparison.only_a)} cells are only in A, {len(comparison.only_b)} are only in B")
 
 
+def comparison_text(comparison: Comparison) -> str:
+    """What became of each format in the second run, in sentences."""
+    if not comparison.rows:
+        return "The runs have no cell in common, so there is nothing to compare."
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name, counts in comparison.formats.items():
+        decided: list[Outcome] = [outcome for outcome in ("slower", "faster") if counts.get(outcome)]
+        count = sum(counts.values())
+        if not decided:
+            all_unknown = counts.get("unknown", 0) == count
+            groups["too few rounds to say" if all_unknown else "no certain change"].append(name)
+        for outcome in decided:
+            groups[f"{outcome} in B in {counts[outcome]} of {counted(count, 'cell', 'cells')}"].append(name)
+    parts = [f"{names_text(map(contender_title, names))}: {said}" for said, names in groups.items()]
+    if comparison.drift is not None:
+        parts.append(
+            f"All formats took {digits(comparison.drift)} times as long in B, which is a sign that the machine changed "
+            "rather than the formats"
+        )
+    return " ".join(f"{part}." for part in parts)
+
+
 def _compared(row: ComparisonRow) -> tuple[str | Text, ...]:
-    reach = f" [{digits(row.low)} to {digits(row.high)}]" if row.low is not None else " [too few trials]"
+    reach = f" [{digits(row.low)} to {digits(row.high)}]" if row.low is not None else " [too few rounds]"
     processes = f", {row.processes} processes" if row.processes > 1 else ""
     size = f"{row.count} × [{row.shape}]{processes}"
     return (
