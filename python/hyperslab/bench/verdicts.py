@@ -3,8 +3,8 @@
 A conclusion is judged in every group of measurements that differ only in what the conclusion compares. On the published
 side, point estimates are compared, as the studies did. On the fair side, contenders are compared round by round, and
 something is decided only if the 95 % interval of their quotient says so. The verdict is that of the fair side: it
-`holds` if all decided groups support it, it `reverses` if all of them contradict it, it `depends` if some support and
-some contradict it, and it is `undecided` if no group is decided.
+`holds` if decided groups support it, it `reverses` if decided groups contradict it, it `depends` if there are groups of
+both kinds, and otherwise it is `undecided`. Groups only count if there are more of them than chance would bring.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hyperslab.bench.conclusions import Axis, Conclusion, Effect, Extreme, Order
 from hyperslab.bench.estimates import Estimate, Quotient, estimate_of, quotient
 from hyperslab.bench.rankings import DEFAULT_LOOKS
 from hyperslab.bench.records import Method, Summary, Verdict
-from hyperslab.bench.verdict_sentences import Finding, sentence, tally, word_of
+from hyperslab.bench.verdict_sentences import UP_TO, Finding, factor_text, reach_text, sentence, tally, word_of
 from hyperslab.lab.looks import Looks
 
 # How far outside a published range around 1 a ratio may lie and still count as alike.
@@ -88,7 +88,7 @@ def _verdict(conclusion: Conclusion, summaries: Sequence[Summary], looks: Looks)
         study=conclusion.study,
         conclusion=conclusion.conclusion,
         published=f"{conclusion.published} ({conclusion.source})",
-        by_published_method=_told(published),
+        by_published_method=_told(published, published=True),
         by_fair_method=_told(fair),
         verdict=word_of([one.outcome for one in fair]),
         reason=_reason(conclusion, fair),
@@ -235,7 +235,7 @@ def _judge_within(claim: Within, contenders: Contenders) -> Found | None:
         return None
     found = contenders[claim.format]
     outcome = _opposite(_side(Quotient(found.point, found.low, found.high), claim.seconds))
-    took = f"{claim.format} takes {_seconds(found.point)}"
+    took = f"{claim.format} takes {UP_TO}{_seconds(found.point)}"
     figures = f"{claim.format} {_seconds(found.point)}, claimed at most {claim.seconds:g} s (n={found.n})"
     return outcome, figures, took, found.point / claim.seconds
 
@@ -251,8 +251,7 @@ def _judge_effect(claim: Effect, contenders: Contenders, looks: Looks) -> Found 
     seconds = (_seconds(contenders[of].point), _seconds(contenders[against].point))
     n = min(contenders[of].n, contenders[against].n)
     figures = f"{names[0]} {seconds[0]} against {names[1]} {seconds[1]}: {found} times (n={n})"
-    difference = f"{names[0]} takes {_reach(found)} times as long as {names[1]}"
-    return _effect_outcome(claim, found), figures, difference, max(found.value, 1 / max(found.value, 1e-9))
+    return _effect_outcome(claim, found), figures, *_duration(*names, found)
 
 
 def _effect_outcome(claim: Effect, found: Quotient) -> Finding:
@@ -277,16 +276,24 @@ def _opposite(outcome: Finding) -> Finding:
 
 
 def _difference(first: str, second: str, times: Quotient) -> tuple[str, float]:
-    """The difference in words: `times` is how many times as long `second` takes as `first`."""
+    """The difference in words, and its size: `times` is how many times as long `second` takes as `first`."""
+    value = max(times.value, 1e-9)
     if times.low > 1 or times.low == times.high >= 1:
-        return f"{first} is {times.value:.3g} times as fast as {second}", times.value
+        return f"{first} is {UP_TO}{factor_text(value)} times as fast as {second}", value
     if times.high < 1:
-        return f"{second} is {1 / max(times.value, 1e-9):.3g} times as fast as {first}", 1 / max(times.value, 1e-9)
-    return f"{second} takes {_reach(times)} times as long as {first}", max(times.value, 1 / max(times.value, 1e-9))
+        return f"{second} is {UP_TO}{factor_text(1 / value)} times as fast as {first}", 1 / value
+    return _duration(second, first, times)
 
 
-def _reach(found: Quotient) -> str:
-    return f"{found.low:.2g} to {found.high:.2g}" if found.is_known else f"{found.value:.2g}"
+def _duration(first: str, second: str, times: Quotient) -> tuple[str, float]:
+    """How many times as long `first` takes as `second`, in words, and the size of the difference."""
+    value = max(times.value, 1e-9)
+    verb = "take" if first.endswith(" arrays") else "takes"
+    size = max(value, 1 / value)
+    if times.low > 1:
+        return f"{first} {verb} {UP_TO}{factor_text(value)} times as long as {second}", size
+    reach = reach_text(times.low, times.high) if times.is_known else factor_text(value)
+    return f"{first} {verb} {reach} times as long as {second}", size
 
 
 def _in_line(contenders: Contenders, looks: Looks) -> str:
@@ -307,16 +314,15 @@ def _seconds(value: float) -> str:
     return f"{value / 1e-9:.3g} ns"
 
 
-def _told(judged: Sequence[Judged]) -> str:
+def _told(judged: Sequence[Judged], published: bool = False) -> str:
     """The finding, and the figures of the largest group."""
     if not judged:
         return "not run"
     largest = max(judged, key=lambda one: one.setting.size)
     figures = f"{largest.figures}; {largest.setting}"
     outcomes = [one.outcome for one in judged]
-    if len(judged) == 1:
-        return f"{word_of(outcomes)}: {figures}"
-    return f"{word_of(outcomes)} ({tally(outcomes)}); largest: {figures}"
+    word = word_of(outcomes, published)
+    return f"{word}: {figures}" if len(judged) == 1 else f"{word} ({tally(outcomes)}); largest: {figures}"
 
 
 def _reason(conclusion: Conclusion, judged: Sequence[Judged]) -> str:
