@@ -14,6 +14,7 @@ from hyperslab.bench.records import Cell, Trial, trial_of
 from hyperslab.lab.looks import Looks, one_look
 from hyperslab.report.answer_words import recommendation_text, short_text
 
+SIX = one_look(6)
 # Seconds of a write and a read.
 PACE = {"hdf5": (1.0, 1.0), "zarr3": (3.0, 0.8), "csv": (8.0, 20.0), "raw": (0.5, 0.5)}
 
@@ -34,7 +35,7 @@ def trials(pace: dict[str, tuple[float, float]], count: int = 6, spread: float =
     return made
 
 
-def recommended(made: list[Trial], looks: Looks = one_look(6)) -> Recommendation:
+def recommended(made: list[Trial], looks: Looks = SIX) -> Recommendation:
     (found,) = recommend(rank(summarise(made), looks), looks)
     return found
 
@@ -46,7 +47,9 @@ def test_the_best_over_all_operations_is_recommended_although_another_reads_fast
     assert found.floor == pytest.approx(0.5, rel=0.1)
     assert found.judged.entries[1].ratio == pytest.approx((3 * 0.8) ** 0.5, rel=0.1)
     text = recommendation_text(found)
-    assert text.startswith("Use hdf5 for these 2 operations, each of which counts the same. This is clear (95 %, 6 rounds)")
+    assert text.startswith(
+        "Use hdf5 for these 2 operations, each of which counts the same. This is clear (95 %, 6 rounds)"
+    )
     assert "Avoid csv, 12" in text
     assert short_text(found).startswith("use hdf5: it is certainly the fastest (1.5")
 

@@ -23,7 +23,7 @@ def _ranking(run: Run, case: str, operation: str) -> Ranking:
 
 
 def test_a_leader_is_named_with_its_lead_and_what_to_avoid(run: Run):
-    ranking = _ranking(run, "seed0-21", "write")
+    ranking = _ranking(run, "common-io-21", "write")
     table = tables.ranking_table(ranking)
     assert re.fullmatch(
         r"hdf5 leads: netcdf4 takes 1\.\d+ times \(1\.\d+ to \d\.\d+\) as long; avoid zarr3, 4\.\d+ times as long",
@@ -34,7 +34,7 @@ def test_a_leader_is_named_with_its_lead_and_what_to_avoid(run: Run):
 
 
 def test_contenders_that_may_be_as_fast_are_named(run: Run):
-    ranking = _ranking(run, "seed0-1", "read-all")
+    ranking = _ranking(run, "common-io-1", "read-all")
     assert ranking.winner is None
     assert "may be as fast" in tables.outcome(ranking)
     assert {"raw", "npy"} <= set(ranking.tied)
@@ -42,7 +42,7 @@ def test_contenders_that_may_be_as_fast_are_named(run: Run):
 
 def test_too_few_rounds_are_said_to_be_too_few(tmp_path: Path, run: Run):
     few = make_run(tmp_path, trials=[t for t in run.trials if t.trial < 2])
-    ranking = _ranking(few, "seed0-21", "write")
+    ranking = _ranking(few, "common-io-21", "write")
     assert tables.outcome(ranking) == "hdf5 leads in 2 rounds, too few to be sure"
     assert tables.ranking_table(ranking).rows[0][2] == "–"
 
@@ -74,7 +74,7 @@ def test_conversions_list_byte_order_and_lost_precision_only(run: Run):
 
 def test_overhead_is_nulls(run: Run):
     table = tables.overhead_table(run)
-    assert {row[0] for row in table.rows} == {"seed0-1"}
+    assert {row[0] for row in table.rows} == {"common-io-1"}
     assert {row[1] for row in table.rows} == {"write", "read-all"}
 
 
@@ -84,7 +84,7 @@ def test_ratios_are_library_over_hdf5_over_all_sizes(run: Run):
     assert len(total) == 4
     for metric_ratio in (*total, *alone):
         assert metric_ratio == pytest.approx(5.2, rel=0.15)
-    assert {t.case for t in ratio_tables(run)} == {"seed2-W1"}
+    assert {t.case for t in ratio_tables(run)} == {"formats-2002-W1"}
     assert "to" in tables.ratio_sheets(run)[0].rows[0][1]
 
 

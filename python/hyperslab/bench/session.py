@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+from pydantic import ValidationError
 
 import hyperslab
 from hyperslab.bench.budgets import looks_of, rule_of
@@ -45,6 +46,7 @@ from hyperslab.formats import availability
 from hyperslab.lab.environment import Environment, observe
 from hyperslab.lab.rounds import Progress, Rounds, exactly
 from hyperslab.lab.scratch import scratch_below
+from hyperslab.meant import meant, meant_or_known
 
 DEFAULT_STUDY = "mine"
 
@@ -70,25 +72,50 @@ class RunRequest:
     executor: DaskWorkers | None = field(default=None, compare=False)
 
 
+# The options that change a case, by the keys that they change.
+OPTIONS: dict[str | int, str] = {
+    "formats": "--formats",
+    "conditions": "--conditions",
+    "caches": "--cache",
+    "data_file": "--data",
+}
+
+
+FORMER_NAMES = {
+    "seed0": "common-io",
+    "seed1": "cost-model",
+    "seed2": "formats-2002",
+    "seed3": "cloud-2020",
+    "seed4": "versioned",
+}
+
+
 def choose(names: Sequence[str]) -> list[Case | HistoryCase]:
-    """Find cases by name: a case, a family, a pattern such as 'seed0-*', or the path of a study file."""
+    """Find cases by name: a case, a family, a pattern such as 'common-io-*', or the path of a study file."""
     chosen: dict[str, Case | HistoryCase] = {}
     known: list[Case | HistoryCase] = [*shipped(), *histories.shipped()]
     for name in names or (DEFAULT_STUDY,):
         if name.endswith((".yaml", ".yml")) or os.sep in name:
             found = _load(Path(name))
         else:
+            name = _current(name)
             found = [case for case in known if fnmatch.fnmatchcase(case.name, name) or case.family == name]
         if not found:
             families = sorted({case.family for case in known})
             raise StudyError(
-                f"unknown study {name!r}; families: {', '.join(families)}; `hyperslab studies` lists all cases"
+                f"unknown study {name!r}{meant(name, [*families, *(case.name for case in known)])}; "
+                f"families: {', '.join(families)}; `hyperslab studies` lists all cases"
             )
         for case in found:
             if case.name in chosen and chosen[case.name] != case:
                 raise StudyError(f"two different studies are named {case.name!r}; rename one")
             chosen[case.name] = case
     return list(chosen.values())
+
+
+def _current(name: str) -> str:
+    """A study by the name that it has now; the first names were numbers."""
+    return next((new + name[len(old) :] for old, new in FORMER_NAMES.items() if name.startswith(old)), name)
 
 
 def _load(path: Path) -> Sequence[Case | HistoryCase]:
@@ -101,9 +128,16 @@ def run_bench(request: RunRequest, progress: Progress = lambda *_: None, say: Ca
 
     After Ctrl-C or on a full disk, the finished trials and their tables remain; the error is raised again afterwards.
     """
+    is_new = not request.output.exists()
     _check_output(request.output)
     scratch_parent = _existing(request.scratch or request.output)
-    description = _resumed(request) if request.resume else _started(request, scratch_parent)
+    try:
+        description = _resumed(request) if request.resume else _started(request, scratch_parent)
+    except UsageError:
+        if is_new:
+            with suppress(OSError):  # it is not there, or not empty
+                request.output.rmdir()
+        raise
     _check_libraries(description, say)
     groups = expand(description.cases, description.methods)
     check_groups(groups, scratch_parent, description.environment.memory_nbytes)
@@ -213,7 +247,12 @@ def _adapted(case: Case, request: RunRequest) -> Case:
     if request.caches is not None:
         update["caches"] = list(request.caches)
     changed = case.model_copy(update=update).model_dump()
-    return Case.model_validate(changed)
+    try:
+        return Case.model_validate(changed)
+    except ValidationError as error:
+        first = error.errors()[0]
+        said = first["msg"].removeprefix("Value error, ").replace("Input should be", f"{first['input']!r} should be")
+        raise UsageError(f"{OPTIONS.get(first['loc'][0], f'study {case.name}')}: {said}") from error
 
 
 def _adapted_histories(case: HistoryCase, request: RunRequest) -> HistoryCase:
@@ -236,7 +275,7 @@ def _adapted_histories(case: HistoryCase, request: RunRequest) -> HistoryCase:
 def _kept(case: str, what: str, known: list[str], asked: list[str]) -> list[str]:
     for name in asked:
         if name not in known:
-            raise UsageError(f"study {case} has no {what} {name!r}; it has {', '.join(known)}")
+            raise UsageError(f"study {case} has no {what} {name!r}{meant_or_known(name, known)}")
     return [name for name in known if name in asked]
 
 

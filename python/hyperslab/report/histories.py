@@ -1,4 +1,4 @@
-"""The figures and verdicts on files with versions as a Markdown page: sizes, creation, versions, reading."""
+"""The figures and verdicts of versioned-hdf5's article as a page: file size, creation, versions, reading."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Histories are files that get one version after another. Each history is a trial."""
+"""Histories: files that get one version after another, as in versioned-hdf5's article. Each of them is a trial."""

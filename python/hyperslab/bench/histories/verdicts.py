@@ -1,4 +1,4 @@
-"""Verdicts on what the versioned-hdf5 article claims, with its library of today, and our own figures next to it."""
+"""Verdicts on the claims of versioned-hdf5's article, with today's release on this machine and our own figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hyperslab.bench.histories.trials import History
 from hyperslab.bench.records import Verdict
 
 Word = Literal["holds", "reverses", "undecided"]
-STUDY = "seed4-histories"
+STUDY = "versioned-histories"
 CLAIMED, OURS, PLAIN = "versioned-hdf5", "hyperslab", "h5py, unversioned"
 CHUNK_LENGTH = 1 << 12
 CONSTANT = "large_fraction_constant_sparse"
@@ -47,7 +47,9 @@ def _verdict(
     word: Word = "undecided" if theirs is None else "holds" if holds(theirs) else "reverses"
     figures = ((CLAIMED, theirs), (OURS, ours))
     said = ", ".join(f"{name} {'not measured' if value is None else f'{value:.2g}'}" for name, value in figures)
-    reason = f"{'whether ' if word == 'undecided' else 'it is not so that ' if word == 'reverses' else ''}{claim} ({said})"
+    reason = (
+        f"{'whether ' if word == 'undecided' else 'it is not so that ' if word == 'reverses' else ''}{claim} ({said})"
+    )
     return Verdict(identity, STUDY, claim, published, "not run", said, word, reason)
 
 
