@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import yaml
 
-from hyperslab.bench import study
+from hyperslab.bench import operations as study_operations
+from hyperslab.bench import scaling, study
 from hyperslab.bench.cells import array_dtype, groups, refusal
 from hyperslab.bench.published import REPLAYS
 from hyperslab.bench.scaling import LIMITS, scaled
@@ -217,3 +218,53 @@ def test_scaling_keeps_what_a_scale_does_not_say() -> None:
     assert quick.formats == case.formats
     assert set(quick.conditions) < set(case.conditions)
     assert np.prod(quick.shapes[0]) < np.prod(case.shapes[0])
+
+
+def _partial_reads(case: Case) -> list[tuple[str, str]]:
+    kinds = study_operations.OPERATIONS
+    reads = [o for o in case.operations if kinds[o.name].verb == "read" and kinds[o.name].slices]
+    return [(o.name, name) for o in reads for name, said in case.conditions.items() if _has_chunks(said)]
+
+
+def _has_chunks(said: object) -> bool:
+    return said != "default" and getattr(said, "chunks", "contiguous") != "contiguous"
+
+
+@pytest.mark.parametrize("scale", ["quick", "small"])
+def test_the_automatic_rule_keeps_the_ratio_of_chunk_to_access(scale: str) -> None:
+    case = Case(
+        name="maps-or-series",
+        shapes=[[365, 180, 360]],
+        data="waves",
+        formats=["hdf5", "zarr3"],
+        conditions={
+            "map-chunks": {"chunks": [1, 180, 360]},
+            "cubes": {"chunks": [32, 45, 45]},
+            "auto": {"chunks": "auto"},
+        },
+        operations=["read-map", "read-time-series"],
+    )
+    here = scaled(case, scale)
+    assert scale != "quick" or here.shapes != case.shapes
+    note = scaling.scale_note(case, here, scale)
+    assert "Unlike" not in note
+    assert "as many elements for each element" in note
+    before, after = case.shapes[0], here.shapes[0]
+    for operation in case.operations:
+        for chunks in ([1, 180, 360], [32, 45, 45]):
+            kept = scaling.amplification(operation, after, chunks) / scaling.amplification(operation, before, chunks)
+            assert 0.9 <= kept <= 1.1
+
+
+@pytest.mark.parametrize("scale", ["quick", "small"])
+def test_shipped_studies_keep_the_ratio_or_say_what_changed(scale: str) -> None:
+    assert _partial_reads(CASES["mine"])
+    assert "Unlike" not in scaling.scale_note(CASES["mine"], scaled(CASES["mine"], scale), scale)
+    table = CASES["cost-model-neuroscience"]
+    note = scaling.scale_note(table, scaled(table, scale), scale)
+    assert "read-random-rows" in note
+    assert "instead of 69,649" in note
+
+
+def test_at_full_size_there_is_nothing_to_say() -> None:
+    assert scaling.scale_note(CASES["mine"], scaled(CASES["mine"], "paper"), "paper") == ""

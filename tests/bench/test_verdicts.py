@@ -10,11 +10,13 @@ import pytest
 from hyperslab.bench import conclusions, study
 from hyperslab.bench.conclusions import Conclusion
 from hyperslab.bench.records import Summary, Verdict
+from hyperslab.bench.verdict_sentences import Case, sentence, word_of
 from hyperslab.bench.verdicts import judge
 from hyperslab.errors import StudyError
 
 FASTEST = {"kind": "fastest", "format": "hdf5", "among": ["hdf5", "netcdf4", "zarr2"]}
 SLOWEST = {"kind": "slowest", "format": "hdf5", "among": ["hdf5", "netcdf4", "zarr2"]}
+CONTENDERS = ["hdf5", "netcdf4", "zarr2"]
 ORDER = {"kind": "order", "order": ["hdf5", "zarr2", "netcdf4"]}
 
 
@@ -186,16 +188,21 @@ def test_effect_of_the_number_of_arrays_is_per_array_and_across_cases() -> None:
     assert verdict(claim, alike[:1]).verdict == "undecided"
 
 
-def test_groups_that_disagree_leave_it_undecided() -> None:
+def test_cases_that_disagree_are_told_apart() -> None:
     found = verdict(FASTEST, three(1, 2, 3) + three(2, 1, 3, case="test-2"))
-    assert found.verdict == "undecided"
-    assert found.reason == "groups disagree: of 2 groups: 1 support, 1 contradict"
+    assert found.sentence == (
+        "depends: as claimed in 1 of 2 cases (hdf5 is 2 times as fast as zarr2), "
+        "but not in 1: zarr2 is 2 times as fast as hdf5"
+    )
 
 
 def test_an_undecided_group_does_not_hinder_the_others() -> None:
     found = verdict(FASTEST, three(1, 2, 3) + three(1, 1, 3, shape="512x512"))
     assert found.verdict == "holds"
-    assert found.reason == "of 2 groups: 1 support, 1 undecided"
+    assert found.sentence == (
+        "holds: as claimed in 1 of 2 cases (hdf5 is 2 times as fast as zarr2); "
+        "one is undecided: zarr2 takes 0.82 to 1.2 times as long as hdf5"
+    )
     assert "largest: hdf5 1 s ≈ zarr2 1 s < netcdf4 3 s (n=7); test-1, write, 512x512" in found.by_fair_method
 
 
@@ -241,17 +248,17 @@ def test_only_the_metric_operation_conditions_and_cache_asked_for_count() -> Non
         *three(2, 1, 3, cache="cold"),
     ]
     found = verdict(FASTEST, three(1, 2, 3) + wrong, conditions=["matched"], caches=["new"])
-    assert (found.verdict, found.reason) == ("holds", "of 1 groups: 1 support")
+    assert found.sentence == "holds: as claimed (hdf5 is 2 times as fast as zarr2)"
 
 
 def test_operations_with_parameters_are_groups_of_their_own() -> None:
     figures = three(1, 2, 3, operation="write(fraction=0.5)") + three(2, 1, 3, operation="write(fraction=0.1)")
-    assert verdict(FASTEST, figures).reason.startswith("groups disagree")
+    assert verdict(FASTEST, figures).verdict == "depends"
 
 
 def test_only_the_largest_count_where_a_conclusion_says_so() -> None:
     figures = three(2, 1, 3) + three(1, 2, 3, count=100)
-    assert verdict(FASTEST, figures).verdict == "undecided"
+    assert verdict(FASTEST, figures).verdict == "depends"
     assert verdict(FASTEST, figures, counts="largest").verdict == "holds"
 
 
@@ -313,3 +320,59 @@ def test_a_mistake_in_conclusions_is_named(tmp_path: Path, text: str, said: list
 def test_an_unknown_format_in_a_claim_is_named() -> None:
     with pytest.raises(ValueError, match="unknown format 'hdf6'"):
         conclusion({**FASTEST, "among": ["hdf5", "hdf6"]})
+
+
+def paired(format_name: str, seconds: list[float], **more: Any) -> Summary:
+    """A fair summary whose interval alone decides nothing, with the seconds of each round."""
+    return summary(format_name, sorted(seconds)[len(seconds) // 2], None, rounds=tuple(enumerate(seconds)), **more)
+
+
+SLOW_MINUTES = [1.0, 5.0, 1.0, 9.0, 2.0, 1.0]
+
+
+def test_rounds_decide_what_intervals_of_medians_cannot() -> None:
+    figures = [
+        paired(name, [s * factor for s in SLOW_MINUTES]) for name, factor in zip(CONTENDERS, (1, 1.1, 1.3), strict=True)
+    ]
+    assert verdict(FASTEST, figures).verdict == "holds"
+    assert verdict(ORDER, figures).verdict == "reverses"
+    assert "as fast as netcdf4" in verdict(FASTEST, figures).reason
+
+
+def test_five_rounds_of_a_contender_that_is_ahead_by_little_decide_nothing() -> None:
+    figures = [
+        paired(name, [s * factor for s in SLOW_MINUTES[:5]])
+        for name, factor in zip(CONTENDERS, (1, 1.1, 1.3), strict=True)
+    ]
+    assert verdict(FASTEST, figures).verdict == "undecided"
+
+
+def test_numbers_of_arrays_are_measured_at_different_times_so_their_rounds_are_no_pairs() -> None:
+    claim = effect("none", "count", "most", "fewest")
+    few = paired("hdf5", [1.0, 1.1, 1.0, 1.2, 1.0, 1.1])
+    many = paired("hdf5", [8.0, 8.8, 8.1, 9.0, 8.0, 8.5], case="test-2", count=4)
+    assert verdict(claim, [few, many]).verdict == "reverses"
+
+
+def test_a_wide_interval_around_a_likeness_proves_nothing() -> None:
+    figures = [paired("hdf5", SLOW_MINUTES), paired("zarr2", [9.0, 1.0, 2.0, 1.0, 5.0, 1.0])]
+    assert verdict(ratio(0.8, 1.0), figures).verdict == "undecided"
+
+
+@pytest.mark.parametrize("word", ["holds", "reverses", "depends", "undecided"])
+def test_sentences_name_the_largest_difference(word: str) -> None:
+    cases: dict[str, list[Case]] = {
+        "holds": [("supports", "a is 2 times as fast as b", 2.0), ("supports", "a is 3 times as fast as b", 3.0)],
+        "reverses": [("contradicts", "b is 2 times as fast as a", 2.0)],
+        "depends": [("supports", "a is 2 times as fast as b", 2.0), ("contradicts", "b is 3 times as fast as a", 3.0)],
+        "undecided": [("undecided", "b takes 0.9 to 1.2 times as long as a", 1.05)],
+    }
+    said = {
+        "holds": "HDF5 writes fastest in all 2 cases (a is 3 times as fast as b at most)",
+        "reverses": "it is not so that HDF5 writes fastest: b is 2 times as fast as a",
+        "depends": "HDF5 writes fastest in 1 of 2 cases (a is 2 times as fast as b), but not in 1: "
+        "b is 3 times as fast as a",
+        "undecided": "whether HDF5 writes fastest: b takes 0.9 to 1.2 times as long as a",
+    }
+    assert word_of([case[0] for case in cases[word]]) == word
+    assert sentence("HDF5 writes fastest", cases[word]) == said[word]

@@ -9,6 +9,7 @@ import numpy as np
 
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.rankings import rank, summarise
+from hyperslab.bench.recommendations import recommend
 from hyperslab.bench.records import Cell, Trial, Verdict, trial_of
 from hyperslab.bench.results import Run, RunDescription, point_estimate_of
 from hyperslab.bench.study import Case, Conditions
@@ -156,4 +157,5 @@ def make_run(directory: Path, wanted: tuple[Case, ...] | None = None, trials: li
         environment=ENVIRONMENT,
     )
     summaries = summarise(trials, point_estimate_of(wanted))
-    return Run(directory, description, trials, summaries, rank(summaries), list(VERDICTS))
+    rankings = rank(summaries)
+    return Run(directory, description, trials, summaries, rankings, list(VERDICTS), [], recommend(rankings))

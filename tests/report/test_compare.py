@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, replace
 from io import StringIO
 from pathlib import Path
@@ -13,8 +14,7 @@ from synthetic import make_run
 from hyperslab.bench.compare import compare
 from hyperslab.bench.results import Run
 from hyperslab.errors import UsageError
-from hyperslab.lab.statistics import interval_of_ratio
-from hyperslab.report.terminal import print_comparison
+from hyperslab.report.terminal import comparison_text, print_comparison
 
 
 def _slower(run: Run, directory: Path, factor: float) -> Run:
@@ -78,7 +78,6 @@ def test_too_few_trials_decide_nothing(run: Run, tmp_path: Path):
     comparison = compare(run, few)
     assert {row.outcome for row in comparison.rows} == {"unknown"}
     assert {row.low for row in comparison.rows} == {None}
-    assert interval_of_ratio([1.0, 1.0], [1.0, 1.0, 1.0]) is None
 
 
 def test_the_terminal_shows_ratio_interval_and_outcome(run: Run, tmp_path: Path):
@@ -87,3 +86,16 @@ def test_the_terminal_shows_ratio_interval_and_outcome(run: Run, tmp_path: Path)
     assert "2.00 [" in stream.getvalue()
     assert "slower" in stream.getvalue()
     assert "n = 7" in stream.getvalue()
+    assert re.search(r"hdf5: slower in B in \d+ of \d+ cells\.", stream.getvalue())
+    assert "no certain change" in stream.getvalue()
+
+
+def test_a_slower_machine_is_told_from_a_slower_format(run: Run, tmp_path: Path):
+    names = [f.name for f in fields(run.trials[0]) if f.name.endswith("_seconds")]
+    trials = [
+        replace(trial, **{n: v * 1.5 for n in names if (v := getattr(trial, n)) is not None}) for trial in run.trials
+    ]
+    comparison = compare(run, make_run(tmp_path, trials=trials))
+    assert comparison.drift == pytest.approx(1.5)
+    assert "the machine changed" in comparison_text(comparison)
+    assert compare(run, _slower(run, tmp_path, 1.5)).drift is None

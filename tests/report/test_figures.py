@@ -58,7 +58,7 @@ def _says(path: Path, needed: str) -> bool:
 def test_published_figures_name_their_statistic_and_faults(run: Run, paths: list[Path]):
     svg = run.directory / "figures" / "common-io-1-published-bars.svg"
     assert _says(svg, "mean of the trials")
-    assert _says(svg, "its faults included: B2")
+    assert _says(svg, "its faults included: the read timer includes printing")
 
 
 def test_null_is_never_drawn(run: Run):

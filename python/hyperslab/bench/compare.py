@@ -1,4 +1,4 @@
-"""Compare two runs cell by cell. The second run is called faster only if the interval of the ratio says so."""
+"""Compare two runs cell by cell, round by round. The second is called faster only if the interval says so."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from typing import Literal
 
 import numpy as np
 
-from hyperslab.bench.rankings import UNRANKED, headline_metric
+from hyperslab.bench.rankings import UNRANKED, headline_metric, round_of
 from hyperslab.bench.records import Row, Trial
 from hyperslab.bench.results import Run
 from hyperslab.bench.study import Case
 from hyperslab.errors import UsageError
-from hyperslab.lab.statistics import interval_of_ratio
+from hyperslab.lab.paired import Ratio, Rounds, ratio_of
 
 Outcome = Literal["faster", "slower", "no difference", "unknown"]
 # What makes two cases of the same name different. Sizes, operations and cache states are in the cells' keys.
 CASE_MUST_AGREE = ("dtype", "data", "data_file", "conditions", "options", "stored_as", "properties", "replay")
+
+# Everything changed alike if the middle of each of so many formats moved by more than this factor, in one direction.
+LEAST_FOR_DRIFT, DRIFTED = 3, 1.05
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class ComparisonRow(Row):
     a_n: int
     b_n: int
     ratio: float | None
-    low: float | None  # bootstrap 95 % interval of the ratio; None if either run has too few trials
+    low: float | None  # exact 95 % interval of the ratio; None if the runs have too few rounds
     high: float | None
     outcome: Outcome  # of b; "unknown" without an interval
 
@@ -43,6 +46,15 @@ class Comparison:
     rows: tuple[ComparisonRow, ...]
     only_a: tuple[str, ...]  # keys of cells that are not in the other run
     only_b: tuple[str, ...]
+    drift: float | None = None  # by how much everything changed alike, which is the machine rather than the formats
+
+    @property
+    def formats(self) -> dict[str, dict[Outcome, int]]:
+        """How many cells of each format are faster, slower and so on."""
+        found: dict[str, dict[Outcome, int]] = defaultdict(lambda: defaultdict(int))
+        for row in self.rows:
+            found[row.format][row.outcome] += 1
+        return found
 
 
 def compare(run_a: Run, run_b: Run, allow_unlike: bool = False) -> Comparison:
@@ -57,7 +69,21 @@ def compare(run_a: Run, run_b: Run, allow_unlike: bool = False) -> Comparison:
     a, b = _accepted(run_a), _accepted(run_b)
     rows = [row for key, trials in a.items() if key in b and (row := _row(trials, b[key])) is not None]
     only_a, only_b = (tuple(key for key in one if key not in other) for one, other in ((a, b), (b, a)))
-    return Comparison(tuple(differences), tuple(rows), only_a, only_b)
+    return Comparison(tuple(differences), tuple(rows), only_a, only_b, _drift(rows))
+
+
+def _drift(rows: list[ComparisonRow]) -> float | None:
+    """The ratio by which all formats changed, if at least three formats were measured and all changed alike."""
+    ratios: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        if row.ratio:
+            ratios[row.format].append(row.ratio)
+    middles = [float(np.median(own)) for own in ratios.values()]
+    if len(middles) < LEAST_FOR_DRIFT:
+        return None
+    if min(middles) > DRIFTED or max(middles) < 1 / DRIFTED:
+        return float(np.median(middles))
+    return None
 
 
 def unlike(run_a: Run, run_b: Run) -> list[str]:
@@ -86,32 +112,34 @@ def _accepted(run: Run) -> dict[str, list[Trial]]:
 def _row(a: list[Trial], b: list[Trial]) -> ComparisonRow | None:
     first = a[0]
     metric = headline_metric(first.operation)
-    a_values, b_values = _seconds(a, metric), _seconds(b, metric)
-    if not a_values or not b_values:
+    a_rounds, b_rounds = _rounds(a, metric), _rounds(b, metric)
+    found = ratio_of(a_rounds, b_rounds)
+    if found is None:
         return None
-    a_seconds, b_seconds = float(np.median(a_values)), float(np.median(b_values))
-    low, high = interval_of_ratio(a_values, b_values) or (None, None)
+    a_seconds, b_seconds = float(np.median(list(a_rounds.values()))), float(np.median(list(b_rounds.values())))
     return ComparisonRow(
         **first.columns,
         metric=metric,
         a_seconds=a_seconds,
         b_seconds=b_seconds,
-        a_n=len(a_values),
-        b_n=len(b_values),
-        ratio=b_seconds / a_seconds if a_seconds else None,
-        low=low,
-        high=high,
-        outcome=_outcome(low, high),
+        a_n=len(a_rounds),
+        b_n=len(b_rounds),
+        ratio=found.value,
+        low=found.low,
+        high=found.high,
+        outcome=_outcome(found),
     )
 
 
-def _seconds(trials: list[Trial], metric: str) -> list[float]:
-    return [value for trial in trials if (value := trial.metric(metric)) is not None]
+def _rounds(trials: list[Trial], metric: str) -> Rounds:
+    """The seconds of each round, counted from the run's first one, so that rounds of two runs can be pairs."""
+    seconds = {round_of(trial): value for trial in trials if (value := trial.metric(metric)) is not None}
+    return dict(enumerate(seconds[number] for number in sorted(seconds)))
 
 
-def _outcome(low: float | None, high: float | None) -> Outcome:
-    if low is None or high is None:
+def _outcome(found: Ratio) -> Outcome:
+    if found.low is None:
         return "unknown"
-    if high < 1:
+    if found.is_below:
         return "faster"
-    return "slower" if low > 1 else "no difference"
+    return "slower" if found.is_above else "no difference"

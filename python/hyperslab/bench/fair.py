@@ -13,7 +13,7 @@ from hyperslab.bench import cells
 from hyperslab.bench.cells import CellGroup
 from hyperslab.bench.execution import Execution
 from hyperslab.bench.operations import OPERATIONS
-from hyperslab.bench.rankings import headline_metric
+from hyperslab.bench.rankings import headline_metric, round_of
 from hyperslab.bench.records import WARM_UP, Cell, Trial, trial_of
 from hyperslab.bench.trial import Job, Prepare
 from hyperslab.errors import NoSpace, TrialFailed
@@ -22,6 +22,7 @@ from hyperslab.lab import cache
 from hyperslab.lab.environment import pressure
 from hyperslab.lab.fields import Field
 from hyperslab.lab.journal import Journal
+from hyperslab.lab.paired import Rounds
 from hyperslab.lab.room import disk_full
 from hyperslab.lab.rounds import Tally
 from hyperslab.lab.scratch import remove
@@ -42,6 +43,11 @@ class FairTrials:
         self._directory = self._served.folder
         self._field = field
         self._prepared: dict[tuple[str, str], tuple[Path, str]] = {}
+        self._round = max((trial.round or 0 for cell in group.cells for trial in journal.of(cell.key)), default=0)
+
+    def begin_round(self) -> None:
+        """Count a new round: what runs until the next one is compared trial by trial."""
+        self._round += 1
 
     def warm_up(self, cell: Cell) -> None:
         """Make the first trial of a cell. A trial repeated after --resume is not recorded twice."""
@@ -52,7 +58,7 @@ class FairTrials:
     def make(self, cell: Cell) -> None:
         """Make one trial of a cell and record the result."""
         number = sum(trial.trial > WARM_UP for trial in self._journal.of(cell.key))
-        self._journal.append(self._made(cell, number))
+        self._journal.append(replace(self._made(cell, number), round=self._round))
 
     def _made(self, cell: Cell, number: int) -> Trial:
         verbs = {"write": self._write, "read": self._read, "modify": self._modify}
@@ -172,6 +178,13 @@ class FairTrials:
         least = int(0.9 * trial.stored_nbytes) if cell.operation.name == "read-all" else 1
         reason = cache.why_not(cell.cache, trial.resident_before, trial.device_read_nbytes, least)
         return replace(trial, status="rejected", reason=reason) if reason else trial
+
+
+def seconds_of(cell: Cell, known: Sequence[Trial]) -> Rounds:
+    """The headline seconds of a cell's accepted trials by round."""
+    metric = headline_metric(cell.operation.name)
+    accepted = [trial for trial in known if trial.trial > WARM_UP and trial.status == "ok"]
+    return {round_of(trial): trial.metric(metric) or 0.0 for trial in accepted}
 
 
 def tally_of(cell: Cell, known: Sequence[Trial]) -> Tally:

@@ -1,4 +1,4 @@
-"""From trials to summaries and rankings. A winner is named only if the intervals do not overlap."""
+"""From trials to summaries and rankings. A winner is named only if all others are certainly slower, round by round."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hyperslab.bench.records import METRICS, Summary, Trial
+from hyperslab.bench.standings import Standing, Standings, standings_of
+from hyperslab.lab.looks import MOST_ROUNDS, Looks, one_look
+from hyperslab.lab.paired import LEAST_ROUNDS
 from hyperslab.lab.statistics import interval_of_median
 
 # Metrics that move elements, so that they have a throughput.
@@ -37,10 +40,15 @@ def _summaries_of_cell(cell: list[Trial], point: Callable[[Trial], PointEstimate
     estimate = point(accepted[0]) if point else _median
     summaries = []
     for metric in METRICS:
-        values = [value for trial in accepted if (value := trial.metric(metric)) is not None]
-        if values:
-            summaries.append(_summary(metric, values, accepted, rejected, estimate))
+        rounds = {round_of(trial): value for trial in accepted if (value := trial.metric(metric)) is not None}
+        if rounds:
+            summaries.append(_summary(metric, rounds, accepted, rejected, estimate))
     return summaries
+
+
+def round_of(trial: Trial) -> int:
+    """The round of a trial. Older runs did not record it; there it is the number of the trial."""
+    return trial.trial if trial.round is None else trial.round
 
 
 def _median(values: Sequence[float]) -> float:
@@ -48,9 +56,9 @@ def _median(values: Sequence[float]) -> float:
 
 
 def _summary(
-    metric: str, values: list[float], accepted: list[Trial], rejected: int, estimate: PointEstimate
+    metric: str, rounds: dict[int, float], accepted: list[Trial], rejected: int, estimate: PointEstimate
 ) -> Summary:
-    first = accepted[0]
+    first, values = accepted[0], list(rounds.values())
     median = _median(values)
     low, high = interval_of_median(values) or (None, None)
     moved = first.decoded_nbytes if metric in MOVES_DATA else None
@@ -70,6 +78,7 @@ def _summary(
         layout=first.layout,
         stored_nbytes=first.stored_nbytes,
         ratio=in_file / first.stored_nbytes if in_file and first.stored_nbytes else None,
+        rounds=tuple(rounds.items()),
     )
 
 
@@ -81,7 +90,7 @@ def _file_decoded_nbytes(trial: Trial) -> int | None:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Formats that did equal work, the fastest first. `winner` is set only if its interval overlaps with no other."""
+    """Formats that did equal work, the leader first. `winner` is set only if all others are certainly slower."""
 
     case: str
     method: str
@@ -94,7 +103,13 @@ class Ranking:
     metric: str
     entries: tuple[Summary, ...]
     winner: str | None
-    tied: tuple[str, ...]  # formats that share the first rank if there is no winner
+    tied: tuple[str, ...]  # the leading group if there is no winner
+    standings: tuple[Standing, ...] = ()  # of the entries, in their order
+
+    @property
+    def judged(self) -> Standings:
+        """The places of the formats."""
+        return Standings(self.standings)
 
 
 # The headline metric of each operation.
@@ -114,20 +129,26 @@ def headline_metric(operation: str) -> str:
     return HEADLINE[operation.split("(")[0].split("-")[0]]
 
 
-def rank(summaries: Iterable[Summary]) -> list[Ranking]:
+DEFAULT_LOOKS = Looks(LEAST_ROUNDS, MOST_ROUNDS)
+
+
+def rank(summaries: Iterable[Summary], looks: Looks = DEFAULT_LOOKS) -> list[Ranking]:
     """One Ranking for each group with the same arrays, conditions, operation, cache state and processes."""
     groups: dict[tuple[object, ...], list[Summary]] = defaultdict(list)
     for s in summaries:
         if s.metric == headline_metric(s.operation) and s.format not in UNRANKED:
             key = (s.case, s.method, s.conditions, s.operation, s.shape, s.count, s.cache, s.processes)
             groups[key].append(s)
-    return [_ranking(sorted(group, key=lambda s: s.median_seconds)) for group in groups.values()]
+    return [_ranking(group, looks) for group in groups.values()]
 
 
-def _ranking(ordered: list[Summary]) -> Ranking:
-    first = ordered[0]
-    tied = tuple(s.format for s in ordered if s is first or not apart(first, s))
-    decided = len(ordered) > 1 and len(tied) == 1
+def _ranking(group: list[Summary], looks: Looks) -> Ranking:
+    by_name = {s.format: s for s in group}
+    first = group[0]
+    if first.method == "published":
+        looks = one_look(max(s.n for s in group))  # a published study made all of its trials, and then looked
+    judged = standings_of({name: dict(s.rounds) for name, s in by_name.items()}, looks)
+    assert judged is not None  # a summary has at least one round
     return Ranking(
         case=first.case,
         method=first.method,
@@ -138,14 +159,8 @@ def _ranking(ordered: list[Summary]) -> Ranking:
         cache=first.cache,
         processes=first.processes,
         metric=first.metric,
-        entries=tuple(ordered),
-        winner=first.format if decided else None,
-        tied=() if decided else tied,
-    )
-
-
-def apart(faster: Summary, slower: Summary) -> bool:
-    """Whether the faster one's interval ends before the slower one's begins. False if either interval is unknown."""
-    return (
-        faster.high_seconds is not None and slower.low_seconds is not None and faster.high_seconds < slower.low_seconds
+        entries=tuple(by_name[standing.name] for standing in judged.entries),
+        winner=judged.winner,
+        tied=judged.leading if judged.winner is None else (),
+        standings=judged.entries,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from hyperslab.bench.operations import Operation
@@ -136,6 +136,7 @@ class Trial(Row):
     max_abs_error: float | None = None  # if they do not, for formats that are not exact
     io_pressure: float | None = None  # PSI full avg10 before the trial, per cent
     load: float | None = None  # one-minute load average before the trial
+    round: int | None = None  # trials of one round ran one after the other, in random order
 
     def metric(self, name: str) -> float | None:
         """The seconds of a metric, or None if the metric does not apply to this operation."""
@@ -186,6 +187,7 @@ class Summary(Row):
     layout: str | None
     stored_nbytes: int | None
     ratio: float | None  # decoded bytes of the file / stored bytes
+    rounds: tuple[tuple[int, float], ...] = field(default=(), metadata={"column": False})  # (round, seconds)
 
 
 @dataclass(frozen=True)
@@ -198,5 +200,10 @@ class Verdict:
     published: str
     by_published_method: str
     by_fair_method: str
-    verdict: Literal["holds", "reverses", "undecided"]
+    verdict: Literal["holds", "reverses", "depends", "undecided"]
     reason: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The verdict with its reason, to be read as a sentence."""
+        return f"{self.verdict}: {self.reason}" if self.reason else self.verdict

@@ -13,11 +13,13 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from hyperslab.bench.budgets import looks_of
 from hyperslab.bench.histories.study import HistoryCase
 from hyperslab.bench.histories.trials import History, load_histories
 from hyperslab.bench.histories.verdicts import judge as judge_histories
 from hyperslab.bench.published import make_replay
 from hyperslab.bench.rankings import PointEstimate, Ranking, rank, summarise
+from hyperslab.bench.recommendations import Recommendation, recommend
 from hyperslab.bench.records import Summary, Trial, Verdict
 from hyperslab.bench.study import Case, Scale
 from hyperslab.errors import RunError, UsageError
@@ -40,6 +42,9 @@ class RunDescription:
     cases: tuple[Case, ...]
     environment: Environment
     histories: tuple[HistoryCase, ...] = ()
+    scale_notes: dict[str, str] = field(default_factory=dict)  # how a case differs from its full size
+    trials: int | None = None  # exactly as many of each cell; None for the scale's own rule
+    until_decided: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for run.json."""
@@ -61,6 +66,9 @@ class RunDescription:
             cases=tuple(Case.model_validate(case) for case in given["cases"]),
             environment=Environment(**given["environment"]),
             histories=tuple(HistoryCase.model_validate(case) for case in given.get("histories", [])),
+            scale_notes=given.get("scale_notes", {}),
+            trials=given.get("trials"),
+            until_decided=given.get("until_decided", False),
         )
 
 
@@ -75,6 +83,7 @@ class Run:
     rankings: list[Ranking]
     verdicts: list[Verdict]
     histories: list[History] = field(default_factory=list)
+    recommendations: list[Recommendation] = field(default_factory=list)
 
     def __repr__(self) -> str:
         return f"<hyperslab.bench run in {str(self.directory)!r}: {len(self.trials)} trials>"
@@ -99,6 +108,11 @@ def start_run(directory: Path, description: RunDescription) -> None:
         raise UsageError(
             f"{directory} already holds a run; continue it with --resume, or choose another directory with -o"
         )
+    save_description(directory, description)
+
+
+def save_description(directory: Path, description: RunDescription) -> None:
+    """Write the request of a run, again if it changed."""
     replace_with(directory / RUN_FILE, json.dumps(description.to_dict(), indent=1) + "\n")
 
 
@@ -139,8 +153,11 @@ def load_run(directory: Path) -> Run:
     trials = load_trials(directory)
     summaries = summarise(trials, point_estimate_of(description.cases))
     histories = load_histories(directory)
-    verdicts = judge(load_conclusions(), summaries) + (judge_histories(histories) if histories else [])
-    return Run(directory, description, trials, summaries, rank(summaries), verdicts, histories)
+    looks = looks_of(description)
+    verdicts = judge(load_conclusions(), summaries, looks) + (judge_histories(histories) if histories else [])
+    rankings = rank(summaries, looks)
+    advice = recommend(rankings, looks)
+    return Run(directory, description, trials, summaries, rankings, verdicts, histories, advice)
 
 
 def point_estimate_of(cases: Sequence[Case]) -> Callable[[Trial], PointEstimate]:
@@ -160,14 +177,15 @@ def point_estimate_of(cases: Sequence[Case]) -> Callable[[Trial], PointEstimate]
 
 
 def write_tables(run: Run) -> list[Path]:
-    """Write trials.parquet, trials.csv, summary.csv, rankings.json and verdicts.json. Returns their paths."""
+    """Write trials.parquet, trials.csv, summary.csv and the answers as JSON. Returns their paths."""
     directory = run.directory
     replace_with(directory / "trials.csv", _csv(Trial, run.trials))
     replace_with(directory / "summary.csv", _csv(Summary, run.summaries))
     replace_with(directory / "rankings.json", _json(run.rankings))
+    replace_with(directory / "recommendations.json", _json(run.recommendations))
     replace_with(directory / "verdicts.json", _json(run.verdicts))
     replace_with(directory / "trials.parquet", _parquet(run.trials))
-    names = ("trials.parquet", "trials.csv", "summary.csv", "rankings.json", "verdicts.json")
+    names = ("trials.parquet", "trials.csv", "summary.csv", "rankings.json", "recommendations.json", "verdicts.json")
     return [directory / name for name in names]
 
 
@@ -179,7 +197,7 @@ def _csv(kind: type[Any], rows: Sequence[Any]) -> str:
     from io import StringIO
 
     stream = StringIO()
-    names = [field.name for field in fields(kind)]
+    names = [field.name for field in fields(kind) if field.metadata.get("column", True)]
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(names)
     writer.writerows(_cells(rows, names))

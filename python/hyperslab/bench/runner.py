@@ -14,22 +14,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from hyperslab.bench import cells
+from hyperslab.bench.budgets import Budget
 from hyperslab.bench.cells import CellGroup
 from hyperslab.bench.execution import Execution
-from hyperslab.bench.fair import FairTrials, tally_of
+from hyperslab.bench.fair import FairTrials, seconds_of, tally_of
 from hyperslab.bench.published import make_replay
 from hyperslab.bench.published.running import run_published
 from hyperslab.bench.records import Cell, Trial, trial_of
 from hyperslab.bench.study import Case
 from hyperslab.lab.journal import Journal
+from hyperslab.lab.looks import Looks
 from hyperslab.lab.room import check_room
 from hyperslab.lab.rounds import Rounds, StopRule, trial_count
-
-RULES = {
-    "quick": StopRule(3, 3),  # too few for an interval, so quick runs name no winner
-    "small": StopRule(6, 9, 20.0, 0.05),
-    "paper": StopRule(10, 30, 600.0, 0.03),
-}
 
 
 def expected(groups: Sequence[CellGroup], rule: StopRule) -> int:
@@ -49,8 +45,12 @@ def run_groups(
     execution: Execution,
     scratch: Path,
     data_files: Mapping[str, Path],
+    looks: Looks | None,
 ) -> None:
-    """Measure all groups. Raises NoSpace if the disk is full; finished trials are in the journal."""
+    """Measure all groups; with `looks`, only what is still open gets more rounds.
+
+    Raises NoSpace if the disk is full; finished trials are in the journal.
+    """
     for group in groups:
         usable = [cell for cell in group.cells if not _refuse(journal, group, cell)]
         directory = Path(tempfile.mkdtemp(prefix=f"{group.case.name}-", dir=scratch))
@@ -60,16 +60,29 @@ def run_groups(
             else:
                 field = replace(group.field, file=data_files.get(group.case.data_file or ""))
                 with closing(FairTrials(journal, execution, group, directory, field)) as trials:
-                    rounds.run(
-                        usable,
-                        trials.make,
-                        lambda cell: tally_of(cell, journal.of(cell.key)),
-                        warm_up=trials.warm_up,
-                        name=lambda cell: cell.name,
-                        is_cold=lambda cell: cell.cache == "cold",
-                    )
+                    _run_fair(usable, rounds, journal, trials, looks)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def _run_fair(
+    usable: list[Cell], rounds: Rounds, journal: Journal[Trial], trials: FairTrials, looks: Looks | None
+) -> None:
+    budget = None if looks is None else Budget(usable, looks, lambda cell: seconds_of(cell, journal.of(cell.key)))
+
+    def select(pending: Sequence[Cell]) -> Sequence[Cell]:
+        trials.begin_round()
+        return pending if budget is None else budget.select(pending)
+
+    rounds.run(
+        usable,
+        trials.make,
+        lambda cell: tally_of(cell, journal.of(cell.key)),
+        warm_up=trials.warm_up,
+        name=lambda cell: cell.name,
+        is_cold=lambda cell: cell.cache == "cold",
+        select=select,
+    )
 
 
 def _refuse(journal: Journal[Trial], group: CellGroup, cell: Cell) -> bool:

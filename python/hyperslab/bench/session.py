@@ -8,7 +8,7 @@ import random
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import ValidationError
 
 import hyperslab
+from hyperslab.bench.budgets import looks_of, rule_of
 from hyperslab.bench.cells import CellGroup
 from hyperslab.bench.dask_workers import DaskWorkers
 from hyperslab.bench.declared import read
@@ -25,20 +26,23 @@ from hyperslab.bench.histories.contenders import spelled
 from hyperslab.bench.histories.study import HistoryCase
 from hyperslab.bench.histories.trials import make, planned, tally_of
 from hyperslab.bench.histories.trials import open_journal as open_histories
+from hyperslab.bench.rankings import UNRANKED
 from hyperslab.bench.results import (
     Run,
     RunDescription,
     load_description,
     load_run,
     open_journal,
+    save_description,
     start_run,
     write_tables,
 )
-from hyperslab.bench.runner import RULES, check_groups, expand, expected, run_groups
-from hyperslab.bench.scaling import scaled
+from hyperslab.bench.runner import check_groups, expand, expected, run_groups
+from hyperslab.bench.scaling import scale_note, scaled
 from hyperslab.bench.study import Case, Scale, load, shipped
 from hyperslab.bench.user_data import load_user_array
-from hyperslab.errors import StudyError, UsageError
+from hyperslab.errors import MissingLibrary, StudyError, UsageError
+from hyperslab.formats import availability
 from hyperslab.lab.environment import Environment, observe
 from hyperslab.lab.rounds import Progress, Rounds, exactly
 from hyperslab.lab.scratch import scratch_below
@@ -60,6 +64,7 @@ class RunRequest:
     caches: tuple[str, ...] | None = None
     data: str | None = None
     trials: int | None = None
+    until_decided: bool = False
     scratch: Path | None = None
     resume: bool = False
     seed: int | None = None
@@ -76,6 +81,15 @@ OPTIONS: dict[str | int, str] = {
 }
 
 
+FORMER_NAMES = {
+    "seed0": "common-io",
+    "seed1": "cost-model",
+    "seed2": "formats-2002",
+    "seed3": "cloud-2020",
+    "seed4": "versioned",
+}
+
+
 def choose(names: Sequence[str]) -> list[Case | HistoryCase]:
     """Find cases by name: a case, a family, a pattern such as 'common-io-*', or the path of a study file."""
     chosen: dict[str, Case | HistoryCase] = {}
@@ -84,6 +98,7 @@ def choose(names: Sequence[str]) -> list[Case | HistoryCase]:
         if name.endswith((".yaml", ".yml")) or os.sep in name:
             found = _load(Path(name))
         else:
+            name = _current(name)
             found = [case for case in known if fnmatch.fnmatchcase(case.name, name) or case.family == name]
         if not found:
             families = sorted({case.family for case in known})
@@ -96,6 +111,11 @@ def choose(names: Sequence[str]) -> list[Case | HistoryCase]:
                 raise StudyError(f"two different studies are named {case.name!r}; rename one")
             chosen[case.name] = case
     return list(chosen.values())
+
+
+def _current(name: str) -> str:
+    """A study by the name that it has now; the first names were numbers."""
+    return next((new + name[len(old) :] for old, new in FORMER_NAMES.items() if name.startswith(old)), name)
 
 
 def _load(path: Path) -> Sequence[Case | HistoryCase]:
@@ -118,6 +138,7 @@ def run_bench(request: RunRequest, progress: Progress = lambda *_: None, say: Ca
             with suppress(OSError):  # it is not there, or not empty
                 request.output.rmdir()
         raise
+    _check_libraries(description, say)
     groups = expand(description.cases, description.methods)
     check_groups(groups, scratch_parent, description.environment.memory_nbytes)
     _say_what_is_left_out(description, say)
@@ -136,17 +157,17 @@ def run_bench(request: RunRequest, progress: Progress = lambda *_: None, say: Ca
 def _measure(
     request: RunRequest, description: RunDescription, groups: Sequence[CellGroup], scratch: Path, progress: Progress
 ) -> None:
-    exact = None if request.trials is None else exactly(request.trials)
     execution = Execution(request.timeout_seconds, request.executor)
     with closing(execution.local):
         if groups:
-            rule = exact or RULES[description.scale]
+            rule = rule_of(description)
+            looks = looks_of(description) if description.trials is None else None
             with open_journal(request.output) as journal:
                 rounds = Rounds(rule, description.seed, progress, expected(groups, rule), len(journal))
                 data_files = _save_data_files(description.cases, scratch)
-                run_groups(groups, rounds, journal, execution, scratch, data_files)
+                run_groups(groups, rounds, journal, execution, scratch, data_files, looks)
         if plan := [group for case in description.histories for group in planned(case)]:
-            rule = exact or exactly(1)
+            rule = exactly(description.trials or 1)
             with open_histories(request.output) as made:
                 rounds = Rounds(rule, description.seed, progress, sum(map(len, plan)) * rule.most, len(made))
                 for group in plan:
@@ -176,7 +197,9 @@ def _save_data_files(cases: Sequence[Case], scratch: Path) -> dict[str, Path]:
 
 def _started(request: RunRequest, scratch: Path) -> RunDescription:
     chosen = choose(request.studies)
-    cases = [_adapted(case, request) for case in chosen if isinstance(case, Case)]
+    full = [_adapted(case, request) for case in chosen if isinstance(case, Case)]
+    cases = [scaled(case, request.scale) for case in full]
+    notes = {a.name: note for a, b in zip(full, cases, strict=True) if (note := scale_note(a, b, request.scale))}
     formats = sorted({name for case in cases for name in case.formats})
     return RunDescription(
         version=hyperslab.__version__,
@@ -187,6 +210,9 @@ def _started(request: RunRequest, scratch: Path) -> RunDescription:
         cases=tuple(cases),
         environment=observe(scratch, formats),
         histories=tuple(_adapted_histories(case, request) for case in chosen if isinstance(case, HistoryCase)),
+        scale_notes=notes,
+        trials=request.trials,
+        until_decided=request.until_decided,
     )
 
 
@@ -196,11 +222,16 @@ def _resumed(request: RunRequest) -> RunDescription:
     here: Environment = observe(request.output, list(description.environment.libraries))
     if differences := description.environment.differences(here):
         raise UsageError(f"{request.output} was started on another machine ({'; '.join(differences)}); start a new run")
-    return description
+    trials = request.trials if request.trials is not None or request.until_decided else description.trials
+    until_decided = request.until_decided or (description.until_decided and trials is None)
+    changed = replace(description, trials=trials, until_decided=until_decided)
+    if changed != description:
+        save_description(request.output, changed)
+    return changed
 
 
 def _adapted(case: Case, request: RunRequest) -> Case:
-    """The case with the request's scale, data, formats, conditions and cache states."""
+    """The case with the request's data, formats, conditions and cache states, in full size."""
     update: dict[str, object] = {}
     origin = request.data or case.data_file
     if origin is not None:
@@ -217,7 +248,7 @@ def _adapted(case: Case, request: RunRequest) -> Case:
         update["caches"] = list(request.caches)
     changed = case.model_copy(update=update).model_dump()
     try:
-        return scaled(Case.model_validate(changed), request.scale)
+        return Case.model_validate(changed)
     except ValidationError as error:
         first = error.errors()[0]
         said = first["msg"].removeprefix("Value error, ").replace("Input should be", f"{first['input']!r} should be")
@@ -248,13 +279,24 @@ def _kept(case: str, what: str, known: list[str], asked: list[str]) -> list[str]
     return [name for name in known if name in asked]
 
 
+def _check_libraries(description: RunDescription, say: Callable[[str], None]) -> None:
+    """Say, before anything is measured, which formats cannot run here. Raises MissingLibrary if none can."""
+    asked = dict.fromkeys(name for case in description.cases for name in case.formats if name not in UNRANKED)
+    absent = {name: known for name in asked if isinstance(known := availability(name), MissingLibrary)}
+    if absent and len(absent) == len(asked):
+        raise MissingLibrary("; ".join(dict.fromkeys(map(str, absent.values()))))
+    for reason in dict.fromkeys(map(str, absent.values())):
+        names = [name for name, known in absent.items() if str(known) == reason]
+        say(f"left out: {', '.join(names)}, because {reason}")
+
+
 def _say_what_is_left_out(description: RunDescription, say: Callable[[str], None]) -> None:
     if "published" not in description.methods:
         return
     every: list[Case | HistoryCase] = [*description.cases, *description.histories]
     without = [case.name for case in every if isinstance(case, HistoryCase) or not case.replay]
-    if without:
-        say(f"{', '.join(without)} has no published method; use --method fair")
+    if without and len(without) < len(every):
+        say(f"only by the fair method, because no published one can be repeated: {', '.join(without)}")
     if len(without) == len(every) and list(description.methods) == ["published"]:
         raise UsageError("nothing has a published method; use --method fair")
 

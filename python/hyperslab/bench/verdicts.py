@@ -1,40 +1,30 @@
 """Judge each published conclusion on this machine, by the study's own method and by a fair one.
 
 A conclusion is judged in every group of measurements that differ only in what the conclusion compares. On the published
-side, point estimates are compared, as the studies did. On the fair side, something is decided only if the 95 %
-intervals do not overlap. The verdict is that of the fair side: it `holds` if all decided groups support it, it
-`reverses` if all of them contradict it, and otherwise it is `undecided`.
+side, point estimates are compared, as the studies did. On the fair side, contenders are compared round by round, and
+something is decided only if the 95 % interval of their quotient says so. The verdict is that of the fair side: it
+`holds` if decided groups support it, it `reverses` if decided groups contradict it, it `depends` if there are groups of
+both kinds, and otherwise it is `undecided`. Groups only count if there are more of them than chance would bring.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import pairwise
-from typing import Literal
 
 from hyperslab.bench.conclusions import Axis, Conclusion, Effect, Extreme, Order, Ratio, Within, formats_of
+from hyperslab.bench.estimates import Estimate, Quotient, estimate_of, quotient
+from hyperslab.bench.rankings import DEFAULT_LOOKS
 from hyperslab.bench.records import Method, Summary, Verdict
+from hyperslab.bench.verdict_sentences import UP_TO, Finding, factor_text, reach_text, sentence, tally, word_of
+from hyperslab.lab.looks import Looks
 
-Finding = Literal["supports", "contradicts", "undecided"]
-Word = Literal["holds", "reverses", "undecided"]
-WORDS: dict[Finding, Word] = {"supports": "holds", "contradicts": "reverses", "undecided": "undecided"}
 # How far outside a published range around 1 a ratio may lie and still count as alike.
 LIKENESS = 0.1
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """One contender's seconds per array, with their interval."""
-
-    name: str
-    point: float
-    low: float
-    high: float
-    n: int
 
 
 @dataclass(frozen=True)
@@ -64,20 +54,24 @@ class Setting:
 
 @dataclass(frozen=True)
 class Judged:
-    """The finding of one group, with its figures."""
+    """The finding of one group, with its figures, and the difference that it rests on in words."""
 
     setting: Setting
     outcome: Finding
     figures: str
+    difference: str = ""
+    size: float = 1.0  # of the difference, as a factor, to find the largest
 
 
 Contenders = Mapping[str, Estimate]
 
 
-def judge(conclusions: Iterable[Conclusion], summaries: Sequence[Summary]) -> list[Verdict]:
+def judge(
+    conclusions: Iterable[Conclusion], summaries: Sequence[Summary], looks: Looks = DEFAULT_LOOKS
+) -> list[Verdict]:
     """Verdicts on all conclusions whose study was run, in order. Other conclusions are left out."""
     return [
-        _verdict(conclusion, own)
+        _verdict(conclusion, own, looks)
         for conclusion in conclusions
         if (own := [summary for summary in summaries if _is_case_of(summary, conclusion)])
     ]
@@ -87,30 +81,31 @@ def _is_case_of(summary: Summary, conclusion: Conclusion) -> bool:
     return any(fnmatchcase(summary.case, glob) for glob in conclusion.cases)
 
 
-def _verdict(conclusion: Conclusion, summaries: Sequence[Summary]) -> Verdict:
-    published, fair = (_judge_side(conclusion, summaries, method) for method in ("published", "fair"))
+def _verdict(conclusion: Conclusion, summaries: Sequence[Summary], looks: Looks) -> Verdict:
+    published, fair = (_judge_side(conclusion, summaries, method, looks) for method in ("published", "fair"))
     return Verdict(
         id=conclusion.id,
         study=conclusion.study,
         conclusion=conclusion.conclusion,
         published=f"{conclusion.published} ({conclusion.source})",
-        by_published_method=_told(published),
+        by_published_method=_told(published, published=True),
         by_fair_method=_told(fair),
-        verdict=_word(fair),
-        reason=_reason(fair),
+        verdict=word_of([one.outcome for one in fair]),
+        reason=_reason(conclusion, fair),
     )
 
 
-def _judge_side(conclusion: Conclusion, summaries: Sequence[Summary], method: Method) -> list[Judged]:
+def _judge_side(conclusion: Conclusion, summaries: Sequence[Summary], method: Method, looks: Looks) -> list[Judged]:
     groups: dict[Setting, dict[str, Estimate]] = defaultdict(dict)
     axis = _axis(conclusion)
     for summary in summaries:
         if _is_asked(summary, conclusion, method):
-            groups[_setting(summary, axis)][_contender(summary, axis)] = _estimate(summary, axis, method)
+            name = _contender(summary, axis)
+            groups[_setting(summary, axis)][name] = estimate_of(name, summary, method)
     found = [
         Judged(setting, *judged)
         for setting, contenders in groups.items()
-        if (judged := _judge_group(conclusion, contenders))
+        if (judged := _judge_group(conclusion, contenders, looks))
     ]
     if conclusion.counts == "largest":
         most = max((judged.setting.count or 0 for judged in found), default=0)
@@ -157,128 +152,122 @@ def _contender(summary: Summary, axis: Axis) -> str:
     return summary.operation.partition("(")[0] if axis == "operation" else str(getattr(summary, axis))
 
 
-def _estimate(summary: Summary, axis: Axis, method: Method) -> Estimate:
-    """The published side has points only. A fair estimate without an interval could have any value."""
-    low = high = summary.point_seconds
-    if method == "fair":
-        low = 0.0 if summary.low_seconds is None else summary.low_seconds
-        high = math.inf if summary.high_seconds is None else summary.high_seconds
-    arrays = summary.count
-    point = summary.point_seconds
-    return Estimate(_contender(summary, axis), point / arrays, low / arrays, high / arrays, summary.n)
+Found = tuple[Finding, str, str, float]
 
 
-def _judge_group(conclusion: Conclusion, contenders: Contenders) -> tuple[Finding, str] | None:
-    """The finding and the figures in words. None if the group lacks something that is compared."""
+def _judge_group(conclusion: Conclusion, contenders: Contenders, looks: Looks) -> Found | None:
+    """The finding, the figures, and the difference in words and as a factor. None if the group lacks something that is
+    compared.
+    """
     claim = conclusion.claim
     if isinstance(claim, Extreme):
-        return _judge_extreme(claim, contenders)
+        return _judge_extreme(claim, contenders, looks)
     if isinstance(claim, Order):
-        return _judge_order(claim, contenders)
+        return _judge_order(claim, contenders, looks)
     if isinstance(claim, Ratio):
-        return _judge_ratio(claim, contenders)
+        return _judge_ratio(claim, contenders, looks)
     if isinstance(claim, Within):
         return _judge_within(claim, contenders)
-    return _judge_effect(claim, contenders)
+    return _judge_effect(claim, contenders, looks)
 
 
-def _judge_extreme(claim: Extreme, contenders: Contenders) -> tuple[Finding, str] | None:
+def _judge_extreme(claim: Extreme, contenders: Contenders, looks: Looks) -> Found | None:
     if claim.format not in contenders or len(contenders) < 2:
         return None
     own = contenders[claim.format]
     others = [estimate for name, estimate in contenders.items() if name != claim.format]
-    if claim.kind == "fastest":
-        behind, ahead = [own.high < other.low for other in others], [other.high < own.low for other in others]
-    else:
-        behind, ahead = [own.low > other.high for other in others], [other.low > own.high for other in others]
+    times = {other.name: quotient(other, own, looks) for other in others}  # above 1: the others are slower
+    if claim.kind == "slowest":
+        times = {other.name: quotient(own, other, looks) for other in others}
+    rival = min(times, key=lambda name: times[name].value)
+    behind, ahead = [q.low > 1 for q in times.values()], [q.high < 1 for q in times.values()]
     complete = len(contenders) == len(claim.among)
     missing = "" if complete else f"; without {', '.join(sorted(set(claim.among) - set(contenders)))}"
     outcome: Finding = "contradicts" if any(ahead) else "supports" if complete and all(behind) else "undecided"
-    return outcome, _in_line(contenders) + missing
+    pair = (claim.format, rival) if claim.kind == "fastest" else (rival, claim.format)
+    difference, size = _difference(*pair, times[rival])
+    return outcome, _in_line(contenders, looks) + missing, difference, size
 
 
-def _judge_order(claim: Order, contenders: Contenders) -> tuple[Finding, str] | None:
+def _judge_order(claim: Order, contenders: Contenders, looks: Looks) -> Found | None:
     present = [contenders[name] for name in claim.order if name in contenders]
     if len(present) < 2:
         return None
-    pairs = [(first, second) for i, first in enumerate(present) for second in present[i + 1 :]]
+    pairs = {
+        (first.name, second.name): quotient(second, first, looks)
+        for i, first in enumerate(present)
+        for second in present[i + 1 :]
+    }
     outcome: Finding = "undecided"
-    if any(second.high < first.low for first, second in pairs):
+    if any(q.high < 1 for q in pairs.values()):
         outcome = "contradicts"
-    elif len(present) == len(claim.order) and all(first.high < second.low for first, second in pairs):
+    elif len(present) == len(claim.order) and all(q.low > 1 for q in pairs.values()):
         outcome = "supports"
-    return outcome, _in_line(contenders)
+    nearest = min(pairs, key=lambda pair: pairs[pair].value)
+    return outcome, _in_line(contenders, looks), *_difference(*nearest, pairs[nearest])
 
 
-def _judge_ratio(claim: Ratio, contenders: Contenders) -> tuple[Finding, str] | None:
+def _judge_ratio(claim: Ratio, contenders: Contenders, looks: Looks) -> Found | None:
     if claim.numerator not in contenders or claim.denominator not in contenders:
         return None
     fast, slow = contenders[claim.numerator], contenders[claim.denominator]
-    point, low, high = _quotient(slow, fast)  # a ratio of speeds is the inverse ratio of times
-    within = claim.low <= point <= (claim.high or math.inf)
+    found = quotient(slow, fast, looks)  # a ratio of speeds is the inverse ratio of times
+    within = claim.low <= found.value <= (claim.high or math.inf)
     where = f"{'inside' if within else 'outside'} the published range"
-    figures = f"{claim.numerator}/{claim.denominator} {point:.2f}{_interval(low, high)}, {where}"
-    return _ratio_outcome(claim, low, high), f"{figures} (n={min(fast.n, slow.n)})"
+    figures = f"{claim.numerator}/{claim.denominator} {found}, {where} (n={min(fast.n, slow.n)})"
+    return _ratio_outcome(claim, found), figures, *_difference(claim.numerator, claim.denominator, found)
 
 
-def _ratio_outcome(claim: Ratio, low: float, high: float) -> Finding:
+def _ratio_outcome(claim: Ratio, found: Quotient) -> Finding:
     if claim.high is None:
-        return _side(low, high, claim.low)
+        return _side(found, claim.low)
     if claim.claims_likeness:
         floor, ceiling = claim.low * (1 - LIKENESS), claim.high * (1 + LIKENESS)
-        if not _is_known(low, high):
-            return "undecided"
-        return "supports" if high >= floor and low <= ceiling else "contradicts"
-    above = _side(low, high, 1.0)
+        if floor <= found.low and found.high <= ceiling:
+            return "supports"
+        return "contradicts" if found.high < floor or found.low > ceiling else "undecided"
+    above = _side(found, 1.0)
     return above if claim.low > 1 else _opposite(above)
 
 
-def _judge_within(claim: Within, contenders: Contenders) -> tuple[Finding, str] | None:
+def _judge_within(claim: Within, contenders: Contenders) -> Found | None:
     if claim.format not in contenders:
         return None
     found = contenders[claim.format]
-    outcome = _opposite(_side(found.low, found.high, claim.seconds))
-    return outcome, f"{claim.format} {_seconds(found.point)}, claimed at most {claim.seconds:g} s (n={found.n})"
+    outcome = _opposite(_side(Quotient(found.point, found.low, found.high), claim.seconds))
+    took = f"{claim.format} takes {UP_TO}{_seconds(found.point)}"
+    figures = f"{claim.format} {_seconds(found.point)}, claimed at most {claim.seconds:g} s (n={found.n})"
+    return outcome, figures, took, found.point / claim.seconds
 
 
-def _judge_effect(claim: Effect, contenders: Contenders) -> tuple[Finding, str] | None:
+def _judge_effect(claim: Effect, contenders: Contenders, looks: Looks) -> Found | None:
     of, against = claim.of, claim.against
     if claim.axis == "count":
         of, against = max(contenders, key=int), min(contenders, key=int)
     if of == against or of not in contenders or against not in contenders:
         return None
-    point, low, high = _quotient(contenders[of], contenders[against])
-    outcome = _effect_outcome(claim, low, high)
+    found = quotient(contenders[of], contenders[against], looks, shared_rounds=claim.axis != "count")
     names = (f"{of} arrays", f"{against} arrays") if claim.axis == "count" else (of, against)
     seconds = (_seconds(contenders[of].point), _seconds(contenders[against].point))
     n = min(contenders[of].n, contenders[against].n)
-    figures = f"{names[0]} {seconds[0]} against {names[1]} {seconds[1]}: {point:.2f} times{_interval(low, high)}"
-    return outcome, f"{figures} (n={n})"
+    figures = f"{names[0]} {seconds[0]} against {names[1]} {seconds[1]}: {found} times (n={n})"
+    return _effect_outcome(claim, found), figures, *_duration(*names, found)
 
 
-def _effect_outcome(claim: Effect, low: float, high: float) -> Finding:
+def _effect_outcome(claim: Effect, found: Quotient) -> Finding:
     """Slower, no effect and faster divide all quotients among them, so that no two findings can hold at once."""
     slower, faster = 1 + claim.tolerance, 1 / (1 + claim.tolerance)
     if claim.expected == "slower":
-        return _side(low, high, slower)
+        return _side(found, slower)
     if claim.expected == "faster":
-        return _opposite(_side(low, high, faster))
-    if faster <= low and high <= slower:
+        return _opposite(_side(found, faster))
+    if faster <= found.low and found.high <= slower:
         return "supports"
-    return "contradicts" if low > slower or high < faster else "undecided"
+    return "contradicts" if found.low > slower or found.high < faster else "undecided"
 
 
-def _quotient(above: Estimate, below: Estimate) -> tuple[float, float, float]:
-    """The quotient of two times with its bounds. A time of zero has no meaningful quotient."""
-
-    def divided(a: float, b: float) -> float:
-        return a / b if b > 0 else math.inf
-
-    return divided(above.point, below.point), divided(above.low, below.high), divided(above.high, below.low)
-
-
-def _side(low: float, high: float, bound: float) -> Finding:
-    return "supports" if low > bound else "contradicts" if high < bound else "undecided"
+def _side(found: Quotient, bound: float) -> Finding:
+    return "supports" if found.low > bound else "contradicts" if found.high < bound else "undecided"
 
 
 def _opposite(outcome: Finding) -> Finding:
@@ -286,23 +275,35 @@ def _opposite(outcome: Finding) -> Finding:
     return turned.get(outcome, outcome)
 
 
-def _is_known(low: float, high: float) -> bool:
-    return low > 0 and math.isfinite(high)
+def _difference(first: str, second: str, times: Quotient) -> tuple[str, float]:
+    """The difference in words, and its size: `times` is how many times as long `second` takes as `first`."""
+    value = max(times.value, 1e-9)
+    if times.low > 1 or times.low == times.high >= 1:
+        return f"{first} is {UP_TO}{factor_text(value)} times as fast as {second}", value
+    if times.high < 1:
+        return f"{second} is {UP_TO}{factor_text(1 / value)} times as fast as {first}", 1 / value
+    return _duration(second, first, times)
 
 
-def _in_line(contenders: Contenders) -> str:
-    """From fastest to slowest: < if the intervals do not overlap, ≈ if they do."""
+def _duration(first: str, second: str, times: Quotient) -> tuple[str, float]:
+    """How many times as long `first` takes as `second`, in words, and the size of the difference."""
+    value = max(times.value, 1e-9)
+    verb = "take" if first.endswith(" arrays") else "takes"
+    size = max(value, 1 / value)
+    if times.low > 1:
+        return f"{first} {verb} {UP_TO}{factor_text(value)} times as long as {second}", size
+    reach = reach_text(times.low, times.high) if times.is_known else factor_text(value)
+    return f"{first} {verb} {reach} times as long as {second}", size
+
+
+def _in_line(contenders: Contenders, looks: Looks) -> str:
+    """From fastest to slowest: < if the next one is certainly slower, ≈ if not."""
     ordered = sorted(contenders.values(), key=lambda estimate: estimate.point)
     words = [f"{ordered[0].name} {_seconds(ordered[0].point)}"]
     for before, estimate in pairwise(ordered):
-        words.append(f"{'<' if before.high < estimate.low else '≈'} {estimate.name} {_seconds(estimate.point)}")
+        sign = "<" if quotient(estimate, before, looks).low > 1 else "≈"
+        words.append(f"{sign} {estimate.name} {_seconds(estimate.point)}")
     return f"{' '.join(words)} (n={min(estimate.n for estimate in ordered)})"
-
-
-def _interval(low: float, high: float) -> str:
-    if low == high:
-        return ""
-    return f" [{low:.2f}, {high:.2f}]" if _is_known(low, high) else " (no interval)"
 
 
 def _seconds(value: float) -> str:
@@ -313,34 +314,18 @@ def _seconds(value: float) -> str:
     return f"{value / 1e-9:.3g} ns"
 
 
-def _word(judged: Sequence[Judged]) -> Word:
-    decided = {one.outcome for one in judged} - {"undecided"}
-    return WORDS[decided.pop()] if len(decided) == 1 else "undecided"
-
-
-def _told(judged: Sequence[Judged]) -> str:
+def _told(judged: Sequence[Judged], published: bool = False) -> str:
     """The finding, and the figures of the largest group."""
     if not judged:
         return "not run"
     largest = max(judged, key=lambda one: one.setting.size)
     figures = f"{largest.figures}; {largest.setting}"
-    if len(judged) == 1:
-        return f"{_word(judged)}: {figures}"
-    return f"{_word(judged)} ({_tally(judged)}); largest: {figures}"
+    outcomes = [one.outcome for one in judged]
+    word = word_of(outcomes, published)
+    return f"{word}: {figures}" if len(judged) == 1 else f"{word} ({tally(outcomes)}); largest: {figures}"
 
 
-def _tally(judged: Sequence[Judged]) -> str:
-    counted = Counter(one.outcome for one in judged)
-    words = [f"{counted[outcome]} {outcome.rstrip('s')}" for outcome in WORDS if counted[outcome]]
-    return f"of {len(judged)} groups: {', '.join(words)}"
-
-
-def _reason(judged: Sequence[Judged]) -> str:
+def _reason(conclusion: Conclusion, judged: Sequence[Judged]) -> str:
     if not judged:
-        return "the fair method did not measure everything that the conclusion compares"
-    counted = Counter(one.outcome for one in judged)
-    if counted["supports"] and counted["contradicts"]:
-        return f"groups disagree: {_tally(judged)}"
-    if len(judged) == counted["undecided"]:
-        return f"intervals overlap or need more trials, or something to compare is missing: {_tally(judged)}"
-    return _tally(judged)
+        return "the fair method did not measure everything that this compares"
+    return sentence(conclusion.conclusion, [(one.outcome, one.difference, one.size) for one in judged])

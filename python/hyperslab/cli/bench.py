@@ -12,7 +12,7 @@ import typer
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
 from hyperslab.cli.signals import as_signalled
-from hyperslab.errors import RunError
+from hyperslab.errors import RunError, UsageError
 from hyperslab.needed import need_report
 
 Scale = Literal["quick", "small", "paper"]
@@ -34,6 +34,10 @@ def bench(
     conditions: Annotated[str | None, typer.Option(help="Only these conditions, comma-separated.")] = None,
     cache: Annotated[str | None, typer.Option(help="Cache states of reads: cold,warm,unknown.")] = None,
     trials: Annotated[int | None, typer.Option(min=1, help="Run exactly this many trials of each cell.")] = None,
+    until_decided: Annotated[
+        bool,
+        typer.Option("--until-decided", help="Go on until every comparison is decided; gives up after 50 rounds."),
+    ] = False,
     scratch: Annotated[Path | None, typer.Option(help="Directory for measured files (default: the output).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the interrupted run in the output.")] = False,
     seed: Annotated[int | None, typer.Option(help="Seed of the random order of trials.")] = None,
@@ -49,6 +53,8 @@ def bench(
 
     Example: hyperslab bench --data ocean.nc:sst -o ocean-run
     """
+    if trials is not None and until_decided:
+        raise UsageError("--trials and --until-decided contradict each other; leave one of them out")
     need_report("hyperslab bench, which writes a report at the end,")
     from hyperslab.bench.session import RunRequest, run_bench
 
@@ -62,6 +68,7 @@ def bench(
         caches=_list(cache),
         data=data,
         trials=trials,
+        until_decided=until_decided,
         scratch=scratch,
         resume=resume,
         seed=seed,
@@ -92,15 +99,19 @@ def _executor(scheduler: str | None) -> Any:
 
 def _present(run: Any, as_json: bool) -> None:
     from hyperslab.report import make_report
-    from hyperslab.report.terminal import print_rankings, print_verdicts
+    from hyperslab.report.terminal import print_answers, print_verdicts
 
     page = make_report(run)
     if as_json:
-        found = {"rankings": [asdict(r) for r in run.rankings], "verdicts": [asdict(v) for v in run.verdicts]}
+        found = {
+            "rankings": [asdict(r) for r in run.rankings],
+            "recommendations": [asdict(r) for r in run.recommendations],
+            "verdicts": [asdict(v) for v in run.verdicts],
+        }
         typer.echo(json.dumps(found, indent=1))
     else:
         out = console()
-        print_rankings(run, out)
+        print_answers(run, out)
         print_verdicts(run, out)
         out.print(f"report: {page}", soft_wrap=True)
     failed = [trial for trial in run.trials if trial.status == "failed"]

@@ -16,11 +16,11 @@ def report(run: Annotated[Path, typer.Argument(help="Directory of a run.")]) -> 
     need_report("hyperslab report")
     from hyperslab.bench.session import finish
     from hyperslab.report import make_report
-    from hyperslab.report.terminal import print_rankings, print_verdicts
+    from hyperslab.report.terminal import print_answers, print_verdicts
 
     finished = finish(run)
     page = make_report(finished)
     out = console()
-    print_rankings(finished, out)
+    print_answers(finished, out)
     print_verdicts(finished, out)
     out.print(f"report: {page}", soft_wrap=True)

@@ -102,6 +102,7 @@ class Rounds:
         warm_up: Callable[[P], None] | None = None,
         name: Callable[[P], str] = str,
         is_cold: Callable[[P], bool] = lambda _: False,
+        select: Callable[[Sequence[P]], Sequence[P]] = lambda points: points,
     ) -> None:
         """Make the trials of one group until each of its points has enough.
 
@@ -119,16 +120,18 @@ class Rounds:
             A point's name for people.
         is_cold : Callable[[P], bool]
             Whether the trials of a point start with nothing in the page cache.
+        select : Callable[[Sequence[P]], Sequence[P]]
+            Called before each round with the points that need more trials: those that the round should have.
         """
 
         def pending() -> list[P]:
             return [point for point in points if not self.rule.is_met(tally(point))]
 
         if warm_up is not None:
-            for point in pending():
+            for point in select(pending()):
                 self.announce(name(point))
                 warm_up(point)
-        while left := pending():
+        while left := list(select(pending())):
             self._order.shuffle(left)
             colder = self._order.choice((True, False))
             for point in sorted(left, key=lambda point: is_cold(point) is colder):

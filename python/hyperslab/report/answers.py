@@ -1,21 +1,23 @@
-"""The first section of the page: which format is fastest for each operation, or why there is no winner."""
+"""The first section of the page: what to use, who leads each operation, what to avoid, and how sure that is."""
 
 from __future__ import annotations
 
-from collections import Counter
 from html import escape
 
 from hyperslab.bench.rankings import Ranking
 from hyperslab.bench.results import Run
-from hyperslab.report.captions import data_text
+from hyperslab.report.answer_words import answering, answering_method, avoid_text, leads_text, recommendation_text
+from hyperslab.report.captions import data_text, scale_text
 from hyperslab.report.markup import section, table_markup
 from hyperslab.report.palette import paint_of
-from hyperslab.report.tables import Table, lead, outcome
+from hyperslab.report.tables import Table
 from hyperslab.report.views import Arrays, case_named
 from hyperslab.report.wording import (
+    UNKNOWN,
     arrays_text,
     cache_title,
     conditions_text,
+    contender_title,
     digits,
     interval_text,
     operation_title,
@@ -25,34 +27,20 @@ from hyperslab.report.wording import (
 MOST_CARDS = 12
 
 
-def answering(run: Run) -> list[Ranking]:
-    """The rankings that answer the question: those of the fair method if it ran, otherwise of the published one."""
-    fair = [r for r in run.rankings if r.method == "fair"]
-    return fair or run.rankings
-
-
-def summary_sentence(run: Run) -> str:
-    """How often each format won, as HTML."""
-    compared = [r for r in answering(run) if len(r.entries) > 1]
-    if not compared:
-        return "No two formats were measured under the same conditions, so there is nothing to rank."
-    wins = Counter(r.winner for r in compared if r.winner is not None).most_common()
-    says = [f"<strong>{escape(name)}</strong> in {count}" for name, count in wins]
-    unnamed = sum(r.winner is None for r in compared)
-    if unnamed:
-        says.append(f"no format in {unnamed}, because intervals overlap or there are too few trials")
-    noun = "comparison" if len(compared) == 1 else "comparisons"
-    return f"Fastest in {len(compared)} {noun} by the {compared[0].method} method: {', '.join(says)}."
+def answering_rankings(run: Run) -> list[Ranking]:
+    """The comparisons that answer the question."""
+    method = answering_method(run)
+    return [ranking for ranking in run.rankings if ranking.method == method]
 
 
 def answers_section(run: Run) -> str:
     """The section with one article per case: cards for the case's largest arrays, and a table of all comparisons."""
-    rankings = answering(run)
+    rankings = answering_rankings(run)
     names = dict.fromkeys(r.case for r in rankings)
     articles = "".join(_article(run, name, [r for r in rankings if r.case == name]) for name in names)
     nothing = "<p>No trial was accepted; “Trials without figures” gives the reasons.</p>"
     chooser = '<div class="chooser" id="answer-chooser"></div>'
-    return section("answer", "Fastest for arrays like yours", f"{chooser}{articles}" if articles else nothing)
+    return section("answer", "The best format for arrays like yours", f"{chooser}{articles}" if articles else nothing)
 
 
 def _article(run: Run, name: str, rankings: list[Ranking]) -> str:
@@ -65,9 +53,12 @@ def _article(run: Run, name: str, rankings: list[Ranking]) -> str:
     about = f"{arrays_text(largest.shape, largest.count, dtype)}, {data_text(case)}"
     meant = "; ".join(dict.fromkeys(conditions_text(case, r.conditions, r.method) for r in rankings))
     title = f"{name}: {case.title}" if case and case.title else name
+    said = [recommendation_text(each, run.description.until_decided) for each in answering(run) if each.case == name]
+    scaled = scale_text(run, name)
     return (
         f'<article class="answer" data-case="{escape(name)}"><h3>{escape(title)}</h3>'
-        f'<p class="about">{escape(about)}. Conditions: {escape(meant)}.</p>'
+        f'<p class="recommended">{escape(" ".join(said))}</p>'
+        f'<p class="about">{escape(about)}. Conditions: {escape(meant)}. {escape(scaled)}</p>'
         f'<div class="cards">{"".join(map(_card, cards))}</div>'
         f"<details><summary>All {len(rankings)} comparisons of this case</summary>"
         f"{table_markup(_comparisons(rankings))}</details></article>"
@@ -80,41 +71,38 @@ def _card(ranking: Ranking) -> str:
     where += f", {ranking.processes} processes" if ranking.processes > 1 else ""
     figures = f"{seconds_text(first.median_seconds)} {interval_text(first.low_seconds, first.high_seconds)}, "
     figures += f"{digits(first.throughput_mbps)} MB/s, n = {first.n}"
-    ahead = lead(ranking)
-    if ahead is None:
-        answer, why, colour = "no winner", outcome(ranking).removeprefix("no winner: "), "var(--rule)"
-        figures = f"lowest median {first.format}: {figures}"
-    else:
-        answer, colour = first.format, paint_of(first.format).colour
-        why = f"{digits(ahead)} × ahead of {ranking.entries[1].format}"
+    colour = paint_of(first.format).colour if ranking.judged.is_decided else "var(--rule)"
+    avoid = avoid_text(ranking)
     return (
         f'<div class="card" style="--paint:{colour}"><p class="what">{escape(operation_title(ranking.operation))}</p>'
-        f'<p class="winner">{escape(answer)}</p><p class="why">{escape(why)}</p>'
-        f'<p class="where">{escape(where)}</p><p class="figures">{escape(figures)}</p></div>'
+        f'<p class="winner">{escape(contender_title(first.format))}</p><p class="why">{escape(leads_text(ranking))}</p>'
+        + (f'<p class="why">{escape(avoid)}</p>' if avoid else "")
+        + f'<p class="where">{escape(where)}</p><p class="figures">{escape(figures)}</p></div>'
     )
 
 
 def _comparisons(rankings: list[Ranking]) -> Table:
-    rows = []
-    for r in rankings:
-        first, ahead = r.entries[0], lead(r)
-        says = f"{digits(ahead)} × ahead of {r.entries[1].format}" if ahead else outcome(r)
-        rows.append(
-            (
-                r.operation,
-                f"{r.count} × [{r.shape.replace('x', ' × ')}]",
-                r.conditions + (f", {r.processes} processes" if r.processes > 1 else ""),
-                cache_title(r.cache),
-                r.winner or "no winner",
-                says,
-                f"{first.format} {seconds_text(first.median_seconds)}",
-                interval_text(first.low_seconds, first.high_seconds),
-                digits(first.throughput_mbps),
-                str(first.n),
-            )
+    rows = [
+        (
+            r.operation,
+            f"{r.count} × [{r.shape.replace('x', ' × ')}]",
+            r.conditions + (f", {r.processes} processes" if r.processes > 1 else ""),
+            cache_title(r.cache),
+            leads_text(r),
+            avoid_text(r).removeprefix("avoid ") or UNKNOWN,
+            seconds_text(r.entries[0].median_seconds),
+            interval_text(r.entries[0].low_seconds, r.entries[0].high_seconds),
+            digits(r.entries[0].throughput_mbps),
+            str(r.entries[0].n),
         )
+        for r in rankings
+    ]
     header = (
-        "operation", "arrays", "conditions", "cache", "fastest", "", "lowest median", "95 % interval", "MB/s", "n",
+        "operation", "arrays", "conditions", "cache", "who leads", "avoid", "its median", "95 % interval", "MB/s", "n",
     )  # fmt: skip
-    note = "Times include everything that a user waits for: create and write until durable; open, read and close."
+    note = (
+        "Times include everything that a user waits for: create and write until durable; open, read and close. Formats "
+        "are compared within rounds, in which each ran once; “95 %” means that at most one such statement in twenty is "
+        "wrong."
+    )
     return Table("Every comparison", header, tuple(rows), note)

@@ -19,7 +19,15 @@ from hyperslab.report.views import (
     panel_order,
     published_seconds,
 )
-from hyperslab.report.wording import arrays_text, cache_title, is_per_array, metric_title, operation_title, unit_of
+from hyperslab.report.wording import (
+    arrays_text,
+    cache_title,
+    contender_title,
+    is_per_array,
+    metric_title,
+    operation_title,
+    unit_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,12 +46,13 @@ def draw_bars(run: Run, summaries: list[Summary], arrays: Arrays, stem: Path) ->
         return []
     shown = [s for panel in panels for s in panel.summaries]
     formats = in_order({s.format for s in shown})
-    legend = [(name, Patch(color=paint_of(name).colour)) for name in formats]
+    legend = [(contender_title(name), Patch(color=paint_of(name).colour)) for name in formats]
     groups = max(len({_group(s) for s in panel.summaries}) for panel in panels)
     bar_width = min(max(BAR_WIDTH * groups * (len(formats) + 1.5), PANEL_WIDTH, groups * 0.85), 6.0)
-    sheet = new_sheet(len(panels), _words(run, shown), legend, bar_width)
+    sheet = new_sheet(len(panels), _words(run, shown, panels), legend, bar_width)
+    is_log = any(_needs_log(panel) for panel in panels)  # all panels have the same kind of axis
     for axes, panel in zip(sheet.panels, panels, strict=True):
-        _draw_panel(axes, panel, formats)
+        _draw_panel(axes, panel, formats, is_log)
     return save(sheet, stem)
 
 
@@ -69,19 +78,25 @@ def _metrics_of(summary: Summary, first_read: str | None) -> tuple[str, ...]:
     return ("open_total", "read") if summary.operation == first_read else ("read",)
 
 
-def _words(run: Run, shown: list[Summary]) -> Words:
+def _words(run: Run, shown: list[Summary], panels: list[Panel]) -> Words:
     first = shown[0]
     case = case_named(run, first.case)
     per_array = any(is_per_array(s) for s in shown)
     drawn = f"Bars: {'median of the trials' if first.method == 'fair' else statistic_text(case)}"
     drawn += f"; whiskers: {INTERVAL}"
+    drawn += f"; the time axes are {'logarithmic' if any(map(_needs_log, panels)) else 'linear and begin at zero'}"
     drawn += "; times are for all arrays, or for one (total / arrays) where the panel says so" * per_array
     title = f"{first.case}: {case.title}" if case and case.title else first.case
     subtitle = f"{arrays_text(first.shape, first.count, first.dtype)}, {first.method} method"
     return Words(title, subtitle, caption(run, drawn, shown))
 
 
-def _draw_panel(axes: Axes, panel: Panel, formats: list[str]) -> None:
+def _needs_log(panel: Panel) -> bool:
+    heights = [height for s in panel.summaries if (height := published_seconds(s) / _divisor(s)) > 0]
+    return bool(heights) and max(heights) > LINEAR_SPAN * min(heights)
+
+
+def _draw_panel(axes: Axes, panel: Panel, formats: list[str], is_log: bool) -> None:
     groups = list(dict.fromkeys(_group(s) for s in panel.summaries))
     heights = [published_seconds(s) / _divisor(s) for s in panel.summaries]
     scale, unit = unit_of(max(heights))
@@ -98,8 +113,9 @@ def _draw_panel(axes: Axes, panel: Panel, formats: list[str]) -> None:
     axes.set_xlim(-0.55, len(groups) - 0.45)
     first = panel.summaries[0]
     head(axes, panel.title, panel.subtitle)
-    _scale_axis(axes, [h / scale for h in heights if h > 0])
-    axes.set_ylabel(f"{unit} per array" if is_per_array(first) else unit)
+    _scale_axis(axes, [h / scale for h in heights if h > 0], is_log)
+    label = f"{unit} per array" if is_per_array(first) else unit
+    axes.set_ylabel(f"{label}, logarithmic" if is_log else label)
 
 
 def _draw_whisker(axes: Axes, summary: Summary, x: float, width: float, scale: float) -> None:
@@ -110,8 +126,8 @@ def _draw_whisker(axes: Axes, summary: Summary, x: float, width: float, scale: f
     axes.hlines([low, high], x - width * 0.16, x + width * 0.16, color="#15181d", linewidth=0.9)
 
 
-def _scale_axis(axes: Axes, heights: list[float]) -> None:
-    if not heights or max(heights) <= LINEAR_SPAN * min(heights):
+def _scale_axis(axes: Axes, heights: list[float], is_log: bool) -> None:
+    if not heights or not is_log:
         axes.set_ylim(bottom=0)
         return
     axes.set_yscale("log")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hyperslab.bench.published import make_replay
 from hyperslab.bench.records import Summary
 from hyperslab.bench.results import Run
@@ -36,6 +38,7 @@ def caption(run: Run, drawn: str, shown: list[Summary]) -> str:
         f"Cache state: {', '.join(dict.fromkeys(CACHE[s.cache] for s in shown))}",
         f"Conditions: {'; '.join(dict.fromkeys(conditions_text(case, s.conditions, s.method) for s in shown))}",
         _arrays(case, shown),
+        *([note] if (note := scale_text(run, shown[0].case)) else []),
         f"Machine: {machine_text(run)}",
     ]
     return " ".join(f"{part.rstrip('.')}." for part in parts)
@@ -55,11 +58,19 @@ def _arrays(case: Case | None, shown: list[Summary]) -> str:
     return f"Data: {listed}, {data_text(case)}"
 
 
+def scale_text(run: Run, case: str) -> str:
+    """How a case differs from its full size, and whether its reads still ask the same question."""
+    return run.description.scale_notes.get(case, "")
+
+
 def data_text(case: Case | None) -> str:
     """The data in the arrays, in words."""
     if case is None:
         return "unknown"
-    return case.data_file or DATA.get(case.data, case.data)
+    if case.data_file is None:
+        return DATA.get(case.data, case.data)
+    path, colon, array = case.data_file.rpartition(":")  # reports do not say where you keep your files
+    return Path(path or array).name + (f"{colon}{array}" if path else "")
 
 
 def method_text(case: Case | None, method: str) -> str:
@@ -68,13 +79,13 @@ def method_text(case: Case | None, method: str) -> str:
         return FAIR
     if case is None or case.replay is None:
         return "published"
-    faults = "; ".join(f"{number}: {text.rstrip('.')}" for number, text in faults_of(case))
+    faults = "; ".join(text.rstrip(".") for text in faults_of(case))
     return f"published ({statistic_text(case)}), its faults included: {faults or 'none known'}"
 
 
-def faults_of(case: Case) -> list[tuple[str, str]]:
-    """The faults of the published method, as pairs of number and sentence."""
-    return list(make_replay(case.replay).faults.items()) if case.replay else []
+def faults_of(case: Case) -> list[str]:
+    """The faults of the published method, each a sentence."""
+    return list(make_replay(case.replay).faults.values()) if case.replay else []
 
 
 def statistic_text(case: Case | None) -> str:

@@ -12,6 +12,7 @@ from hyperslab.bench.histories.edits import EDIT_PATTERNS
 from hyperslab.bench.histories.trials import History
 from hyperslab.bench.histories.verdicts import STUDY
 from hyperslab.bench.records import Verdict
+from hyperslab.report.citations import citation
 
 PAGE = "histories.md"
 Value = Callable[[History], float | None]
@@ -28,7 +29,7 @@ def make_page(histories: list[History], verdicts: list[Verdict], output: Path) -
     done = [history for history in histories if history.status == "ok"]
     plain = [history for history in done if history.compression == "none"]
     claims = [verdict for verdict in verdicts if verdict.study == STUDY]
-    parts = ["# Files with versions: the study of versioned-hdf5's article\n", _verdicts(claims)]
+    parts = [f"# Files with versions: {citation(STUDY)}\n", _verdicts(claims)]
     for name, (title, value_of) in FIGURES.items():
         _drawn(plain, output / f"{name}.png", title, value_of)
         parts.append(f"## {title}\n\n![{title}]({name}.png)\n")
@@ -78,7 +79,7 @@ def _drawn(histories: list[History], path: Path, title: str, value_of: Value) ->
 
 
 def _versions_drawn(histories: list[History], path: Path) -> None:
-    figure, axes = _axes("one version, ms")
+    figure, axes = _axes("one version, ms (logarithmic)")
     for workload, one in axes.items():
         own = [history for history in histories if history.workload == workload]
         most = max((history.count for history in own), default=0)

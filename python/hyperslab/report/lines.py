@@ -1,4 +1,4 @@
-"""Lines over a series of sizes: Ambatipudi's log-log scale figures (21, 28 to 30) and the speed curves of 2002."""
+"""Lines over a series of sizes, on logarithmic axes: time against size, and the speed curves of 2002."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hyperslab.report.views import (
     sizes,
     throughput,
 )
-from hyperslab.report.wording import cache_title, dtype_text, metric_title
+from hyperslab.report.wording import cache_title, contender_title, dtype_text, metric_title
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -152,7 +152,7 @@ def _legend(shown: list[Summary]) -> list[tuple[str, Artist]]:
     entries: list[tuple[str, Artist]] = []
     for name in in_order({s.format for s in shown}):
         paint = paint_of(name)
-        entries.append((name, Line2D([], [], color=paint.colour, marker=paint.marker, markersize=4.5)))
+        entries.append((contender_title(name), Line2D([], [], color=paint.colour, marker=paint.marker, markersize=4.5)))
     dashes = _dashes(shown)
     if len(dashes) > 1:
         entries += [(name, Line2D([], [], color="#5b626d", linestyle=dash)) for name, dash in dashes.items()]
@@ -171,8 +171,8 @@ def _draw_panel(axes: Axes, panel: Panel, quantity: Quantity, dashes: dict[str, 
         _draw_line(axes, sorted(points, key=lambda p: p.x), name, dashes[conditions])
     axes.grid(visible=True, axis="both")
     head(axes, panel.title, panel.subtitle)
-    axes.set_xlabel(quantity.x_label)
-    axes.set_ylabel(quantity.y_label)
+    axes.set_xlabel(f"{quantity.x_label}, logarithmic")
+    axes.set_ylabel(f"{quantity.y_label}, logarithmic")
     log_ticks(axes.xaxis)
     log_ticks(axes.yaxis, quantity.y_unit)
 

@@ -26,6 +26,7 @@
   const elements = (row) => row.shape.split("x").reduce((product, length) => product * Number(length), 1);
   const operationName = (row) => row.operation.split("(")[0];
   const seriesName = (row) => row.conditions + (row.processes > 1 ? `, ${row.processes} processes` : "");
+  const titleOf = (name) => report.formats[name].title;
   const metricTitle = (metric) => (report.metrics[metric] || {})[state.method] || metric;
   const order = (names, table) => Object.keys(table).filter((name) => names.includes(name));
   const faded = (hex) => `rgba(${[1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)).join(",")},0.16)`;
@@ -70,7 +71,7 @@
       drawn, n + none, `Method: ${method.text}`,
       `Cache state: ${distinct(shown.map((row) => report.caches[row.cache].text)).join(", ")}`,
       `Conditions: ${distinct(shown.map((row) => method.conditions[row.conditions])).join("; ")}`,
-      `Data: ${distinct(shown.map(arraysOf)).join(", ")} ${about.dtype}, ${about.data}`,
+      `Data: ${distinct(shown.map(arraysOf)).join(", ")} ${about.dtype}, ${about.data}`, ...(about.scale ? [about.scale] : []),
       `Machine: ${report.machine}`,
     ].map((part) => part[0].toUpperCase() + part.slice(1).replace(/\.$/, "") + ".").join(" ");
   }
@@ -107,7 +108,7 @@
   function hover(row) {
     const interval = known(row.low) ? `${secondsText(row.low)} to ${secondsText(row.high)}` : "unknown";
     const speed = known(row.megabytes) ? `<br>${times(row.megabytes / row.median)} decoded MB/s at the median` : "";
-    return `<b>${plain(row.format)}</b> ${plain(metricTitle(row.metric))}<br>`
+    return `<b>${plain(titleOf(row.format))}</b> ${plain(metricTitle(row.metric))}<br>`
       + `${plain(seriesName(row))}, ${plain(report.caches[row.cache].title)}, ${plain(arraysOf(row))}<br>`
       + `${plain(report.cases[row.case].methods[row.method].statistic)}: ${secondsText(row.shown)}<br>`
       + `median ${secondsText(row.median)}, 95 % interval ${interval}<br>n = ${row.n}${speed}<extra></extra>`;
@@ -140,7 +141,7 @@
       const scaled = (key) => own.map((row) => row[key] / row.divisor / size);
       const reach = (from, to) => own.map((row) => known(row.low) ? (row[to] - row[from]) / row.divisor / size : 0);
       return [
-        {type: "bar", name: plain(name), legendgroup: name, x, y: scaled("shown"), width: width * 0.9,
+        {type: "bar", name: plain(titleOf(name)), legendgroup: name, x, y: scaled("shown"), width: width * 0.9,
          marker: {color: report.formats[name].colour}, hovertemplate: own.map(hover)},
         {type: "scatter", mode: "markers", legendgroup: name, showlegend: false, hoverinfo: "skip", x,
          y: scaled("median"), marker: {size: 0.1, color: colour("--ink")},
@@ -150,7 +151,7 @@
     });
     const positive = heights.filter((height) => height > 0).map((height) => height / size);
     const log = positive.length > 1 && Math.max(...positive) > LINEAR_SPAN * Math.min(...positive);
-    const each = shown[0].divisor > 1 ? `${unit} per array` : unit;
+    const each = (shown[0].divisor > 1 ? `${unit} per array` : unit) + (log ? ", logarithmic" : "");
     const yaxis = log ? logAxis(each, positive) : {title: {text: each}, rangemode: "tozero"};
     plot(place, traces, {
       xaxis: {tickvals: groups.map((_, at) => at), ticktext: groups, showgrid: false, range: [-0.55, groups.length - 0.45]},
@@ -192,14 +193,14 @@
     if (phases.includes("read")) phases = [...phases.filter((phase) => phase !== "close"), "close"];  // reads close last
     const traces = phases.map((phase) => {
       const own = shown.filter((row) => row.metric === phase);
-      return {type: "bar", orientation: "h", name: phase.replaceAll("_", " "), y: own.map((row) => plain(row.format)),
+      return {type: "bar", orientation: "h", name: phase.replaceAll("_", " "), y: own.map((row) => plain(titleOf(row.format))),
               x: own.map((row) => row.median / size), marker: {color: PHASE_COLOURS[phase]}, hovertemplate: own.map(hover)};
     });
     plot(place, traces, {
       barmode: "stack", height: Math.max(230, 120 + 34 * formats.length), showlegend: true,
       legend: {orientation: "h", y: 1.02, yanchor: "bottom", x: 0, traceorder: "normal"},
       xaxis: {title: {text: `${unit}, all arrays`}, rangemode: "tozero"},
-      yaxis: {categoryorder: "array", categoryarray: formats.map(plain), showgrid: false},
+      yaxis: {categoryorder: "array", categoryarray: formats.map((name) => plain(titleOf(name))), showgrid: false},
     });
     under.textContent = caption(shown, `${state.operation}: ${unit} for all arrays; medians of each phase, which need not `
       + `add up to the median of the whole; intervals (${report.interval}) are in the hover`);
@@ -214,7 +215,7 @@
       const paint = report.formats[name], group = `${name} ${kind}`, banded = own.filter(({low}) => known(low));
       const shared = {legendgroup: group, ...extra};
       const edge = {...shared, mode: "lines", line: {width: 0}, showlegend: false, hoverinfo: "skip", x: banded.map(({x}) => x)};
-      const title = series.length > 1 ? `${name}, ${kind}` : name;
+      const title = series.length > 1 ? `${titleOf(name)}, ${kind}` : titleOf(name);
       return [
         {...edge, y: banded.map(({low}) => low)},
         {...edge, y: banded.map(({high}) => high), fill: "tonexty", fillcolor: faded(paint.colour)},
@@ -238,8 +239,8 @@
     const point = (row) => ({x: byCount ? row.count : elements(row), y: row.shown, low: row.low, high: row.high});
     const values = shown.map(point), label = byCount ? "arrays in the file" : "elements of one array";
     plot(place, lineTraces(shown, point), {
-      xaxis: logAxis(label, values.map(({x}) => x)), showlegend: true,
-      yaxis: logAxis("time for all arrays", values.map(({y}) => y).filter((y) => y > 0), secondsText),
+      xaxis: logAxis(`${label}, logarithmic`, values.map(({x}) => x)), showlegend: true,
+      yaxis: logAxis("time for all arrays, logarithmic", values.map(({y}) => y).filter((y) => y > 0), secondsText),
     });
     const statistic = report.cases[state.case].methods[state.method].statistic;
     under.textContent = caption(shown, `${state.operation}, ${metricTitle(state.metric)}: seconds for all arrays against ${label}, `
@@ -262,17 +263,18 @@
     const of = (metric) => shown.filter((row) => row.metric === metric);
     const quiet = {showlegend: false};
     const right = lineTraces(of(alone), point, {xaxis: "x2", yaxis: "y2"}).map((trace) => ({...trace, ...quiet}));
-    const label = byCount ? "arrays in the file" : "decoded MB per trial", xs = shown.map(point).map(({x}) => x);
+    const label = byCount ? "arrays in the file" : "decoded MB per trial";
+    const xs = shown.map(point).map(({x}) => x), ys = shown.map(point).map(({y}) => y).filter((y) => y > 0);
     const heading = (metric, x) => ({text: `<b>${plain(metricTitle(metric))}</b>`, xref: "paper", yref: "paper", x, y: 1.01,
                                      xanchor: "left", yanchor: "bottom", showarrow: false});
     plot(place, [...lineTraces(of(total), point), ...right], {
       grid: {rows: 1, columns: 2, pattern: "independent"}, height: 430, showlegend: true,
       legend: {orientation: "h", y: 1.1, yanchor: "bottom", x: 0}, annotations: [heading(total, 0), heading(alone, 0.55)],
-      xaxis: {...logAxis(label, xs), domain: [0, 0.46]}, xaxis2: {...logAxis(label, xs), domain: [0.55, 1]},
-      yaxis: {title: {text: "decoded MB/s"}, rangemode: "tozero"}, yaxis2: {rangemode: "tozero", anchor: "x2"},
+      xaxis: {...logAxis(`${label}, log`, xs), domain: [0, 0.46]}, xaxis2: {...logAxis(`${label}, log`, xs), domain: [0.55, 1]},
+      yaxis: logAxis("decoded MB/s, logarithmic", ys), yaxis2: {...logAxis("", ys), anchor: "x2"},
     });
     const statistic = report.cases[state.case].methods[state.method].statistic;
-    under.textContent = caption(shown, `${name}: decoded MB/s against ${label}; lines: ${statistic}; bands: ${report.interval}`);
+    under.textContent = caption(shown, `${name}: decoded MB/s against ${label}, all axes logarithmic; lines: ${statistic}; bands: ${report.interval}`);
   }
 
   function drawChoosers() {

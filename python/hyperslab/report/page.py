@@ -9,7 +9,8 @@ from pathlib import Path
 
 from hyperslab.bench.results import JOURNAL_FILE, RUN_FILE, Run
 from hyperslab.replacing import replace_with
-from hyperslab.report.answers import answers_section, summary_sentence
+from hyperslab.report.answer_words import headline
+from hyperslab.report.answers import answers_section
 from hyperslab.report.captions import machine_text
 from hyperslab.report.figures import DIRECTORY
 from hyperslab.report.markup import section, table_markup
@@ -24,7 +25,7 @@ from hyperslab.report.tables import (
     metrics_table,
     overhead_table,
     ratio_sheets,
-    verdict_table,
+    verdict_tables,
 )
 
 PAGE = "report.html"
@@ -34,7 +35,8 @@ FILES = {
     "trials.parquet": "every raw trial with all its phases and proofs",
     "trials.csv": "the same as text, for any tool",
     "summary.csv": "medians and intervals of every metric",
-    "rankings.json": "every ranking",
+    "rankings.json": "every comparison, with the seconds of each round",
+    "recommendations.json": "what to use for each workload",
     "verdicts.json": "the verdicts",
     RUN_FILE: "the request and the machine",
     JOURNAL_FILE: "the journal that --resume reads",
@@ -117,8 +119,8 @@ def _header(run: Run) -> str:
     when = asked.started_at[:16].replace("T", " ")
     return (
         f'<header><p class="kicker">Array I/O benchmark, {escape(when)}, scale {escape(asked.scale)}</p>'
-        "<h1>Which format is fastest for arrays like yours?</h1>"
-        f'<p class="lede">{summary_sentence(run)}</p><p class="machine">{escape(machine_text(run))}</p></header>'
+        "<h1>Which format is best for arrays like yours?</h1>"
+        f'<p class="lede">{escape(headline(run))}</p><p class="machine">{escape(machine_text(run))}</p></header>'
     )
 
 
@@ -144,12 +146,11 @@ def _verdicts_section(run: Run) -> str:
         return ""
     counts = Counter(verdict.verdict for verdict in run.verdicts)
     buttons = f'<button type="button" data-verdict="" aria-pressed="true">all {len(run.verdicts)}</button>'
-    for name in ("holds", "reverses", "undecided"):
+    for name in ("holds", "reverses", "depends", "undecided"):
         buttons += f'<button type="button" data-verdict="{name}" aria-pressed="false">{name} {counts[name]}</button>'
-    kinds = [verdict.verdict for verdict in run.verdicts]
-    table = table_markup(verdict_table(run), kinds=kinds)
+    tables = "".join(table_markup(table, kinds=kinds) for table, kinds in verdict_tables(run))
     title = "Do the published conclusions hold?"
-    return section("verdicts", title, f'<div class="filter" id="verdict-filter">{buttons}</div>{table}')
+    return section("verdicts", title, f'<div class="filter" id="verdict-filter">{buttons}</div>{tables}')
 
 
 def _files_section(run: Run) -> str:

@@ -10,7 +10,7 @@ from hyperslab.bench.records import BOUNDARIES, METRICS, Summary
 from hyperslab.bench.results import Run
 from hyperslab.bench.study import Case
 from hyperslab.lab.statistics import LEAST_FOR_INTERVAL
-from hyperslab.report.captions import CACHE, INTERVAL, data_text, machine_text, method_text, statistic_text
+from hyperslab.report.captions import CACHE, INTERVAL, data_text, machine_text, method_text, scale_text, statistic_text
 from hyperslab.report.lines import bare_metric
 from hyperslab.report.palette import in_order, paint_of
 from hyperslab.report.views import (
@@ -24,6 +24,7 @@ from hyperslab.report.views import (
 from hyperslab.report.wording import (
     cache_title,
     conditions_text,
+    contender_title,
     dtype_text,
     is_per_array,
     metric_title,
@@ -83,6 +84,7 @@ def _case(run: Run, name: str, summaries: list[Summary]) -> dict[str, Any]:
         "title": case.title if case else "",
         "source": case.source if case else "",
         "data": data_text(case),
+        "scale": scale_text(run, name),
         "dtype": " or ".join(dict.fromkeys(dtype_text(s.dtype) for s in mine)),
         "speed": is_speed_case(name),
         "methods": {method: _method(case, method, mine) for method in dict.fromkeys(s.method for s in mine)},
@@ -102,7 +104,7 @@ def _operation(summary: Summary) -> dict[str, str]:
 
 def _paint(name: str) -> dict[str, str]:
     paint = paint_of(name)
-    return {"colour": paint.colour, "symbol": paint.symbol}
+    return {"colour": paint.colour, "symbol": paint.symbol, "title": contender_title(name)}
 
 
 def _metric(name: str) -> dict[str, str]:

@@ -8,28 +8,32 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from hyperslab.bench.rankings import Ranking, headline_metric
-from hyperslab.bench.records import BOUNDARIES, METRICS, Summary, Trial
+from hyperslab.bench.records import BOUNDARIES, METRICS, Summary, Trial, Verdict
 from hyperslab.bench.results import Run
+from hyperslab.report.answer_words import avoid_text, leads_text
 from hyperslab.report.captions import statistic_text
+from hyperslab.report.citations import citation
 from hyperslab.report.ratios import heading, range_text, ratio_tables
 from hyperslab.report.views import case_named
 from hyperslab.report.wording import (
     UNKNOWN,
     cache_title,
+    contender_title,
     digits,
     dtype_text,
     interval_text,
     known,
     metric_title,
-    names_text,
     nbytes_text,
     operation_title,
     seconds_text,
     trials_text,
+    without_folders,
 )
 
 # If there are more cases than this, only their number is shown.
 MOST_LISTED = 4
+PLACES = {"leads": "leads", "alike": "as fast", "open": "perhaps as fast", "behind": "slower"}
 
 
 @dataclass(frozen=True)
@@ -44,19 +48,20 @@ class Table:
 
 def ranking_table(ranking: Ranking) -> Table:
     """One ranking, fastest first."""
-    best = ranking.entries[0].median_seconds
     rows = [
         (
-            entry.format,
+            contender_title(entry.format),
             seconds_text(entry.median_seconds),
             interval_text(entry.low_seconds, entry.high_seconds),
             digits(entry.throughput_mbps),
-            f"{digits(entry.median_seconds / best)} ×" if best else UNKNOWN,
+            f"{digits(place.ratio)} ×",
+            UNKNOWN if place.low is None else f"{digits(place.low)} to {digits(place.high)}",
+            PLACES[place.place],
             str(entry.n),
         )
-        for entry in ranking.entries
+        for entry, place in zip(ranking.entries, ranking.standings, strict=True)
     ]
-    header = ("format", "median", "95 % interval", "decoded MB/s", "time / fastest", "n")
+    header = ("format", "median", "95 % interval", "decoded MB/s", "time / leader", "95 % interval", "place", "n")
     return Table(ranking_title(ranking), header, tuple(rows), outcome(ranking))
 
 
@@ -71,21 +76,8 @@ def ranking_title(ranking: Ranking) -> str:
 
 
 def outcome(ranking: Ranking) -> str:
-    """The winner, or the reason why there is none."""
-    if ranking.winner is not None:
-        return f"winner: {ranking.winner}"
-    if len(ranking.entries) == 1:
-        return f"no winner: only {ranking.entries[0].format} was measured"
-    if any(e.low_seconds is None for e in ranking.entries if e.format in ranking.tied):
-        return f"no winner: too few trials for intervals of {names_text(ranking.tied)}"
-    return f"no winner: intervals of {names_text(ranking.tied)} overlap"
-
-
-def lead(ranking: Ranking) -> float | None:
-    """How many times faster the winner is than the second; None without a winner."""
-    if ranking.winner is None or not ranking.entries[0].median_seconds:
-        return None
-    return ranking.entries[1].median_seconds / ranking.entries[0].median_seconds
+    """Who leads, how surely, and what to avoid."""
+    return "; ".join(part for part in (leads_text(ranking), avoid_text(ranking)) if part)
 
 
 def boundaries_table() -> Table:
@@ -107,13 +99,13 @@ def methods_table(run: Run) -> Table:
 
     replayed = {case.replay: case for case in run.description.cases if case.replay}
     rows = [
-        (name, statistic_text(case), number, text)
-        for name, case in replayed.items()
-        for number, text in faults_of(case)
+        (citation(case.family or case.name), statistic_text(case), text)
+        for case in replayed.values()
+        for text in faults_of(case)
     ]
     wanted = "published" in run.description.methods
     title = "Faults of the published methods, which their figures contain"
-    return Table(title, ("method", "statistic", "fault", "what it does"), tuple(rows if wanted else ()))
+    return Table(title, ("study", "statistic", "fault"), tuple(rows if wanted else ()))
 
 
 def environment_table(run: Run) -> Table:
@@ -132,8 +124,8 @@ def environment_table(run: Run) -> Table:
         value = getattr(seen, field.name)
         is_size = field.name.endswith("_nbytes") and value is not None
         name = field.name.removesuffix("_nbytes").replace("_", " ").replace(" kib", " (KiB)")
-        rows.append((name, nbytes_text(value) if is_size else known(value)))
-    rows += [(f"format {name}", library) for name, library in seen.libraries.items()]
+        rows.append((name, nbytes_text(value) if is_size else without_folders(known(value))))
+    rows += [(contender_title(name), library) for name, library in seen.libraries.items()]
     return Table("Machine and libraries", ("", ""), tuple((name, value) for name, value in rows))
 
 
@@ -144,7 +136,14 @@ def losses_table(run: Run) -> Table:
         if trial.status != "ok":
             groups[trial.status, trial.format, trial.reason or "unknown"].append(trial)
     rows = [
-        (status, name, _listed([t.operation for t in lost]), _listed([t.case for t in lost]), str(len(lost)), why)
+        (
+            status,
+            contender_title(name),
+            _listed([t.operation for t in lost]),
+            _listed([t.case for t in lost]),
+            str(len(lost)),
+            without_folders(why),
+        )
         for (status, name, why), lost in sorted(groups.items())
     ]
     header = ("status", "format", "operations", "cases", "trials", "reason")
@@ -167,8 +166,14 @@ def conversions_table(run: Run) -> Table:
         if t.status == "ok" and _is_converted(t):
             groups[t.format, dtype_text(t.dtype), t.returned_dtype or "unknown", _exact(t)].append(t)
     rows = [
-        (name, dtype, returned, exact, _largest(found), _listed([t.case for t in found]), str(len(found)))
-        for (name, dtype, returned, exact), found in sorted(groups.items())
+        (
+            contender_title(name),
+            *how,
+            _largest(found),
+            _listed([t.case for t in found]),
+            str(len(found)),
+        )
+        for (name, *how), found in sorted(groups.items())
     ]
     header = ("format", "written", "returned", "equal", "largest error", "cases", "trials")
     note = (
@@ -221,18 +226,23 @@ def _interval(summary: Summary) -> str:
     return interval_text(summary.low_seconds, summary.high_seconds)
 
 
-def verdict_table(run: Run) -> Table:
-    """The table of verdicts on the published conclusions."""
-    rows = [
-        (v.id, v.conclusion, v.published, v.by_published_method, v.by_fair_method, _verdict(v.verdict, v.reason))
-        for v in run.verdicts
+def verdict_tables(run: Run) -> list[tuple[Table, list[str]]]:
+    """The verdicts on the conclusions of each study: a table, and the verdicts in one word for its filter."""
+    studies: dict[str, list[Verdict]] = defaultdict(list)
+    for verdict in run.verdicts:
+        studies[citation(verdict.study)].append(verdict)
+    header = ("conclusion", "published", "by the published method here", "by the fair method here", "verdict")
+    return [
+        (
+            Table(
+                study,
+                header,
+                tuple((v.conclusion, v.published, v.by_published_method, v.by_fair_method, v.sentence) for v in own),
+            ),
+            [v.verdict for v in own],
+        )
+        for study, own in studies.items()
     ]
-    header = ("id", "conclusion", "published", "by the published method here", "by the fair method here", "verdict")
-    return Table("Do the published conclusions hold?", header, tuple(rows))
-
-
-def _verdict(verdict: str, reason: str) -> str:
-    return f"{verdict}: {reason}" if reason else verdict
 
 
 def ratio_sheets(run: Run) -> list[Table]:

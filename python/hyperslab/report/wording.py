@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -12,7 +13,11 @@ from hyperslab.bench.records import Summary
 from hyperslab.bench.study import Case, Conditions
 
 UNKNOWN = "–"
+_ABSOLUTE = re.compile(r"(?<![\w:/.])/(?:[^\s/'\"<>:,;()]+/)+([^\s/'\"<>:,;()]*)")
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+
+# Contenders that are a format with a reader that is not its own.
+CONTENDERS: dict[str, str] = {"hyperslab": "hdf5, read by hyperslab", "hdf5-zarr": "hdf5, read by zarr-python"}
 
 METRIC_TITLES: dict[str, str] = {
     "create_total": "create",
@@ -153,9 +158,21 @@ def counted(count: int, one: str, more: str) -> str:
     return f"{count:,} {one if count == 1 else more}"
 
 
+def contender_title(name: str) -> str:
+    """A contender in words: its format, and its reader if that is not the format's own library."""
+    return CONTENDERS.get(name, name)
+
+
+def without_folders(text: str) -> str:
+    """A text without the folders of absolute paths: reports are passed on, and do not say where your files are."""
+    return _ABSOLUTE.sub(r"\1", text)
+
+
 def names_text(names: Iterable[str]) -> str:
-    """A list of names for a sentence, such as "a, b and c"."""
+    """A list of names for a sentence, such as "a, b and c"; names with commas are set off by semicolons."""
     *first, last = list(names)
+    if any(", " in name for name in first):
+        return f"{'; '.join(first)}; and {last}"
     return f"{', '.join(first)} and {last}" if first else last
 
 

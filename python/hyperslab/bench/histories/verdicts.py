@@ -47,7 +47,10 @@ def _verdict(
     word: Word = "undecided" if theirs is None else "holds" if holds(theirs) else "reverses"
     figures = ((CLAIMED, theirs), (OURS, ours))
     said = ", ".join(f"{name} {'not measured' if value is None else f'{value:.2g}'}" for name, value in figures)
-    return Verdict(identity, STUDY, claim, published, "not run", said, word)
+    reason = (
+        f"{'whether ' if word == 'undecided' else 'it is not so that ' if word == 'reverses' else ''}{claim} ({said})"
+    )
+    return Verdict(identity, STUDY, claim, published, "not run", said, word, reason)
 
 
 def _constant(done: list[History], contender: str, chunk_length: int = CHUNK_LENGTH) -> list[History]:
