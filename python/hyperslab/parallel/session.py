@@ -34,7 +34,7 @@ from hyperslab.replacing import replace_with
 HEADERS = 1514 / 1448
 # From one request of a process to the next: the answer's way back, and Python.
 PROCESS_SECONDS = 0.0004
-OURS, PAPER = "formulas 9 and 10, and the busiest server", "formulas 9 and 10"
+OURS, PAPER = "formulas 9 and 10, and turns at the servers", "formulas 9 and 10"
 BASELINE, SIMULATION = "P2: bytes only", "simulation"
 
 
