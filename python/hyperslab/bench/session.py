@@ -197,7 +197,9 @@ def _adapted(case: Case, request: RunRequest) -> Case:
     if request.caches is not None:
         update["caches"] = list(request.caches)
     changed = case.model_copy(update=update).model_dump()
-    return scaled(Case.model_validate(changed), request.scale)
+    made = scaled(Case.model_validate(changed), request.scale)
+    # A study's scale may have cache states of its own; the user's have the last word.
+    return made if request.caches is None else made.model_copy(update={"caches": list(request.caches)})
 
 
 def _adapted_histories(case: HistoryCase, request: RunRequest) -> HistoryCase:
