@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hyperslab.bench.session import RunRequest, run_bench
+from hyperslab.bench.session import RunRequest, _adapted, run_bench
+from hyperslab.bench.study import Case
 from hyperslab.lab import cache
 
 
@@ -31,6 +33,14 @@ def test_a_cold_trial_reads_the_file_from_the_device_and_a_warm_one_nothing(on_d
     for trial in warm:
         assert trial.resident_before >= 0.99
         assert trial.device_read_nbytes == 0
+
+
+def test_the_cache_states_of_the_command_line_have_the_last_word(tmp_path: Path) -> None:
+    given = {"name": "x", "formats": ["hdf5"], "shape": [8, 8], "operations": ["read-all"]}
+    case = Case.model_validate({**given, "scales": {"quick": {"caches": ["warm"]}}})
+    asked = RunRequest(studies=("x",), output=tmp_path / "run", scale="quick")
+    assert _adapted(case, asked).caches == ["warm"]
+    assert _adapted(case, replace(asked, caches=("unknown",))).caches == ["unknown"]
 
 
 def test_eviction_empties_the_page_cache_even_of_dirty_pages(on_disk) -> None:

@@ -23,7 +23,7 @@ from hyperslab.model import Hdf5, Layout, Workload, Zarr, load_workload
 from hyperslab.parallel.partition import PARTITIONS, divided, owned_boxes
 from hyperslab.parallel.predict import Sharing, count_processes, predict_parallel
 from hyperslab.parallel.profile import TERMS, Asked, ParallelObservation, fit_profile, load_parallel_profile
-from hyperslab.parallel.striping import Striping, requests_of
+from hyperslab.parallel.striping import ProcessRequests, Striping, requests_of, turns_at_servers
 
 runner = CliRunner()
 grids = st.lists(st.integers(1, 6), min_size=1, max_size=4)
@@ -172,6 +172,37 @@ def test_more_servers_are_never_slower(c: int, more: int, library: str) -> None:
     assert seconds(c + more) <= seconds(c) * (1 + 1e-9)
 
 
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), min_size=1, max_size=8), min_size=1, max_size=5),
+    st.booleans(),
+)
+@settings(max_examples=100, deadline=None)
+def test_turns_are_between_the_busiest_server_and_everything(asked: list[list[tuple[int, int]]], apart: bool) -> None:
+    """`apart`: each process has servers of its own, as if there were ever more of them."""
+    made = []
+    for process, rows in enumerate(asked):
+        servers = np.array([server + 4 * process * apart for server, _ in rows], np.uint32)
+        nbytes, zeros = np.array([n for _, n in rows], float), np.zeros(len(rows), np.uint64)
+        made.append(ProcessRequests(servers, nbytes, np.zeros(len(rows), bool), zeros, zeros, 0))
+    turns = turns_at_servers(made, "read", 4 * len(made))
+    loads = [np.bincount(np.concatenate([each.servers for each in made])).max()]
+    loads.append(np.bincount(np.concatenate([e.servers for e in made]), np.concatenate([e.nbytes for e in made])).max())
+    own = [max(each.totals("read")[k] for each in made) for k in (0, 1)]
+    for found, load, most, total in zip(
+        turns, loads, own, map(sum, zip(*(e.totals("read") for e in made), strict=True)), strict=True
+    ):
+        assert max(load, most) <= found <= total
+        if apart or len(made) == 1:
+            assert found == most
+    assert turns_at_servers(made, "write", 4 * len(made)) == (0.0, 0.0)
+
+
+def test_processes_that_begin_at_the_same_server_wait_for_each_other() -> None:
+    zeros = np.zeros(4, np.uint64)
+    one = ProcessRequests(np.arange(4, dtype=np.uint32), np.full(4, 10.0), np.zeros(4, bool), zeros, zeros, 0)
+    assert turns_at_servers([one] * 4, "read", 4) == (7.0, 70.0)  # no server has more than 4
+
+
 def test_the_fit_finds_known_coefficients() -> None:
     truth = made_up_parallel_profile()
     random = np.random.default_rng(5)
@@ -214,8 +245,8 @@ def without(profile: dict[str, Any], *keys: str) -> dict[str, Any]:
     [
         (lambda p: {**p, "coefficients": {}}, "no coefficients"),
         (
-            lambda p: without(p, "coefficients", "hdf5 read", "n_busiest"),
-            "hdf5 read: coefficients are missing: n_busiest",
+            lambda p: without(p, "coefficients", "hdf5 read", "n_turns"),
+            "hdf5 read: coefficients are missing: n_turns",
         ),
         (lambda p: without(p, "paper", "zarr read", "n*p"), r"zarr read: coefficients are missing: n\*p"),
         (lambda p: without(p, "baseline", "zarr read"), "zarr read"),

@@ -200,3 +200,44 @@ def test_scores_count_pairs_that_part() -> None:
     ]  # fmt: skip
     found = scores(cells, [1.0, 2.0, 1.0, 2.0, 3.0, 4.0])
     assert (found.pairs, found.ties, found.order_right) == (2, 1, 1)
+
+
+def test_the_takeaway_holds_if_a_gain_on_one_store_is_none_on_another() -> None:
+    from hyperslab.parallel.experiments import Measured
+    from hyperslab.parallel.paper_figures import figure_experiments
+    from hyperslab.parallel.takeaway import gains, judge_gains
+
+    def measured(elsewhere: bool, power: float) -> list[Measured]:
+        chosen = figure_experiments(elsewhere=elsewhere)
+        return [Measured(each, (each.processes**-power,) * 3, Asked(1.0, 1.0, 1.0, 1.0)) for each in chosen]
+
+    faster, alike = measured(False, 1.0), measured(True, 0.0)
+    assert gains(faster, alike)["6a: a table is read"] == pytest.approx({"hdf5": 8.0, "zarr": 8.0})
+    assert gains(faster, alike)["10b: VORPAL, a slow metadata server"] == pytest.approx({"hdf5": 1.0, "zarr": 1.0})
+    assert judge_gains(faster, alike).verdict == "holds"
+    assert judge_gains(faster, measured(True, 1.0)).verdict == "reverses"
+    assert judge_gains([], []).verdict == "undecided"
+
+
+def test_the_papers_figures_are_drawn_from_measurements(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="not installed: pip install 'hyperslab[report]'")
+    from made_up_profile import made_up_parallel_profile
+
+    from hyperslab.parallel.experiments import Measured
+    from hyperslab.parallel.paper_figures import figure_experiments, paper_figures
+    from hyperslab.parallel.session import judge
+    from hyperslab.report.paper_parallel_figures import draw_paper_figures, points_of
+
+    measured = [
+        Measured(each, (0.2, 0.1, 0.4), Asked(4.0, 4e5, 8.0, 8e5)) for each in figure_experiments(elsewhere=False)
+    ]
+    made = judge(made_up_parallel_profile(), StoreSpeeds(), measured)
+    panels = {figure.number: points_of(made, figure) for figure in paper_figures()}
+    assert [point.x for point in panels["7"]["hdf5"]] == [1.0, 2.0, 3.0, 4.0]
+    assert [(point.low, point.seconds, point.high) for point in panels["8"]["zarr"]] == [(0.1, 0.2, 0.4)] * 4
+    assert panels["10b"] == {}, "the other store was not measured"
+    png, svg = draw_paper_figures(made, tmp_path / "figures")
+    assert png.stat().st_size > 10_000
+    text = svg.read_text()
+    assert all(f"Figure {number}" in text for number in ("6a", "6b", "7", "8", "10a"))
+    assert "Figure 10b" not in text

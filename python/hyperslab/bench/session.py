@@ -198,7 +198,7 @@ def _save_data_files(cases: Sequence[Case], scratch: Path) -> dict[str, Path]:
 def _started(request: RunRequest, scratch: Path) -> RunDescription:
     chosen = choose(request.studies)
     full = [_adapted(case, request) for case in chosen if isinstance(case, Case)]
-    cases = [scaled(case, request.scale) for case in full]
+    cases = [_in_scale(case, request) for case in full]
     notes = {a.name: note for a, b in zip(full, cases, strict=True) if (note := scale_note(a, b, request.scale))}
     formats = sorted({name for case in cases for name in case.formats})
     return RunDescription(
@@ -228,6 +228,12 @@ def _resumed(request: RunRequest) -> RunDescription:
     if changed != description:
         save_description(request.output, changed)
     return changed
+
+
+def _in_scale(case: Case, request: RunRequest) -> Case:
+    made = scaled(case, request.scale)
+    # A study's scale may have cache states of its own; the user's have the last word.
+    return made if request.caches is None else made.model_copy(update={"caches": list(request.caches)})
 
 
 def _adapted(case: Case, request: RunRequest) -> Case:

@@ -122,6 +122,9 @@ def _print(made: ParallelEvaluation) -> None:
     out.print(table)
     ties = next(iter(made.scores.values())).ties
     out.print(f"{len(made.measured)} held-out experiments; {ties} pairs do not part and count for no model.")
+    if made.elsewhere is not None:
+        said = made.takeaway
+        out.print(f"takeaway (iii), {said.conclusion}: {said.verdict}; {said.by_fair_method}", soft_wrap=True)
     out.print(f"store: {made.store}", soft_wrap=True)
 
 

@@ -20,7 +20,7 @@ from hyperslab.parallel.predict import DIRECTIONS, Sharing, count_processes, ser
 from hyperslab.parallel.profile import Asked, ParallelObservation, ParallelProfile
 from hyperslab.parallel.simulation import ServerSpeeds, simulate
 from hyperslab.parallel.striped_store.store import StripedStore
-from hyperslab.parallel.striping import ProcessRequests, Striping, busiest
+from hyperslab.parallel.striping import ProcessRequests, Striping, turns_at_servers
 from hyperslab.progress import Progress
 
 SERVERS = 4
@@ -150,7 +150,7 @@ def measure(store: StripedStore, experiments: Sequence[Experiment], repeats: int
     found = []
     for experiment, plan, times in zip(experiments, plans, seconds, strict=True):
         own = max((each.totals(experiment.direction) for each in plan), key=lambda each: (each[1], each[0]))
-        asked = Asked.of(own, busiest(plan, experiment.direction, SERVERS))
+        asked = Asked.of(own, turns_at_servers(plan, experiment.direction, SERVERS))
         found.append(Measured(experiment, tuple(times), asked))
     return found
 

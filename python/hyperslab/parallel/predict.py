@@ -20,7 +20,7 @@ from hyperslab.parallel.machine import USUAL
 from hyperslab.parallel.partition import Partition, divided
 from hyperslab.parallel.profile import Asked, ParallelProfile
 from hyperslab.parallel.published_profile import PublishedProfile
-from hyperslab.parallel.striping import ProcessRequests, Striping, busiest, parallel_library, requests_of
+from hyperslab.parallel.striping import ProcessRequests, Striping, parallel_library, requests_of, turns_at_servers
 
 LIBRARIES = ("hdf5", "zarr")
 DIRECTIONS: tuple[Direction, ...] = ("read", "write")
@@ -166,7 +166,7 @@ def _by_formulas(
     if isinstance(profile, PublishedProfile):
         prices = [_published_price(each.opens, library.name, p, c, sharing, profile) for each in made]
     else:
-        most: Counted = {d: busiest(made, d, sharing.striping.servers) for d in DIRECTIONS}
+        most: Counted = {d: turns_at_servers(made, d, sharing.striping.servers) for d in DIRECTIONS}
         if sharing.transfer == "collective" and isinstance(library, Hdf5):
             p = min(c, p)
             counted = [_gathered(counted, sharing.striping.stripe_nbytes, p)]

@@ -6,13 +6,14 @@
 n and s are the requests and bytes of the slowest process. k1 and k2 are paid in the network and the process, k3 and k4
 in a data server, and k5 in the metadata server.
 
-Formula 8 holds for processes that visit servers at random. Processes that visit them in turn soon fall into step: then
-nobody waits until a server has more to do than the slowest process. Our extension is two more terms,
+Formula 8 holds for processes that visit servers at random. Processes that visit them in turn soon fall into step, and
+processes that begin at the same server wait there for each other. Our extension is two more terms,
 
-    k6 max(n, n_busiest) + k7 max(s, s_busiest)
+    k6 n_turns + k7 s_turns
 
-where n_busiest and s_busiest are what all processes together ask of the busiest server. With one process, or ever more
-servers, they are n and s, so the serial limits stay.
+where n_turns is when the last process is done if each request takes a turn of its server and nothing else takes time,
+and s_turns the same if each byte takes a turn. With one process, or with servers of its own for each, they are n and s:
+the serial limits stay.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from hyperslab.model.counting import Direction
 from hyperslab.parallel.bytes_only import best_of_subsets
 from hyperslab.replacing import replace_with
 
-KIND, VERSION = "hyperslab parallel profile", 1
+KIND, VERSION = "hyperslab parallel profile", 2
 FORMULAS = {"hdf5": ("n", "s", "n*cf", "s*cf"), "zarr": ("n", "s", "n*cf", "s*cf", "n*p")}
-BUSIEST = ("n_busiest", "s_busiest")
-TERMS = {library: (*terms, *BUSIEST) for library, terms in FORMULAS.items()}
+TURNS = ("n_turns", "s_turns")
+TERMS = {library: (*terms, *TURNS) for library, terms in FORMULAS.items()}
 # The baseline has no term that starts a request.
 BASELINE_TERMS = ("s", "s*cf")
 DEVIATIONS = 1.96
@@ -44,17 +45,17 @@ MOST_NBYTES = 10_000_000
 
 
 class Asked(NamedTuple):
-    """What the slowest process asks of the data servers, and what all processes ask of the busiest one."""
+    """What the slowest process asks of the data servers, and the turns until the last process is done."""
 
     n: float
     s: float
-    n_busiest: float
-    s_busiest: float
+    n_turns: float
+    s_turns: float
 
     @classmethod
-    def of(cls, own: tuple[float, float], busiest: tuple[float, float]) -> Asked:
-        """The requests and bytes of a process, and those of the busiest server if they are more."""
-        return cls(*own, max(own[0], busiest[0]), max(own[1], busiest[1]))
+    def of(cls, own: tuple[float, float], turns: tuple[float, float]) -> Asked:
+        """The requests and bytes of a process, and the turns of all: never fewer than its own."""
+        return cls(*own, max(own[0], turns[0]), max(own[1], turns[1]))
 
     def values(self, processes: int, servers: int, terms: Sequence[str]) -> list[float]:
         """The values of terms such as `n*cf`."""

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hyperslab.bench.records import Verdict
 from hyperslab.errors import UsageError
 from hyperslab.parallel.experiments import (
     REPEATS,
@@ -27,6 +28,7 @@ from hyperslab.parallel.paper_figures import SLOW_METADATA, figure_experiments
 from hyperslab.parallel.profile import ParallelProfile, fit_profile
 from hyperslab.parallel.simulation import ServerSpeeds
 from hyperslab.parallel.striped_store.store import StoreSpeeds, StripedStore
+from hyperslab.parallel.takeaway import judge_gains
 from hyperslab.progress import Progress
 from hyperslab.replacing import replace_with
 
@@ -34,7 +36,7 @@ from hyperslab.replacing import replace_with
 HEADERS = 1514 / 1448
 # From one request of a process to the next: the answer's way back, and Python.
 PROCESS_SECONDS = 0.0004
-OURS, PAPER = "formulas 9 and 10, and the busiest server", "formulas 9 and 10"
+OURS, PAPER = "formulas 9 and 10, and turns at the servers", "formulas 9 and 10"
 BASELINE, SIMULATION = "P2: bytes only", "simulation"
 
 
@@ -51,6 +53,11 @@ class ParallelEvaluation:
     scores: dict[str, ParallelScores]
     elsewhere: ParallelEvaluation | None = None
 
+    @property
+    def takeaway(self) -> Verdict:
+        """The verdict on the paper's takeaway (iii)."""
+        return judge_gains(self.measured, self.elsewhere.measured if self.elsewhere is not None else ())
+
     def to_dict(self) -> dict[str, Any]:
         """The evaluation for `--json`."""
         models = {name: {**asdict(each), "accuracy": each.accuracy} for name, each in self.scores.items()}
@@ -66,6 +73,7 @@ class ParallelEvaluation:
         found: dict[str, Any] = {"store": self.store, "models": models, "experiments": listed}
         if self.elsewhere is not None:
             found["elsewhere"] = self.elsewhere.to_dict()["parallel"]
+            found["takeaway"] = asdict(self.takeaway)
         return {"parallel": found}
 
 

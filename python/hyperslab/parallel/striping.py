@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab._core import CacheState, ChunkGrid
+from hyperslab._core import CacheState, ChunkGrid, serve_requests
 from hyperslab.errors import UsageError
 from hyperslab.model.counting import Direction
 from hyperslab.model.libraries import Hdf5, Layout, Library, Zarr, options_of
@@ -72,15 +72,20 @@ class ProcessRequests:
         return float(chosen.sum()), float(self.nbytes[chosen].sum())
 
 
-def busiest(processes: Sequence[ProcessRequests], direction: Direction, servers: int) -> tuple[float, float]:
-    """What all processes together ask of the data server that moves most bytes: requests, and bytes."""
-    counts, nbytes = np.zeros(servers), np.zeros(servers)
-    for each in processes:
-        chosen = (each.writes == (direction == "write")) & (each.nbytes >= 0)
-        counts += np.bincount(each.servers[chosen], minlength=servers)[:servers]
-        nbytes += np.bincount(each.servers[chosen], each.nbytes[chosen], minlength=servers)[:servers]
-    most = int(nbytes.argmax())
-    return float(counts[most]), float(nbytes[most])
+def turns_at_servers(processes: Sequence[ProcessRequests], direction: Direction, servers: int) -> tuple[float, float]:
+    """When the last process is done, if servers serve in order of arrival and nothing else takes time: two answers.
+
+    The first counts requests: each one takes a turn of its server. The second counts bytes: each byte takes one.
+    Neither is less than what the busiest server serves, or than what any process asks for.
+    """
+    chosen = [(each.writes == (direction == "write")) & (each.nbytes >= 0) for each in processes]
+    starts = np.concatenate([[0], np.cumsum([int(one.sum()) for one in chosen])]).astype(np.uint64)
+    asked = np.concatenate([each.servers[one] for each, one in zip(processes, chosen, strict=True)])
+    nbytes = np.concatenate([each.nbytes[one] for each, one in zip(processes, chosen, strict=True)])
+    nothing = np.zeros(len(nbytes))
+    by_requests, _ = serve_requests(starts, asked, np.ones(len(nbytes)), nothing, servers)
+    by_bytes, _ = serve_requests(starts, asked, nbytes, nothing, servers)
+    return float(by_requests.max(initial=0.0)), float(by_bytes.max(initial=0.0))
 
 
 def requests_of(

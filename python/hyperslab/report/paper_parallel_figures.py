@@ -47,7 +47,7 @@ def draw_paper_figures(made: ParallelEvaluation, directory: Path) -> list[Path]:
         stores += f" Panel 10b: {made.elsewhere.store}."
     caption = (
         "Points: medians of three runs, with the fastest and the slowest. Solid lines: predicted by formulas 9 and 10 "
-        f"with the busiest server. Dotted lines: P2, bytes only. {stores}"
+        f"with turns at the servers. Dotted lines: P2, bytes only. {stores}"
     )
     with style():
         words = Words(TITLE, "seconds of the slowest process; Zarr's files are on all servers", caption)

@@ -22,7 +22,7 @@ from hyperslab.errors import Refused
 from hyperslab.parallel.striped_store import fuse_protocol as fuse
 from hyperslab.parallel.striped_store.store import StripedStore
 from hyperslab.parallel.striped_store.tree import Node, Tree, failure
-from hyperslab.parallel.striped_store.wire import ask_open, ask_read, ask_remove, ask_write, connect
+from hyperslab.parallel.striped_store.wire import MOST_OBJECT_NBYTES, ask_open, ask_read, ask_remove, ask_write, connect
 from hyperslab.parallel.striping import Striping
 
 THREADS = 16  # requests that are served at the same time
@@ -126,6 +126,7 @@ class MountedStore:
     def _set_attributes(self, asked: Message) -> bytes:
         chosen, _, _, size = fuse.SETATTR_IN.unpack_from(asked.body)
         if chosen & fuse.SET_SIZE:
+            _check_size(size)
             found = self._tree.node(asked.node)
             for offset in range(size, found.size, fuse.MOST_NBYTES):  # what is cut off reads as 0 afterwards
                 self._put(found, asked.process, offset, memoryview(bytes(min(fuse.MOST_NBYTES, found.size - offset))))
@@ -195,6 +196,7 @@ class MountedStore:
     def _write(self, asked: Message) -> bytes:
         _, offset, nbytes, *_ = fuse.WRITE_IN.unpack_from(asked.body)
         found = self._tree.node(asked.node)
+        _check_size(offset + nbytes)
         given = memoryview(asked.body)[fuse.WRITE_IN.size : fuse.WRITE_IN.size + nbytes]
         self._put(found, asked.process, offset, given)
         with self._tree.lock:
@@ -239,6 +241,11 @@ class MountedStore:
         blocks = -(-node.size // 512)
         owner = (os.getuid(), os.getgid(), 0, BLOCK, 0)
         return fuse.ATTRIBUTES.pack(node.number, node.size, blocks, *times, node.mode, links, *owner)
+
+
+def _check_size(nbytes: int) -> None:
+    if nbytes > MOST_OBJECT_NBYTES:  # the servers hold files in memory
+        raise failure(errno.EFBIG)
 
 
 def remove_left_mounts() -> list[str]:

@@ -19,6 +19,7 @@ from hyperslab.parallel.striped_store.wire import (
     ANSWER,
     HEADER,
     MOST_LENGTH,
+    MOST_OBJECT_NBYTES,
     OPEN,
     READ,
     REMOVE,
@@ -47,7 +48,7 @@ class Server:
             self._objects.pop(number, None)
             connection.sendall(ANSWER.pack(number))
             return
-        if operation not in OPERATIONS or length > MOST_LENGTH:
+        if operation not in OPERATIONS or length > MOST_LENGTH or offset + length > MOST_OBJECT_NBYTES:
             raise EOFError("not a request")
         held = self._objects.setdefault(number, bytearray())
         time.sleep(self._seconds)

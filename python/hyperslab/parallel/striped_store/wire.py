@@ -22,6 +22,7 @@ NO_OBJECT = (1 << 64) - 1
 TIMEOUT_SECONDS = 120.0
 SIOCOUTQNSD = 0x894B  # of linux/sockios.h: bytes that were not sent yet
 MOST_LENGTH = 1 << 28
+MOST_OBJECT_NBYTES = 1 << 32  # of an object on one server, which holds it in memory
 
 
 def receive(connection: socket.socket, nbytes: int) -> bytearray:
