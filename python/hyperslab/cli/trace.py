@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from hyperslab.errors import UsageError
+from hyperslab.needed import need
 
 if TYPE_CHECKING:
     from hyperslab.model.store_profile import StoreProfile
@@ -62,6 +63,7 @@ def run_program(context: typer.Context) -> None:
     from hyperslab.running.programs import obstacle
     from hyperslab.trace.starting import run_traced
 
+    need("hyperslab trace", "pyarrow")
     output, records_bytes, is_quiet = context.obj
     if not context.args:
         raise UsageError("name the program to run: hyperslab trace -o run.trace -- python analysis.py")

@@ -36,7 +36,7 @@ def read_darshan(path: Path) -> AccessTable:
     NotATrace
         The file is no Darshan log.
     """
-    need("reading a Darshan log", "darshan", "darshan")
+    need("reading a Darshan log", "darshan")
     import darshan
 
     if not path.exists():
