@@ -3,8 +3,10 @@
     python benchmarks/trace_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
 
 NAME is a group of rows (`cached`, `megabytes`, `opened`). Both sides of a row are programs of their own. They print a
-checksum, which must agree, and the seconds of their reads, which are compared. They run in one run, in a new random
-order each turn, on warm files. Results are saved in benchmarks/results/trace_speed.json row by row.
+checksum, which must agree, and the seconds of their reads, which are compared: neither starting the program nor writing
+the trace at its end counts. They run in one run, in a new random order each turn, on warm files. Each program reads for
+a second or so: of fewer reads, the speed differs by a fifth from one start of the same program to the next. Results are
+saved in benchmarks/results/trace_speed.json row by row.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ def measure(key: str, work: str, words: list[str], path: Path, target: float, qu
     if timed(words, True)[1] != timed(words, False)[1]:
         raise RuntimeError(f"{key}: it read something else while it was recorded")
     sides = {OURS: lambda: timed(words, True)[0], WITHOUT: lambda: timed(words, False)[0]}
-    turns = 3 if quick else 21
+    turns = 5 if quick else 21
     seconds, proof = comparison.interleaved(sides, turns, [path])
     unused = {name: lambda: Side(lambda: None) for name in sides}
     row = Row(key, work, [path], None, unused, {WITHOUT: target}, turns=turns)
@@ -80,7 +82,7 @@ def measure(key: str, work: str, words: list[str], path: Path, target: float, qu
 
 def cached(files: Files, quick: bool) -> Iterator[dict[str, Any]]:
     """Single elements of one chunk, which libhdf5 keeps."""
-    path, count = files.hdf5("deflate"), 10_000 if quick else 100_000
+    path, count = files.hdf5("deflate"), 100_000
     for library in OPENED:
         words = program(library, "cached", path, count)
         yield measure(f"{library}-cached", f"{library}: {count} cached elements", words, path, 1.10, quick)
@@ -91,14 +93,14 @@ def megabytes(files: Files, quick: bool) -> Iterator[dict[str, Any]]:
 
     A new array for each read would measure the allocator: whether it gives pages back depends on what lies behind.
     """
-    path, count = files.hdf5("contiguous"), 200 if quick else 5_000
+    path, count = files.hdf5("contiguous"), 5_000
     words = program("h5py", "megabytes", path, count)
     yield measure("h5py-megabytes", f"h5py: {count} reads of 1 MiB", words, path, 1.01, quick)
 
 
 def opened(files: Files, quick: bool) -> Iterator[dict[str, Any]]:
     """Single elements of an array that the program opens again for each."""
-    path, count = files.hdf5("deflate"), 1_000 if quick else 20_000
+    path, count = files.hdf5("deflate"), 10_000 if quick else 20_000
     words = program("h5py", "opened", path, count)
     yield measure("h5py-opened", f"h5py: {count} elements, the array opened for each", words, path, 1.10, quick)
 

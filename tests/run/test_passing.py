@@ -93,6 +93,27 @@ def test_a_truncated_file(file: Path) -> None:
     check(code, file, None, served=1)
 
 
+def test_mounted_files_links_and_user_blocks(file: Path, tmp_path: Path) -> None:
+    """An array is read from the file that it is in, by whatever way the program came to it."""
+    for name, value, block in (("parent", 1, 0), ("child", 2, 0), ("block", 3, 1024)):
+        with h5py.File(tmp_path / f"{name}.h5", "w", userblock_size=block) as made:
+            made.create_dataset("x", data=np.full((200, 200), value, "i4"), chunks=(50, 200), compression="gzip")
+            made.create_group("inner")
+            made["hard"] = made["x"]
+            made["other"] = h5py.ExternalLink("parent.h5", "/x")
+    code = """
+    import os, sys, h5py
+    os.chdir(os.path.dirname(sys.argv[1]))
+    parent, child, block = (h5py.File(f"{name}.h5") for name in ("parent", "child", "block"))
+    print(child["other"][:].sum(), block["hard"][:].sum(), block["other"][:].sum())
+    h5py.h5f.mount(parent["inner"].id, b".", child.id)
+    print(parent["inner/x"][:].sum(), parent["inner/hard"][:].sum(), parent["x"][:].sum())
+    child.close()
+    print(parent["inner/x"][:].sum())
+    """
+    check(code, file, None, served=7)
+
+
 def test_damage(file: Path) -> None:
     with h5py.File(file) as opened:
         offset = opened["packed"].id.get_chunk_info(3).byte_offset

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hyperslab.errors import HyperslabError
-from hyperslab.trace.chunk_places import ChunkPlaces, Piece
+from hyperslab.trace.chunk_places import ChunkPlaces, TouchedChunk
 from hyperslab.trace.recording.log import ALL, BOUNDS, BOXES, HYPERSLAB, MOST_NUMBERS
 from hyperslab.trace.table import COLUMNS, AccessTable, TracedArray
 
@@ -144,16 +144,16 @@ def _joined(before: Row, row: Row) -> Row:
 
 def _add(rows: Rows, row: Row, places: ChunkPlaces, array: TracedArray) -> None:
     """Add what an access to bytes touches of each array; the access itself if it touches no chunk."""
-    pieces = places.touched(*_range(row))
-    if not pieces:
+    touched = places.touched(*_range(row))
+    if not touched:
         rows.rows.append(row)
         return
-    total = sum(piece.touched_nbytes for piece in pieces)
-    for number in dict.fromkeys(piece.array for piece in pieces):
-        mine = [piece for piece in pieces if piece.array == number]
+    total = sum(one.touched_nbytes for one in touched)
+    for number in dict.fromkeys(one.array for one in touched):
+        mine = [one for one in touched if one.array == number]
         described = places.described(number, array.library)
         count, kind, numbers = _selection(mine, described.shape)
-        share = sum(piece.touched_nbytes for piece in mine)
+        share = sum(one.touched_nbytes for one in mine)
         rows.rows.append(
             row._replace(
                 duration_ns=row.duration_ns * share // max(total, 1),
@@ -165,9 +165,9 @@ def _add(rows: Rows, row: Row, places: ChunkPlaces, array: TracedArray) -> None:
         )
 
 
-def _selection(pieces: list[Piece], shape: tuple[int, ...]) -> tuple[int, int, list[int]]:
+def _selection(touched: list[TouchedChunk], shape: tuple[int, ...]) -> tuple[int, int, list[int]]:
     """The number of elements of boxes, and the selection that they make."""
-    boxes = [box for piece in pieces for box in piece.boxes]
+    boxes = [box for one in touched for box in one.boxes]
     count = sum(int(np.prod(lengths, dtype=object)) for _, lengths in boxes)
     if count == int(np.prod(shape, dtype=object)):
         return count, ALL, []

@@ -23,7 +23,7 @@ Box = tuple[tuple[int, ...], tuple[int, ...]]
 """The first index and the length along each axis."""
 
 
-class Piece(NamedTuple):
+class TouchedChunk(NamedTuple):
     """What a range of bytes touches of one chunk."""
 
     array: int
@@ -90,7 +90,7 @@ class ChunkPlaces:
             return False
         return self.parts[self.owners[place]].has_codecs
 
-    def touched(self, start: int, stop: int) -> list[Piece]:
+    def touched(self, start: int, stop: int) -> list[TouchedChunk]:
         """What a range of bytes touches."""
         first = int(np.searchsorted(self.stops, start, side="right"))
         last = int(np.searchsorted(self.starts, stop, side="left"))
@@ -101,7 +101,7 @@ class ChunkPlaces:
             inside = (low - int(self.starts[place]), high - int(self.starts[place]))
             boxes = _boxes(part, int(self.indices[place]), inside)
             if boxes:
-                found.append(Piece(part.array, boxes, high - low))
+                found.append(TouchedChunk(part.array, boxes, high - low))
         return found
 
 

@@ -1,0 +1,91 @@
+"""Calls that pass through on purpose: asynchronous reads, and reads of encoded chunks."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from run_programs import python, run, without
+
+PROGRAM = r"""
+    #include <stdio.h>
+    #include <stdlib.h>
+    long H5Fopen(const char *, unsigned, long), H5Dopen2(long, const char *, long), H5Dget_type(long);
+    int H5open(void), H5Fclose(long), H5Dclose(long);
+    int H5Dread_async(const char *, const char *, unsigned, long, long, long, long, long, void *, long);
+    int main(int count, char **words) {
+        H5open();
+        long file = H5Fopen(words[1], 0, 0), array = H5Dopen2(file, "x", 0);
+        int *out = calloc(300 * 400, 4);
+        int done = H5Dread_async("a.c", "main", 1, array, H5Dget_type(array), 0, 0, 0, out, 0);
+        unsigned long sum = 0;
+        for (int k = 0; k < 300 * 400; k++) sum = sum * 31 + out[k];
+        int failed = H5Dread_async("a.c", "main", 1, 99, H5Dget_type(array), 0, 0, 0, out, 0);
+        printf("%d %lx %d\n", done, sum, failed);
+        return 0;
+    }
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    with h5py.File(tmp_path / "a.h5", "w") as made:
+        values = np.random.default_rng(1).integers(0, 99, (300, 400), "i4")
+        made.create_dataset("x", data=values, chunks=(50, 400), compression="gzip")
+    return tmp_path / "a.h5"
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """The program, with the libhdf5 of h5py's wheel, which has asynchronous calls."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    libraries = sorted((Path(h5py.__file__).parents[1] / "h5py.libs").glob("libhdf5-*.so*"))
+    if compiler is None or not libraries or h5py.version.hdf5_version_tuple < (1, 14):
+        pytest.skip("no C compiler, or no wheel of h5py with HDF5 1.14")
+    (tmp_path / "a.c").write_text(PROGRAM)
+    made = tmp_path / "program"
+    found = [f"-Wl,-rpath,{libraries[0].parent}", "-Wl,--allow-shlib-undefined"]
+    subprocess.run([compiler, "-w", "-o", made, tmp_path / "a.c", libraries[0], *found], check=True)
+    return made
+
+
+def test_asynchronous_reads(program: Path, file: Path) -> None:
+    expected = subprocess.run([program, file], capture_output=True, timeout=60)
+    ran = run(program, file, HYPERSLAB_SERVE_SMALL="1")
+    assert (ran.status, ran.out) == (expected.returncode, expected.stdout)
+    assert (ran.served, bool(ran.errors)) == (0, bool(expected.stderr))
+    assert b"0 0 " not in expected.stdout
+
+
+def test_asynchronous_reads_are_not_traced(program: Path, file: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="not installed: pip install 'hyperslab[report]'")
+    expected = subprocess.run([program, file], capture_output=True, timeout=60)
+    words = [sys.executable, "-m", "hyperslab", "trace", "-o", "run.trace", "--", program, file]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, timeout=120)
+    assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout)
+    assert b"no access to an array was seen" in done.stderr
+
+
+def test_encoded_chunks(file: Path) -> None:
+    """`H5Dread_chunk` gives bytes as they are stored: there is nothing to decode, so it stays with libhdf5."""
+    code = """
+    import hashlib, sys, h5py
+    array = h5py.File(sys.argv[1])["x"]
+    print(hashlib.md5(array[...].tobytes()).hexdigest())
+    for k in range(array.id.get_num_chunks()):
+        mask, content = array.id.read_direct_chunk(array.id.get_chunk_info(k).chunk_offset)
+        print(mask, hashlib.md5(content).hexdigest())
+    try:
+        array.id.read_direct_chunk((1, 1))
+    except Exception as error:
+        print(type(error), error)
+    """
+    expected, ran = without(code, file), python(code, file)
+    assert (ran.status, ran.out, ran.errors) == (0, expected.stdout, "")
+    assert ran.served == 1
+    assert ran.counts["passed"]["reads"] == 0
