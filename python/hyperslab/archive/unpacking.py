@@ -89,5 +89,5 @@ def _moments(ticks: Numbers, known: Numbers, tick: int) -> Numbers:
     for name, nanoseconds in PRECISIONS.items():
         length = max(nanoseconds // tick, 1)
         if nanoseconds <= tick or not (ticks % length).any():
-            return np.where(known, (ticks // length).astype(f"M8[{name}]"), np.datetime64("NaT", name))
+            return np.where(known, (ticks // length).astype(f"M8[{name}]"), np.array("NaT", f"M8[{name}]"))
     raise AssertionError("a tick is a microsecond or a nanosecond")  # pragma: no cover

@@ -35,7 +35,7 @@ def _root(
 
 
 # typer has a copy of click from 0.20 on, and uses click itself before.
-_WrongLine = next(one for one in typer.BadParameter.__mro__ if one.__name__ == "ClickException")
+_WrongLine: type[Exception] = next(one for one in typer.BadParameter.__mro__ if one.__name__ == "ClickException")
 
 
 def run() -> None:
@@ -45,12 +45,13 @@ def run() -> None:
     except typer.Abort:
         sys.exit("hyperslab: nothing was done, since you did not agree")
     except _WrongLine as error:
-        context: Any = getattr(error, "ctx", None)
+        wrong: Any = error
+        context = getattr(wrong, "ctx", None)
         if type(error).__name__ == "NoArgsIsHelpError":
             typer.echo(context.get_help(), err=True)
             sys.exit(2)
         hint = "" if context is None else f"; {context.command_path} --help says what there is"
-        raise UsageError(_in_our_words(error.format_message()) + hint) from error  # type: ignore[attr-defined]
+        raise UsageError(_in_our_words(wrong.format_message()) + hint) from error
     if isinstance(status, int):
         sys.exit(status)
 
