@@ -95,7 +95,8 @@ def _halved(shape: list[int], times: int, least: list[int]) -> list[int]:
         if not free:
             break
         axis = max(free, key=lambda axis: lengths[axis])
-        lengths[axis] = max(1, lengths[axis] // 2)
+        # A whole number of chunks, because a chunk that the array only begins is decoded all the same.
+        lengths[axis] = max(1, lengths[axis] // 2 // least[axis] * least[axis])
     return lengths
 
 

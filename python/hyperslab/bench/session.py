@@ -22,7 +22,7 @@ from hyperslab.bench.dask_workers import DaskWorkers
 from hyperslab.bench.declared import read
 from hyperslab.bench.execution import Execution
 from hyperslab.bench.histories import study as histories
-from hyperslab.bench.histories.contenders import spelled
+from hyperslab.bench.histories.contenders import LIBRARIES, spelled
 from hyperslab.bench.histories.study import HistoryCase
 from hyperslab.bench.histories.trials import make, planned, tally_of
 from hyperslab.bench.histories.trials import open_journal as open_histories
@@ -47,6 +47,7 @@ from hyperslab.lab.environment import Environment, observe
 from hyperslab.lab.rounds import Progress, Rounds, exactly
 from hyperslab.lab.scratch import scratch_below
 from hyperslab.meant import meant, meant_or_known
+from hyperslab.needed import is_there, missing
 
 DEFAULT_STUDY = "mine"
 
@@ -289,6 +290,11 @@ def _check_libraries(description: RunDescription, say: Callable[[str], None]) ->
     """Say, before anything is measured, which formats cannot run here. Raises MissingLibrary if none can."""
     asked = dict.fromkeys(name for case in description.cases for name in case.formats if name not in UNRANKED)
     absent = {name: known for name in asked if isinstance(known := availability(name), MissingLibrary)}
+    for name in (name for case in description.histories for name in case.formats):
+        asked[name] = None
+        library = LIBRARIES.get(name, "h5py")
+        if not is_there(library):
+            absent[name] = missing(library)
     if absent and len(absent) == len(asked):
         raise MissingLibrary("; ".join(dict.fromkeys(map(str, absent.values()))))
     for reason in dict.fromkeys(map(str, absent.values())):

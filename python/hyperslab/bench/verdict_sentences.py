@@ -64,8 +64,11 @@ def sentence(claim: str, cases: Sequence[Case]) -> str:
         return f"{claim}{_of(yes, cases)} ({_largest(yes)}){against}{rest}"
     if word == "reverses":
         return f"it is not so that {claim}{_of(no, cases)}: {_largest(no)}{favour}{rest}"
-    few = ". Chance alone may decide so few cases" if yes or no else ""
-    return f"whether {claim}{favour}{against}{rest}{few}"
+    if yes or no:
+        return f"whether {claim}{favour}{against}{rest}. Chance alone may decide so few cases"
+    _, difference, _ = max(unknown, key=lambda case: case[2])
+    where = "" if len(unknown) == 1 else f" in one of {len(unknown)} cases"
+    return f"whether {claim}: {difference.replace(UP_TO, '')}{where}"
 
 
 def _of(some: Sequence[Case], cases: Sequence[Case]) -> str:

@@ -16,6 +16,8 @@ from hyperslab.errors import MissingLibrary
 from hyperslab.needed import missing
 
 Arrays = dict[str, np.ndarray[Any, Any]]
+# The libraries of contenders that need more than h5py.
+LIBRARIES = {"versioned-hdf5": "versioned_hdf5", "icechunk": "icechunk"}
 Reading = Callable[[str | None], Arrays]
 COMPRESSIONS = ("none", "gzip", "lzf", "blosc")
 
