@@ -119,13 +119,19 @@ def commands_page() -> str:
     import click
 
     from hyperslab.cli.commands import ENTRIES
+    from hyperslab.running.command import USAGE
 
     parts = ["# Commands\n\nThis page is made from the help texts. Each command prints its own with `--help`.\n"]
     for name, entry in ENTRIES.items():
         command = entry.load(name)
+        if name == "run":  # which starts before Typer would be imported, and prints its own help
+            parts.append(f"## hyperslab run\n\n```text\n{USAGE}\n```\n")
+            continue
         parts += _command(f"hyperslab {name}", command)
         if isinstance(command, click.Group) or hasattr(command, "commands"):
             for below, inner in sorted(command.commands.items()):
+                if below == "run-program":  # what runs if no command is named
+                    continue
                 parts += _command(f"hyperslab {name} {below}", inner, level="###")
     return "\n".join(parts)
 
@@ -138,7 +144,9 @@ def _command(path: str, command: Any, level: str = "##") -> Iterator[str]:
         if getattr(option, "hidden", False) or option.name == "help":
             continue
         names = [option.metavar or option.name] if option.param_type_name == "argument" else option.opts
-        rows.append(f"| {', '.join(f'`{name}`' for name in names)} | {_cell(getattr(option, 'help', None) or '')} |")
+        rows.append(
+            f"| {_cell(', '.join(f'`{name}`' for name in names))} | {_cell(getattr(option, 'help', None) or '')} |"
+        )
     if rows:
         yield "\n".join(["| argument or option | meaning |", "|---|---|", *rows, ""])
 

@@ -67,7 +67,7 @@ ENTRIES = {
     ),
     "index": Entry(
         "index:index",
-        "Save where the chunks of files are. Several files become groups, or one archive with --concat.",
+        "Save where files keep their chunks, so that they open at once. Several files become groups.",
     ),
     "convert": Entry("convert:convert", "Write an archive again, in another format or with other chunks and codecs."),
     "calibrate": Entry(
@@ -86,7 +86,7 @@ ENTRIES = {
         "evaluate:evaluate",
         "Replay published experiments on this machine, predict each one, and report how good the predictions are.",
     ),
-    "lab": Entry("lab:app", "Start what measurements need."),
+    "lab": Entry("lab:app", "Start an emulated parallel file system, for measurements."),
     "trace": Entry(
         "trace:app", "Record what a program reads and writes: hyperslab trace -o run.trace -- python analysis.py"
     ),

@@ -44,7 +44,9 @@ def index(
     concat: Concat = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Save where the chunks of files are. Several files become groups, or one archive with --concat.
+    """Save where files keep their chunks, so that they open at once. Several files become groups.
+
+    With --concat, they become one archive.
 
     If you stop it, the same command continues where it was (but starts again with --concat).
 

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 Processes = Annotated[int | None, typer.Option("--processes", min=1, help="Processes that share the accesses.")]
 Servers = Annotated[int | None, typer.Option("--servers", min=1, help="Data servers of the parallel file system.")]
 StripeText = Annotated[
-    str | None, typer.Option("--stripe", help="Of a shared file: SIZE:COUNT, such as 1MiB:4, or SIZE alone.")
+    str | None, typer.Option("--stripe", help="Stripes of a shared file: SIZE:COUNT, such as 1MiB:4, or SIZE alone.")
 ]
 PartitionName = Annotated[
-    str | None, typer.Option("--partition", help="Who owns which chunks: rows, columns, blocks, round-robin, random.")
+    str | None,
+    typer.Option("--partition", help="Which process owns which chunks: rows, columns, blocks, round-robin, random."),
 ]
 Collective = Annotated[bool, typer.Option("--collective", help="HDF5's processes gather their requests.")]
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
