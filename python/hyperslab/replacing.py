@@ -7,12 +7,13 @@ everything is ready. A disk, or a folder that holds something else, is refused.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -21,10 +22,13 @@ from hyperslab.errors import NoSpace, UsageError
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 MOST_LINKS = 40
 ZEROS = bytes(1 << 20)
+RENAME_EXCHANGE, HERE = 2, -100  # of renameat2 in Linux
 
 
 @contextmanager
-def replacing(target: Path, is_folder: bool = False, is_synced: bool = True) -> Iterator[Path]:
+def replacing(
+    target: Path, is_folder: bool = False, is_synced: bool = True, marks: Sequence[str] = (".zmetadata",)
+) -> Iterator[Path]:
     """Yield a path to write to. It replaces the target if the context ends without an error, and is removed otherwise.
 
     Parameters
@@ -36,6 +40,8 @@ def replacing(target: Path, is_folder: bool = False, is_synced: bool = True) -> 
     is_synced : bool
         Whether to sync to disk before renaming. Without that, a crash of the machine may leave a torn file: turn it off
         only if the reader notices that and makes the file again.
+    marks : Sequence[str]
+        An existing folder is replaced only if it holds a file with one of these names.
 
     Raises
     ------
@@ -44,27 +50,27 @@ def replacing(target: Path, is_folder: bool = False, is_synced: bool = True) -> 
     NoSpace
         The disk is full; an existing target is unchanged.
     """
-    destination = _followed(target)
-    is_stream = _is_stream(destination)
-    if not is_stream:
-        _check(target, destination, is_folder)
+    destination = followed(target)
+    stream = is_stream(destination)
+    if not stream:
+        _check(target, destination, is_folder, marks)
     elif is_folder:
         raise UsageError(f"{target} is a pipe or device and cannot become a folder: choose another name")
     try:
         # In a new folder, so that our name cannot be that of another file.
-        own = Path(tempfile.mkdtemp(prefix=".hyperslab-", suffix=".new", dir=None if is_stream else destination.parent))
+        own = Path(tempfile.mkdtemp(prefix=".hyperslab-", suffix=".new", dir=None if stream else destination.parent))
     except OSError as error:
         _fail(target, error)
         raise UsageError(f"{target} cannot be written: {error.strerror}") from error
     try:
         beside = own / destination.name
         yield beside
-        if is_stream:
+        if stream:
             _copy(beside, destination)
             return
         if is_synced:
             _sync(beside)
-        _put_in_place(beside, destination, own)
+        put_in_place(beside, destination, own)
         if is_synced:
             sync_one(destination.parent)
     except OSError as error:
@@ -72,6 +78,26 @@ def replacing(target: Path, is_folder: bool = False, is_synced: bool = True) -> 
         raise
     finally:
         shutil.rmtree(own, ignore_errors=True)
+
+
+def refuse_devices(target: Path) -> None:
+    """Refuse a target that is a device, a named pipe or a socket; `/dev/stdout` is what the program has open.
+
+    Raises
+    ------
+    UsageError
+        The target is not a file; the message says what it is.
+    """
+    destination = followed(target)
+    try:
+        mode = destination.stat().st_mode
+    except OSError:
+        return
+    is_other = not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    if is_other and not _is_of_process(destination.parent):
+        kinds = {stat.S_IFCHR: "a device", stat.S_IFBLK: "a disk", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+        kind = kinds.get(stat.S_IFMT(mode), "something else")
+        raise UsageError(f"{target} is {kind}, not a file: choose another name, or /dev/stdout")
 
 
 def replace_with(target: Path, content: str | bytes) -> None:
@@ -98,7 +124,7 @@ def allocate(path: Path, start: int) -> None:
             missing -= file.write(ZEROS[:missing])
 
 
-def _followed(target: Path) -> Path:
+def followed(target: Path) -> Path:
     """The target of links, except links in /proc, which stand for a process's open files."""
     destination = target.absolute()
     for _ in range(MOST_LINKS):
@@ -114,7 +140,8 @@ def _is_of_process(folder: Path) -> bool:
     return folder.parts[:2] == ("/", "proc")
 
 
-def _is_stream(destination: Path) -> bool:
+def is_stream(destination: Path) -> bool:
+    """Whether this is a pipe, a terminal or a character device; raises UsageError for a disk or a socket."""
     if _is_of_process(destination.parent):
         return destination.exists()
     try:
@@ -128,10 +155,10 @@ def _is_stream(destination: Path) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
-def _check(target: Path, destination: Path, is_folder: bool) -> None:
+def _check(target: Path, destination: Path, is_folder: bool, marks: Sequence[str]) -> None:
     if not destination.parent.is_dir():
         raise UsageError(f"there is no folder {destination.parent} to write {destination.name} to: create it first")
-    if destination.is_dir() and not (is_folder and (destination / ".zmetadata").is_file()):
+    if destination.is_dir() and not (is_folder and any((destination / one).is_file() for one in marks)):
         raise UsageError(f"{target} is a folder that holds something else: choose another name")
     if is_folder and destination.is_file():
         raise UsageError(f"{target} is a file: remove it, or choose another name")
@@ -153,19 +180,46 @@ def _copy(written: Path, stream: Path) -> None:
         shutil.copyfileobj(source, opened)
 
 
-def _put_in_place(beside: Path, destination: Path, own: Path) -> None:
-    if not destination.is_dir():
-        if destination.exists():
-            _give_permissions(destination, beside)
-        beside.replace(destination)
+def put_in_place(beside: Path, destination: Path, own: Path) -> None:
+    """Give a finished file or folder its name. What had the name is then gone, or somewhere in the folder `own`.
+
+    A folder cannot be replaced in one step, but where the system allows it, both swap their names in one step.
+
+    Parameters
+    ----------
+    beside : Path
+        What gets the name.
+    destination : Path
+        The name.
+    own : Path
+        A folder on the same disk that you remove afterwards.
+    """
+    is_folder = beside.is_dir()
+    if not destination.exists():
+        beside.rename(destination)
         return
-    old = own / f"{destination.name}.old"  # a folder cannot replace another in one step
+    if destination.is_dir() == is_folder:
+        _give_permissions(destination, beside)
+        if not is_folder:
+            beside.replace(destination)
+            return
+    if _exchange(beside, destination):
+        return
+    old = own / f"{destination.name}.old"
     destination.rename(old)
     try:
         beside.rename(destination)
     except BaseException:
         old.rename(destination)
         raise
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Let two files or folders swap their names in one step; False where that is not possible."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    if rename is None:  # macOS, or an old C library
+        return False
+    return bool(rename(HERE, os.fsencode(first), HERE, os.fsencode(second), RENAME_EXCHANGE) == 0)
 
 
 def _give_permissions(old: Path, new: Path) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from convert_sources import assert_same, make_rich
 
-from hyperslab.cli.convert import nbytes_of
+import hyperslab as hs
+from hyperslab.cli.convert import _duration, nbytes_of
 from hyperslab.conversion.equivalents import equivalents
 from hyperslab.conversion.wishes import wish
 from hyperslab.errors import UsageError
@@ -58,6 +59,29 @@ def test_wrong_requests(tmp_path: Path, words: list[str], said: str, monkeypatch
     assert done.returncode == 2
     assert said in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["a.h5"]
+
+
+def test_a_long_conversion_is_predicted(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("x", (70, 512, 512), "f4", chunks=(1, 512, 512), fillvalue=3)
+        file["x"][::2] = np.arange(512)
+    said: list[float] = []
+    seen: list[tuple[int, int]] = []
+
+    def progress(_: str, done: int, every: int) -> None:
+        assert said
+        seen.append((done, every))
+
+    done = hs.convert(tmp_path / "a.h5", tmp_path / "b.h5", chunks="70,32,32", predicted=said.append, progress=progress)
+    assert len(said) == 1
+    assert said[0] > 0
+    assert done.predicted_seconds == said[0]
+    assert seen == sorted(seen)
+    assert seen[-1] == (140, 140)
+    shown = run(tmp_path / "a.h5", tmp_path / "c.h5", "--codec", "deflate-1")
+    assert "predicted: about" in shown.stderr
+    said_as = {0.2: "about 1 s", 89: "about 89 s", 100: "about 2 min", 7300: "about 2 h 2 min"}
+    assert {seconds: _duration(seconds) for seconds in said_as} == said_as
 
 
 def test_bytes_are_read() -> None:

@@ -192,7 +192,7 @@ def test_what_advise_saved_is_applied(netcdf: Path, tmp_path: Path) -> None:
 
 
 def test_shards_need_zarr_3(netcdf: Path, tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="Zarr 2 has no shards"):
+    with pytest.raises(UsageError, match="only Zarr 3 has shards"):
         hs.convert(netcdf, tmp_path / "a.zarr", format="zarr2", shards="time=24")
     with pytest.raises(UsageError, match="--relayout"):
         hs.convert(netcdf, tmp_path / "a.zarr", relayout=True)

@@ -82,6 +82,37 @@ def test_shards_of_zarr(tmp_path: Path) -> None:
     assert len(list((tmp_path / "ours.zarr" / "pressure" / "c").rglob("0"))) >= 1
 
 
+def test_what_is_saved_replaces_what_was_saved(tmp_path: Path) -> None:
+    for name, format in (("a.zarr", "zarr3"), ("b.zarr", "zarr2"), ("c.nc", "netcdf4")):
+        for factor in (1, 2):
+            hs.save(large()[["pressure"]] * factor, tmp_path / name, format=format)
+    with hs.open(tmp_path / "a.zarr") as zarr3, hs.open(tmp_path / "b.zarr") as zarr2, hs.open(tmp_path / "c.nc") as nc:
+        for found in (zarr3, zarr2, nc):
+            np.testing.assert_array_equal(found["pressure"][...], large()["pressure"] * 2)
+
+
+@pytest.mark.parametrize("encoding", [{}, {"zlib": True, "chunksizes": (24, 1, 30, 50)}])
+def test_arrays_of_dask_stay_within_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: dict[str, Any]
+) -> None:
+    from hyperslab.conversion import saving
+
+    computed: list[int] = []
+    elements = saving._elements
+
+    def counted(part: Any) -> Any:
+        computed.append(part.nbytes)
+        return elements(part)
+
+    monkeypatch.setattr(saving, "_elements", counted)
+    dataset = large()[["pressure"]].chunk({"time": 3})
+    hs.save(dataset, tmp_path / "a.nc", encoding={"pressure": encoding}, memory=2 << 20)
+    assert computed
+    assert max(computed) <= 1 << 20 < dataset["pressure"].nbytes
+    with netcdf4.Dataset(tmp_path / "a.nc") as file:
+        np.testing.assert_array_equal(file["pressure"], dataset["pressure"])
+
+
 def test_the_accessor_and_refusals(tmp_path: Path) -> None:
     dataset = large()
     dataset.hyperslab.save(tmp_path / "a.nc")

@@ -246,7 +246,7 @@ def test_conditions_compare_numbers_as_numbers() -> None:
     [
         (["--published", "no-such.csv"], "neither a file nor a table"),
         (["--calibrate-on", "app=ior"], "needs --published"),
-        (["--published", "cori", "--quick"], "goes only with --calibrate-on"),
+        (["--published", "cori", "--quick"], "can only be combined with --calibrate-on"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments: list[str], said: str) -> None:

@@ -22,6 +22,7 @@ from hyperslab.archive.source_files import Located, are_many, located
 from hyperslab.archive.source_files import opened as opened_files
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import NotAllowed, NotCombinable, UsageError
+from hyperslab.meant import meant
 
 CHOICES = {"differing": ("refuse", "first"), "missing": ("refuse", "drop"), "order": ("check", "sort", "any")}
 MOST_REOPENED = 8
@@ -51,7 +52,10 @@ def _options(combining: Combining) -> Options:
     known = Options.__dataclass_fields__
     unknown = [name for name in combining if name not in known]
     if unknown:
-        raise TypeError(f"open() has no argument {', '.join(unknown)}; to combine files it has {', '.join(known)}")
+        near = meant(unknown[0], known)
+        raise TypeError(
+            f"open() has no argument {', '.join(unknown)}{near}; to combine files it has {', '.join(known)}"
+        )
     for name, choices in CHOICES.items():
         if combining.get(name, choices[0]) not in choices:
             raise UsageError(f"{name}={combining.get(name)!r} is not one of {', '.join(map(repr, choices))}")
@@ -113,6 +117,11 @@ class OpenCollection(OpenFile):
     def opened_urls(self) -> list[str]:
         """The URLs of its files."""
         return [url for file in self._files for url in file.opened_urls]
+
+    @property
+    def opened_paths(self) -> list[str]:
+        """The paths or URLs of its files."""
+        return [path for file in self._files for path in file.opened_paths]
 
     def token(self, name: str) -> tuple[Any, ...]:
         """Dask's token of a group or array: the same in every process until one of the files changes."""

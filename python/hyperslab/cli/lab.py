@@ -42,7 +42,7 @@ def serve_striped(
 ) -> None:
     """Run data servers and a metadata server, each in a network namespace behind a rate limit, until Ctrl-C.
 
-    It needs root. What a killed store has left behind, the next one removes.
+    It needs root. If a store was killed, the next one removes what it left behind.
 
     Example: hyperslab lab serve-striped --servers 4
     """

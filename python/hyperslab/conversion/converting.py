@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hyperslab.archive.opening import open as open_archive
+from hyperslab.conversion.checking import check_target, check_wish
 from hyperslab.conversion.journal import ConversionJournal
 from hyperslab.conversion.settings import Conversion, Format, Settings, Verify
+from hyperslab.conversion.sources import SourceFiles
 from hyperslab.conversion.steps import write
 from hyperslab.conversion.wishes import wish
-from hyperslab.errors import FileChanged, NoSpace, UsageError
-from hyperslab.needed import need_h5py
-from hyperslab.replacing import FULL, sync_one
+from hyperslab.errors import FileChanged, HyperslabError, NoSpace, RunError, UsageError
+from hyperslab.needed import need, need_h5py
+from hyperslab.replacing import FULL, followed, put_in_place, sync_one
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
 FORMATS = ("hdf5", "netcdf4", "zarr2", "zarr3")
 SUFFIXES: dict[str, Format] = {".h5": "hdf5", ".hdf5": "hdf5", ".he5": "hdf5", ".nc": "netcdf4", ".nc4": "netcdf4",
                                ".zarr": "zarr3"}  # fmt: skip
-ZARR_DOCUMENTS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 LEAST_MEMORY = 64 << 20
 
 
@@ -47,6 +49,8 @@ def convert(
     skip_unsupported: bool = False,
     sync: bool = True,
     progress: Progress | None = None,
+    predicted: Callable[[float], None] | None = None,
+    scheduler: Any = None,
     **opening: Any,
 ) -> Conversion:
     """Write an archive again, in another format or with other chunks and codecs. The source is never changed.
@@ -90,6 +94,12 @@ def convert(
         Whether to sync the result to disk before it gets its name.
     progress : Progress | None
         Called with the array at work, the MiB done and the MiB of all.
+    predicted : Callable[[float], None] | None
+        Called once with the seconds that the conversion will probably take, before arrays of at least 64 MiB are
+        written.
+    scheduler : str | distributed.Client | None
+        The address of a Dask scheduler whose workers read and encode, or a client of it. They must see the source and
+        the target under the same paths. `memory` is then for all of them together, and everything goes in one pass.
     **opening : Any
         Options of `hyperslab.open`, such as `storage_options` and `allowed`.
 
@@ -110,43 +120,113 @@ def convert(
         The disk is full; finished work is kept for `resume`.
     """
     path = Path(os.fspath(target))
+    place = followed(path)
     settings = Settings(
-        format_of(path, format), wish(chunks, shards, codec, like), relayout, memory or usual_memory(), threads,
-        _verify(verify), skip_unsupported, sync, progress,
+        format_of(path, format), wish(chunks, shards, codec, like), relayout,
+        usual_memory() if memory is None else memory, threads, _verify(verify), skip_unsupported, sync, progress,
+        scheduler, predicted,
     )  # fmt: skip
     if settings.memory < 1 or (threads is not None and threads < 1):
         raise UsageError("memory and threads must be at least 1")
-    if settings.format in ("hdf5", "netcdf4"):
-        need_h5py("writing HDF5")
+    check_libraries(settings.format, settings.verify)
     is_open = hasattr(source, "kinds")
     group = source if is_open else open_archive(source, **opening)
     try:
-        _check_target(path, group, overwrite=overwrite)
-        return _converted(group, path, settings, overwrite=overwrite, resume=resume)
+        files = SourceFiles(group)
+        check_target(path, place, files, overwrite=overwrite)
+        check_wish(group, settings.wish, settings.format)
+        journal = _journal(group, place, files, settings, is_memory_given=memory is not None, overwrite=overwrite,
+                           resume=resume)  # fmt: skip
+        paths = tuple(str(path.absolute()) for path in files.paths)
+        settings = replace(settings, memory=journal.header["memory"], source_paths=paths)
+        return _converted(group, path, place, files, journal, settings, overwrite=overwrite)
     finally:
         if not is_open:
             group.close()
 
 
-def _converted(group: Group, path: Path, settings: Settings, *, overwrite: bool, resume: bool) -> Conversion:
-    started = time.monotonic()
+def check_libraries(format: Format, verify: str) -> None:
+    """Check that what writing a format takes is installed.
+
+    Raises
+    ------
+    MissingLibrary
+        It is not; the message says how to install it.
+    """
+    if format in ("hdf5", "netcdf4"):
+        need_h5py("writing HDF5")
+    elif format == "zarr3":
+        need("writing Zarr 3", "zarr")
+    elif verify == "library":
+        need("--verify library", "zarr")
+
+
+def _journal(
+    group: Group,
+    place: Path,
+    files: SourceFiles,
+    settings: Settings,
+    *,
+    is_memory_given: bool,
+    overwrite: bool,
+    resume: bool,
+) -> ConversionJournal:
     header = {
         "name": group.filename,
-        "source": _version(group),
+        "source": files.version(),
         "format": settings.format,
         "wish": settings.wish.plain,
         "relayout": settings.relayout,
         "memory": settings.memory,
+        "writer": _writer(settings.format),
     }
-    journal = ConversionJournal(path, header, resume=resume, overwrite=overwrite)
+    # The memory that is available differs from run to run, but a conversion goes on with the slabs that it began with.
+    adopted = () if is_memory_given else ("memory",)
+    try:
+        return ConversionJournal(place, header, resume=resume, overwrite=overwrite, adopted=adopted)
+    except HyperslabError:
+        raise
+    except OSError as error:
+        if error.errno in FULL:
+            raise NoSpace(f"{place}: {error.strerror}: make room, or choose another disk") from error
+        raise UsageError(f"{place} cannot be written: {error.strerror}") from error
+
+
+def _writer(format: Format) -> str:
+    """Which libraries decide where the bytes of the target go."""
+    if format in ("zarr2", "zarr3"):
+        return "hyperslab"
+    import h5py
+
+    return f"HDF5 {h5py.version.hdf5_version}, h5py {h5py.version.version}"
+
+
+def _converted(
+    group: Group,
+    path: Path,
+    place: Path,
+    files: SourceFiles,
+    journal: ConversionJournal,
+    settings: Settings,
+    *,
+    overwrite: bool,
+) -> Conversion:
+    started = time.monotonic()
     done = Conversion(path, settings.format, is_resumed=journal.is_resumed, verified=settings.verify)
     is_kept = False
     try:
-        write(group, journal, settings, done)
-        if _version(group) != header["source"]:
+        if journal.ended is None:
+            write(group, journal, settings, done)
+        else:  # only its name was missing
+            done.array_count, done.nbytes, done.verified = journal.ended
+        if files.version() != journal.header["source"]:
             raise FileChanged(f"{group.filename} changed while it was converted: start again with --overwrite")
         done.stored_nbytes = _nbytes(journal.data)
-        _put_in_place(journal, path, is_synced=settings.is_synced)
+        if place.exists() and not overwrite:
+            is_kept = True
+            raise UsageError(f"{path} was created meanwhile: choose another name, or go on with --resume --overwrite")
+        journal.end((done.array_count, done.nbytes, done.verified))
+        _put_in_place(journal, place, is_synced=settings.is_synced)
     except (UsageError, FileChanged):
         raise
     except OSError as error:
@@ -155,6 +235,8 @@ def _converted(group: Group, path: Path, settings: Settings, *, overwrite: bool,
             kept = f": {journal.folder} has what is finished; go on with --resume, or remove it" if is_kept else ""
             raise NoSpace(f"{path}: {error.strerror}: make room{kept}") from error
         raise
+    except RunError:
+        raise  # the data are not what was written: nothing of them is worth keeping
     except BaseException:
         is_kept = bool(journal.finished)
         raise
@@ -193,65 +275,18 @@ def usual_memory() -> int:
     return max(LEAST_MEMORY, os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
 
 
-def _check_target(path: Path, group: Group, *, overwrite: bool) -> None:
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {path.absolute().parent} to write {path.name} to: create it first")
-    source = Path(group.filename)
-    with suppress(OSError):
-        if path.exists() and source.exists() and path.samefile(source):
-            raise UsageError(f"{path} is the source: choose another name")
-        if source.is_dir() and path.absolute().is_relative_to(source.absolute()):
-            raise UsageError(f"{path} is inside the source: choose another name")
-    if not path.exists():
-        return
-    if not overwrite:
-        raise UsageError(f"{path} exists: choose another name, or allow it to be replaced with --overwrite")
-    if path.is_dir() and not any((path / name).is_file() for name in ZARR_DOCUMENTS):
-        raise UsageError(f"{path} is a folder that holds something else: choose another name")
-
-
-def _version(group: Group) -> str:
-    """What tells this version of the source from others."""
-    core = group.opened.core
-    core.check_sources()
-    path = Path(group.filename)
-    try:
-        found = path.stat()
-    except (OSError, ValueError):
-        return str(core.version)
-    if path.is_dir():
-        newest = max((one.stat().st_mtime_ns for one in path.rglob("*") if one.name in DOCUMENT_NAMES), default=0)
-        return f"{found.st_mtime_ns}-{newest}"
-    return f"{found.st_size}-{found.st_mtime_ns}"
-
-
-DOCUMENT_NAMES = ("zarr.json", ".zarray", ".zattrs", ".zgroup")
-
-
 def _nbytes(path: Path) -> int:
     if path.is_dir():
         return sum(one.stat().st_size for one in path.rglob("*") if one.is_file())
     return path.stat().st_size if path.exists() else 0
 
 
-def _put_in_place(journal: ConversionJournal, path: Path, *, is_synced: bool) -> None:
-    """Give the finished data their name, in one step if there is nothing of that name."""
+def _put_in_place(journal: ConversionJournal, place: Path, *, is_synced: bool) -> None:
+    """Give the finished data their name."""
     if is_synced:
         inner = journal.data.rglob("*") if journal.data.is_dir() else ()
         for one in (*inner, journal.data):
             sync_one(one)
-    if path.is_dir() and not path.is_symlink():
-        old = journal.folder / "replaced"
-        path.rename(old)
-        try:
-            journal.data.rename(path)
-        except BaseException:
-            old.rename(path)
-            raise
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        if path.exists():
-            shutil.copymode(path, journal.data)
-        journal.data.replace(path.resolve())
+    put_in_place(journal.data, place, journal.folder)
     if is_synced:
-        sync_one(path.absolute().parent)
+        sync_one(place.parent)

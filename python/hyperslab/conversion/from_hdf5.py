@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
 
+from hyperslab.archive.dimensions import PhonyDimensions
 from hyperslab.conversion.codecs import chain_of, hdf5_steps
+from hyperslab.conversion.encoding import SlabEncoder
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.hdf5_structure import Found, StructureCopy, has_references, is_plain
-from hyperslab.conversion.hdf5_target import Hdf5Array, WrittenByLibhdf5, check, creation_list, filters_of
+from hyperslab.conversion.hdf5_target import (
+    Hdf5Array,
+    WrittenByLibhdf5,
+    check,
+    creation_list,
+    filters_of,
+    is_installed,
+    lacking,
+)
 from hyperslab.conversion.partial_file import BEHIND, PartialFile, created, set_chunk_index_width
-from hyperslab.conversion.reading import reader
-from hyperslab.conversion.stored_chunks import StoredCopy
-from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of
+from hyperslab.conversion.reading import BoxReader
+from hyperslab.conversion.sources import missing_sources
+from hyperslab.conversion.stored_chunks import StoredCopy, copy_user_block
+from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of, usual_chunk_shape
 from hyperslab.errors import HyperslabError, Refused
 
 if TYPE_CHECKING:
@@ -24,7 +36,6 @@ if TYPE_CHECKING:
 
 # A contiguous array of at most this many bytes is copied as it is.
 SMALL_NBYTES = 64 << 10
-MOST_DECODED_AT_ONCE = 16 << 20
 MOST_ELEMENTS = 1 << 18
 
 
@@ -58,6 +69,7 @@ class FromHdf5:
         is_relayout: bool = False,
     ) -> None:
         self._root = source
+        self._phony = PhonyDimensions(source)
         self._file = file
         self._wish = wish
         self._threads = threads
@@ -69,9 +81,12 @@ class FromHdf5:
         self._has_hole = metadata_nbytes > 0
         self.fillings: list[Filling] = []
         self.copies: list[StoredCopy] = []
-        self.notes: list[tuple[str, str]] = []
         self._wished = self._addresses()
+        block = int(self.source.id.get_create_plist().get_userblock())
+        if block:
+            copy_user_block(source.filename, file, block)
         self._structure = StructureCopy(self.source, self.target, self._array)
+        self.notes = self._structure.notes
 
     @property
     def losses(self) -> list[tuple[str, str]]:
@@ -86,6 +101,14 @@ class FromHdf5:
         """What is wanted for an array, by whichever of its paths you named it."""
         address = h5py.h5o.get_info(found.source).addr
         return self._wish.of(self._wished.get(address, found.path))
+
+    def _dims_of(self, found: Found, array: Array) -> tuple[str, ...] | None:
+        """The names of an array's dimensions, as netCDF-C numbers those that have none."""
+        if array.dims is not None or not isinstance(self._wish_of(found).chunks, Mapping):
+            return array.dims
+        parent, _, name = found.path.strip("/").rpartition("/")
+        group: Any = self._root[parent] if parent else self._root
+        return self._phony.names(group).get(name)
 
     def _chunk_counts(self) -> list[int]:
         """How many chunks each array has."""
@@ -120,6 +143,9 @@ class FromHdf5:
         if reason:
             structure.losses.append((path, f"it cannot be read: {reason}"))
             return
+        gone = missing_sources(array)
+        if gone is not None:
+            structure.losses.append((path, gone))  # it is copied all the same, if you allow that
         old = found.source
         plist = old.get_create_plist()
         is_chunked = plist.get_layout() == h5py.h5d.CHUNKED
@@ -127,13 +153,18 @@ class FromHdf5:
         wish = self._wish_of(found)
         shape = old.shape or ()
         is_null = old.get_space().get_simple_extent_type() == h5py.h5s.NULL
-        wanted = kept if is_null or not shape else shape_of(wish.chunks, shape, array.dims, kept)
+        wanted = kept if is_null or not shape else shape_of(wish.chunks, shape, self._dims_of(found, array), kept)
         if wish.codec is not None and wish.codec.codec and wanted is None and math.prod(shape) and shape:
-            wanted = tuple(max(1, length) for length in shape) if array.nbytes <= 4 << 20 else None
+            wanted = usual_chunk_shape(shape, array.dtype.itemsize)
         if wanted is not None:
             wanted = self._within(wanted, old)
         is_elsewhere = bool(plist.get_external_count()) or plist.get_layout() == h5py.h5d.VIRTUAL
-        if not is_plain(old.get_type()) or is_null or not shape:
+        is_ours = is_plain(old.get_type()) and not is_null and shape != ()
+        said = lacking(filters_of(plist)) if wish.codec is None or not is_ours else None
+        if said is not None:
+            structure.losses.append((path, said))
+            return
+        if not is_ours:
             self._as_it_is(found, structure, wanted, is_changed=wish.codec is not None)
             return
         same_codec = wish.codec is None or self._same(wish.codec, plist, array, kept)
@@ -224,7 +255,7 @@ class FromHdf5:
             filters = filters_of(plist)
             steps = hdf5_steps([(number, values) for number, _, values in filters])
         made_list = creation_list(plist, wanted, filters)
-        if steps is None and any(not h5py.h5z.filter_avail(number) for number, *_ in filters):
+        if steps is None and not all(is_installed(number) for number, *_ in filters):
             chain = chain_of(array.codecs, array.filters)
             said = (
                 f"its filters {', '.join(array.codecs)} cannot be written here: choose another codec, such as {chain}"
@@ -236,15 +267,16 @@ class FromHdf5:
             space = h5py.h5s.create_simple(old.shape)
         made = h5py.h5d.create(found.parent, found.name, structure.type_of(old), space, made_list)
         fill = array.fill_bytes
+        unit = wanted or usual_chunk_shape(old.shape, width)
         target: Any
         if wanted is None or steps is None:
-            target = WrittenByLibhdf5(self._file, made, array.dtype, wanted or tuple(max(1, n) for n in old.shape))
+            target = WrittenByLibhdf5(self._file, made, array.dtype, SlabEncoder(unit, (), fill, self._threads))
         else:
             is_sparse = array.stored_chunk_count is not None and array.stored_chunk_count < array.chunk_count
-            target = Hdf5Array(self._file, made, wanted, steps, fill, self._threads, leaves_out_fill=is_sparse)
-        unit = wanted or _rows(old.shape, width)
+            encoder = SlabEncoder(wanted, tuple(steps), fill, self._threads, is_sparse)
+            target = Hdf5Array(self._file, made, encoder)
         self.fillings.append(
-            Filling(found.path, old.shape, width, fill, array.chunks, unit, reader(array, self._threads), target)
+            Filling(found.path, old.shape, width, fill, array.chunks, unit, BoxReader(array, self._threads), target)
         )
 
 
@@ -275,17 +307,12 @@ def _copy_elements(old: Any, new: Any) -> None:
         new.write(here, space, elements, memory)
 
 
-def _rows(shape: tuple[int, ...], width: int) -> tuple[int, ...]:
-    """A contiguous array is written in whole rows."""
-    row = math.prod(shape[1:]) * max(width, 1)
-    return (max(1, min(shape[0], MOST_DECODED_AT_ONCE // max(row, 1))), *(max(1, one) for one in shape[1:]))
-
-
 def _creation(source: h5py.File) -> Any:
     old = h5py.h5g.open(source.id, b"/").get_create_plist()  # that of an open file does not tell
     made = h5py.h5p.create(h5py.h5p.FILE_CREATE)
     made.set_link_creation_order(old.get_link_creation_order())
     made.set_attr_creation_order(old.get_attr_creation_order())
+    made.set_userblock(source.id.get_create_plist().get_userblock())
     return made
 
 

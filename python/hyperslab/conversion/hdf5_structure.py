@@ -1,11 +1,12 @@
 """Copies what an HDF5 file has besides the elements of its arrays: groups, types, links, attributes and references.
 
-Every object is created again, under its own first path, with its own property list, so that tracked orders, fill values
-and time stamps stay. References and links to the same object lead to the same new object.
+Every object is created again, under its own first path, with its own property list, so that tracked orders and fill
+values stay. References and links to the same object lead to the same new object.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ import h5py
 import numpy as np
 
 from hyperslab.errors import printable
+from hyperslab.versions.commit.libhdf5 import address
 
 
 @dataclass
@@ -38,6 +40,8 @@ class StructureCopy:
         Creates the array that stands for one of the source; without its attributes.
     losses
         What cannot be copied: path and reason.
+    notes
+        What may be different in the copy: path and reason.
     later
         Arrays of references: the old and the new one. They are written last, when what they lead to exists.
     """
@@ -46,6 +50,7 @@ class StructureCopy:
     target: h5py.File
     make_array: Callable[[Found, StructureCopy], None]
     losses: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
     later: list[tuple[h5py.Dataset, h5py.Dataset]] = field(default_factory=list)
     _made: dict[int, bytes] = field(default_factory=dict)  # by address in the source, paths in the target
     _waiting: dict[int, bytes] = field(default_factory=dict)  # by address, types that were needed before their links
@@ -61,6 +66,7 @@ class StructureCopy:
             waiting.extend(reversed(list(self._group(*waiting.pop()))))
         for old, path in self._named:
             self._attributes(old, path)
+            self._comment(old, path)
         for before, after in self.later:
             self._references(before, after)
         for name in self._waiting.values():
@@ -78,11 +84,7 @@ class StructureCopy:
         for name in _names(old):
             inner = path + b"/" + name
             link = old.links.get_info(name)
-            if link.type == h5py.h5l.TYPE_SOFT:
-                new.links.create_soft(name, old.links.get_val(name))
-            elif link.type == h5py.h5l.TYPE_EXTERNAL:
-                new.links.create_external(name, *old.links.get_val(name))
-            elif link.type == h5py.h5l.TYPE_HARD:
+            if link.type == h5py.h5l.TYPE_HARD:
                 found = h5py.h5o.get_info(old, name)
                 if found.addr in self._made:
                     new.links.create_hard(name, self.target.id, self._made[found.addr])
@@ -105,7 +107,20 @@ class StructureCopy:
                     else:
                         del self._made[found.addr]  # it is among the losses
             else:
-                self.losses.append((_text(inner), "its link is of a kind that a program defined"))
+                self._link(old, new, name, inner)
+
+    def _link(self, old: Any, new: Any, name: bytes, path: bytes) -> None:
+        """Copy a link that is not a hard one."""
+        kind = old.links.get_info(name).type
+        if kind == h5py.h5l.TYPE_SOFT:
+            new.links.create_soft(name, old.links.get_val(name))
+        elif kind == h5py.h5l.TYPE_EXTERNAL:
+            file, there = old.links.get_val(name)
+            new.links.create_external(name, file, there)
+            if not file.startswith(b"/"):
+                self.notes.append((_text(path), f"it links to {_text(file)!r}, which is looked for beside the copy"))
+        else:
+            self.losses.append((_text(path), "its link is of a kind that a program defined"))
 
     def type_of(self, array: Any) -> Any:
         """The type for a new array: the copy of the committed type, if the old array has one."""
@@ -138,6 +153,18 @@ class StructureCopy:
                     f"its attribute {printable(attribute.name.decode('utf-8', 'replace'))!r} cannot be copied: {error}"
                 )
                 self.losses.append((_text(path), said))
+
+    def _comment(self, old: Any, path: bytes) -> None:
+        """Copy an object's comment, with libhdf5 itself: h5py returns the bytes of memory that it has freed."""
+        found = address("H5Oget_comment")
+        if found is None:
+            return
+        function = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_int64, ctypes.c_char_p, ctypes.c_size_t)(found)
+        nbytes = function(old.id, None, 0)
+        if nbytes > 0:
+            said = ctypes.create_string_buffer(nbytes + 1)
+            function(old.id, said, nbytes + 1)
+            h5py.h5o.set_comment(self.target.id, said.value, obj_name=path)
 
     def _attribute(self, old: Any, new: Any) -> None:
         space, kind = old.get_space(), old.get_type()

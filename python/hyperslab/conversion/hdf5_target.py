@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import h5py
 import numpy as np
 from h5py._objects import phil
 
-from hyperslab._core import encode_chunks, write_slab
-from hyperslab.chunk_grid import ceil_div
-from hyperslab.conversion.codecs import BITSHUFFLE, Filter, Step
-from hyperslab.conversion.filling import Box, Bytes, folded
+from hyperslab._core import write_slab
+from hyperslab.conversion.codecs import BITSHUFFLE, OPTIONAL, Filter
+from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder, folded
 from hyperslab.conversion.journal import Finished
 from hyperslab.conversion.partial_file import PartialFile, Unwatched
 from hyperslab.errors import UsageError
@@ -28,41 +29,17 @@ class Hdf5Array:
         What libhdf5 writes to.
     array : h5py.h5d.DatasetID
         The array.
-    chunk_shape : tuple[int, ...]
-        The shape of a chunk.
-    steps : list[Step]
-        How to encode chunks.
-    fill : bytes
-        One element with the fill value.
-    threads : int | None
-        How many threads encode.
-    leaves_out_fill : bool
-        Whether chunks that hold nothing but the fill value are not stored.
+    encoder : SlabEncoder
+        How to encode its chunks.
     """
 
-    def __init__(
-        self,
-        file: PartialFile | Unwatched,
-        array: Any,
-        chunk_shape: tuple[int, ...],
-        steps: list[Step],
-        fill: bytes,
-        threads: int | None,
-        *,
-        leaves_out_fill: bool,
-    ) -> None:
+    is_replayable = True
+
+    def __init__(self, file: PartialFile | Unwatched, array: Any, encoder: SlabEncoder) -> None:
         self._file = file
         self._array = array
-        self._chunk_shape = chunk_shape
-        self._steps = steps
-        self._fill = fill
-        self._threads = threads
-        self._leaves_out_fill = leaves_out_fill
-
-    @property
-    def chunk_shape(self) -> tuple[int, ...]:
-        """The shape of a chunk."""
-        return self._chunk_shape
+        self.encoder = encoder
+        self.elsewhere = EncodesForHdf5(replace(encoder, threads=1))
 
     def write(self, box: Box, data: Bytes) -> Finished:
         """Encode and write a slab."""
@@ -71,47 +48,90 @@ class Hdf5Array:
             raise UsageError("h5py's libhdf5 is older than 1.10.4: install a newer h5py to convert")
         shape = [one.stop - one.start for one in box]
         start = [one.start for one in box]
-        shapes = (shape, list(self._chunk_shape))
+        encoder = self.encoder
+        shapes = (shape, list(encoder.chunk_shape))
         with phil:
             try:
                 checksums, sizes, masks = write_slab(
-                    function, self._array.id, start, data, shapes, self._fill, self._steps, self._threads,
-                    self._leaves_out_fill,
+                    function, self._array.id, start, data, shapes, encoder.fill, list(encoder.steps), encoder.threads,
+                    encoder.leaves_out_fill,
                 )  # fmt: skip
             except RuntimeError:
                 check(self._file)
                 raise
         return Finished(folded(checksums), sizes, masks)
 
-    is_replayable = True
+    def put(self, box: Box, made: Encoded) -> Finished:
+        """Write a slab that another process encoded."""
+        sizes = np.zeros(len(made.chunks), np.uint64)
+        masks = np.zeros(len(made.chunks), np.uint32)
+        starts = self.encoder.starts(box)
+        for number, (encoded, mask) in enumerate(made.chunks):
+            if encoded is not None:
+                sizes[number], masks[number] = len(encoded), mask
+                self._put(tuple(starts[number].tolist()), encoded, mask)
+        return Finished(made.checksum, sizes, masks)
 
     def replay(self, box: Box, finished: Finished) -> None:
         """Let libhdf5 give the chunks of a slab their places again."""
         assert finished.sizes is not None
-        grid = [ceil_div(one.stop - one.start, chunk) for one, chunk in zip(box, self._chunk_shape, strict=True)]
+        starts = self.encoder.starts(box)
         for number in np.flatnonzero(finished.sizes).tolist():
-            index = np.unravel_index(number, grid)
-            start = tuple(
-                one.start + int(at) * chunk for one, at, chunk in zip(box, index, self._chunk_shape, strict=True)
-            )
             mask = int(finished.masks[number]) if finished.masks is not None else 0
-            stand_in = self._file.stand_in(int(finished.sizes[number]))
-            self._array.write_direct_chunk(start, stand_in, mask)
+            self._put(tuple(starts[number].tolist()), self._file.stand_in(int(finished.sizes[number])), mask)
+
+    def _put(self, start: tuple[int, ...], encoded: bytes | memoryview, mask: int) -> None:
+        try:
+            self._array.write_direct_chunk(start, encoded, mask)
+        except (OSError, RuntimeError):
+            check(self._file)
+            raise
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A slab that was encoded: its checksum, and the bytes of each chunk (None if it is left out) with its mask."""
+
+    checksum: int
+    chunks: list[tuple[bytes | None, int]]
+
+
+@dataclass(frozen=True)
+class EncodesForHdf5:
+    """Encodes slabs in another process; only this one writes the file."""
+
+    encoder: SlabEncoder
+
+    def make(self, box: Box, data: Bytes) -> Encoded:
+        """Encode a slab."""
+        chunks: list[tuple[bytes | None, int]] = []
+        checksum = self.encoder.encode(box, data, lambda _, encoded, mask: chunks.append((encoded, mask)))
+        return Encoded(checksum, chunks)
 
 
 class WrittenByLibhdf5:
-    """An array that libhdf5 writes: contiguous, or with filters that only libhdf5 applies."""
+    """An array that libhdf5 writes: contiguous, or with filters that only libhdf5 applies.
 
-    def __init__(self, file: PartialFile, array: Any, dtype: np.dtype[Any], unit: tuple[int, ...]) -> None:
+    Parameters
+    ----------
+    file : PartialFile | Unwatched
+        What libhdf5 writes to.
+    array : h5py.h5d.DatasetID
+        The array.
+    dtype : np.dtype[Any]
+        The dtype of its elements.
+    encoder : SlabEncoder
+        Without steps: only for checksums.
+    """
+
+    is_replayable = False
+    elsewhere = None
+
+    def __init__(self, file: PartialFile | Unwatched, array: Any, dtype: np.dtype[Any], encoder: SlabEncoder) -> None:
         self._file = file
         self._array = array
         self._dtype = dtype
-        self._unit = unit
-
-    @property
-    def chunk_shape(self) -> tuple[int, ...]:
-        """The unit of checksums."""
-        return self._unit
+        self.encoder = encoder
 
     def write(self, box: Box, data: Bytes) -> Finished:
         """Write a slab."""
@@ -126,11 +146,11 @@ class WrittenByLibhdf5:
         except (OSError, RuntimeError):
             check(self._file)
             raise
-        shapes = (list(shape) or [1], list(self._unit) or [1])
-        width = data.nbytes // max(math.prod(shape), 1)
-        return Finished(folded(encode_chunks(data, shapes, bytes(width), [], None)), None, None)
+        return Finished(self.encoder.checksum(box, data), None, None)
 
-    is_replayable = False
+    def put(self, box: Box, made: Any) -> Finished:
+        """Never called: no other process can do it."""
+        raise NotImplementedError
 
     def replay(self, box: Box, finished: Finished) -> None:
         """Never called: libhdf5 decides what it writes, so it writes it again."""
@@ -146,7 +166,8 @@ def creation_list(old: Any | None, chunk_shape: tuple[int, ...] | None, filters:
     """The property list of a new array, with everything of an old one that does not concern its layout."""
     has_elsewhere = old is not None and (old.get_external_count() or old.get_layout() == h5py.h5d.VIRTUAL)
     made = h5py.h5p.create(h5py.h5p.DATASET_CREATE) if old is None or has_elsewhere else old.copy()
-    if old is not None and not has_elsewhere and made.get_nfilters():
+    has_filters = bool(filters) and filters_of(made) == filters and BITSHUFFLE not in [number for number, *_ in filters]
+    if made.get_nfilters() and not has_filters:
         made.remove_filter(h5py.h5z.FILTER_ALL)
     if chunk_shape is None:
         if old is None or has_elsewhere or old.get_layout() == h5py.h5d.CHUNKED:
@@ -155,11 +176,27 @@ def creation_list(old: Any | None, chunk_shape: tuple[int, ...] | None, filters:
     made.set_chunk(chunk_shape)
     if made.get_alloc_time() != h5py.h5d.ALLOC_TIME_INCR:
         made.set_alloc_time(h5py.h5d.ALLOC_TIME_INCR)
-    for number, flags, values in filters:
+    for number, flags, values in [] if has_filters else filters:
         # The filter itself puts three values in front when an array is created.
         own = values[3:] if number == BITSHUFFLE and h5py.h5z.filter_avail(number) else values
         made.set_filter(number, flags, tuple(own))
     return made
+
+
+def lacking(filters: Sequence[Filter]) -> str | None:
+    """Why libhdf5 cannot create an array with these filters; None if it can."""
+    missing = [number for number, flags, _ in filters if not flags & OPTIONAL and not is_installed(number)]
+    if not missing:
+        return None
+    return f"its filter {missing[0]} is not installed, and HDF5 does not create arrays without it: install hdf5plugin"
+
+
+def is_installed(number: int) -> bool:
+    """Whether libhdf5 has a filter; hdf5plugin is loaded if that can help."""
+    if not h5py.h5z.filter_avail(number):
+        with suppress(ImportError):
+            import hdf5plugin  # noqa: F401 - registers its filters
+    return bool(h5py.h5z.filter_avail(number))
 
 
 def filters_of(plist: Any) -> list[Filter]:

@@ -1,7 +1,7 @@
 """`ConversionJournal`: which slabs of a conversion are finished, so that an interrupted one can go on.
 
 It lies with the unfinished target in a folder beside the target's name. Its first line says what is converted and how;
-each later line is a slab. A line that was cut off by a kill is ignored.
+each later line is a slab, and the last one says that all is done. A line that was cut off by a kill is ignored.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import shutil
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +21,8 @@ import numpy.typing as npt
 
 from hyperslab.errors import FileChanged, UsageError
 
-VERSION = 1
+VERSION = 2
+Ended = tuple[int, int, str]  # the number of arrays, their bytes, and how they were verified
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -45,6 +47,15 @@ class ConversionJournal:
         Whether to go on with an unfinished conversion, if there is one.
     overwrite : bool
         Whether to remove an unfinished conversion.
+    adopted : Collection[str]
+        Settings that an unfinished conversion decides, because you did not.
+
+    Attributes
+    ----------
+    header
+        What is converted and how, with what was adopted.
+    ended
+        What the conversion did, if everything was written and only its name was missing.
 
     Raises
     ------
@@ -55,34 +66,39 @@ class ConversionJournal:
         The source has changed since the unfinished conversion began.
     """
 
-    def __init__(self, target: Path, header: dict[str, Any], *, resume: bool, overwrite: bool) -> None:
+    def __init__(
+        self, target: Path, header: dict[str, Any], *, resume: bool, overwrite: bool, adopted: Collection[str] = ()
+    ) -> None:
         self.folder = target.with_name(f".{target.name}.hyperslab-partial")
         self.data = self.folder / target.name
         self._path = self.folder / "journal.jsonl"
         self.finished: dict[tuple[str, int], Finished] = {}
-        header = {**header, "version": VERSION, "boot": BOOT.read_text().strip() if BOOT.exists() else ""}
-        if self.folder.exists() and not resume and not overwrite:
-            raise UsageError(
-                f"{self.folder} holds an unfinished conversion: go on with --resume, or start again with --overwrite"
-            )
+        self.header = {**header, "version": VERSION, "boot": BOOT.read_text().strip() if BOOT.exists() else ""}
+        self.ended: Ended | None = None
+        is_there = self.folder.exists()
         self.folder.mkdir(exist_ok=True)
         self._lock = os.open(self.folder, os.O_RDONLY)
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._lock)
-            raise UsageError(f"another process is converting to {target}") from None
-        try:
-            self.is_resumed = resume and self._load(header)
+            self._take(target)
+            if is_there and not resume and not overwrite:
+                said = f"{self.folder} holds an unfinished conversion"
+                raise UsageError(f"{said}: go on with --resume, or start again with --overwrite")
+            self.is_resumed = resume and self._load(adopted)
             if not self.is_resumed:
                 self._clear()
-                self._path.write_text(json.dumps(header) + "\n")
+                self._path.write_text(json.dumps(self.header))
             self._file = self._path.open("a")
         except BaseException:
             os.close(self._lock)
             raise
 
-    def _load(self, header: dict[str, Any]) -> bool:
+    def _take(self, target: Path) -> None:
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(f"another process is converting to {target}: wait for it, or stop it") from None
+
+    def _load(self, adopted: Collection[str]) -> bool:
         """Read the journal; whether there is anything to go on with."""
         if not self._path.is_file() or not self.data.exists():
             return False
@@ -91,9 +107,10 @@ class ConversionJournal:
             found = json.loads(lines[0])
         except ValueError:
             return False
+        header = self.header
         if found.get("source") != header["source"]:
             raise FileChanged(f"{header['name']} has changed since this conversion began: start again with --overwrite")
-        different = [key for key in header if key != "boot" and found.get(key) != header[key]]
+        different = [key for key in header if key != "boot" and key not in adopted and found.get(key) != header[key]]
         if different:
             raise UsageError(
                 f"the unfinished conversion has another {different[0]} ({found.get(different[0])!r}, now"
@@ -101,9 +118,21 @@ class ConversionJournal:
             )
         if found["boot"] != header["boot"]:
             return False  # what was not synced may be lost
-        for line in lines[1:]:
+        self.header |= {key: found[key] for key in adopted}
+        return self._read(lines[1:])
+
+    def _read(self, lines: list[str]) -> bool:
+        """Read the slabs; False if the result has had its name already."""
+        for line in lines:
             with suppress(ValueError, KeyError):
                 one = json.loads(line)
+                if "ended" in one:
+                    # The data may be what had the name before: two folders swap their names.
+                    if one["is"] != self.data.stat().st_ino:
+                        self.finished.clear()
+                        return False
+                    self.ended = (one["ended"][0], one["ended"][1], one["ended"][2])
+                    continue
                 self.finished[one["array"], one["slab"]] = Finished(
                     one["checksum"], _column(one.get("sizes"), np.uint64), _column(one.get("masks"), np.uint32)
                 )
@@ -116,9 +145,16 @@ class ConversionJournal:
             one["sizes"] = base64.b64encode(finished.sizes.tobytes()).decode()
             if finished.masks.any():
                 one["masks"] = base64.b64encode(finished.masks.tobytes()).decode()
-        self._file.write(json.dumps(one) + "\n")
-        self._file.flush()
+        self._write(one)
         self.finished[array, slab] = finished
+
+    def end(self, did: Ended) -> None:
+        """Note that everything is written and verified, and that the data get their name now."""
+        self._write({"ended": did, "is": self.data.stat().st_ino})
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self._file.write("\n" + json.dumps(line))  # the line before may be cut off
+        self._file.flush()
 
     def _clear(self) -> None:
         for inner in self.folder.iterdir():

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from hyperslab.conversion.filling import Box, Bytes
+from hyperslab.conversion.encoding import Box, Bytes
 
 
-def reader(array: Any, threads: int | None) -> Callable[[Box, Bytes], None]:
-    """A function that reads boxes of an array into bytes."""
+@dataclass(frozen=True)
+class BoxReader:
+    """Reads boxes of an array into bytes; another process can have it.
 
-    def read(box: Box, data: Bytes) -> None:
+    Attributes
+    ----------
+    array
+        The array.
+    threads
+        How many threads decode.
+    """
+
+    array: Any
+    threads: int | None
+
+    def __call__(self, box: Box, data: Bytes) -> None:
+        """Read a box."""
+        array = self.array
         shape = tuple(one.stop - one.start for one in box)
         out = data.view(array.dtype.base).reshape((*shape, *array.dtype.shape))
-        array.read(box, out=out, threads=threads)
-
-    return read
+        array.read(box, out=out, threads=self.threads)
 
 
 def link_of(group: Any, name: str) -> Any:

@@ -13,16 +13,22 @@ from typing import Any
 
 import numpy as np
 
+from hyperslab.conversion.checking import ZARR_DOCUMENTS
 from hyperslab.conversion.converting import format_of, usual_memory
-from hyperslab.conversion.filling import Box, Bytes, Filler, Filling, Target
+from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder
+from hyperslab.conversion.filling import Filler, Filling, Target
 from hyperslab.conversion.journal import Finished
+from hyperslab.conversion.meter import Meter
+from hyperslab.conversion.wishes import usual_chunk_shape
 from hyperslab.conversion.zarr_steps import zarr_steps
 from hyperslab.errors import UsageError
-from hyperslab.needed import need, need_h5py
+from hyperslab.meant import meant_or_known
+from hyperslab.needed import is_there, need, need_h5py
 from hyperslab.replacing import replacing
 
 # Below this, xarray writes a variable itself: encoding takes no time.
 SMALL_NBYTES = 1 << 18
+ROWS_NBYTES = 64 << 20
 
 
 class Collector:
@@ -91,7 +97,7 @@ def save(
     NoSpace
         The disk is full.
     """
-    need("saving datasets", "formats", "xarray")
+    need("saving datasets", "xarray")
     target = Path(os.fspath(path))
     if hasattr(given, "to_dataset") and not hasattr(given, "data_vars"):
         given = given.to_dataset(name=given.name or "__xarray_dataarray_variable__")
@@ -100,16 +106,19 @@ def save(
     unknown = [name for name in encodings if name not in given.variables]
     if unknown:
         raise UsageError(
-            f"there is no variable {unknown[0]!r} to encode; there are {', '.join(map(str, given.variables))}"
+            f"there is no variable {unknown[0]!r} to encode{meant_or_known(unknown[0], map(str, given.variables))}"
         )
-    filler = _Unjournaled(memory or usual_memory(), threads)
+    most = usual_memory() if memory is None else memory
+    if most < 1:
+        raise UsageError("memory must be at least 1")
     if found in ("netcdf4", "hdf5"):
         need_h5py("saving NetCDF4")
         with replacing(target, is_synced=sync) as beside:
-            _netcdf(given, beside, encodings, unlimited_dims, filler, threads)
+            _netcdf(given, beside, encodings, unlimited_dims, _Unjournaled(beside.parent, most), threads)
         return target
-    need("saving Zarr", "zarr", "zarr")
-    with replacing(target, is_folder=True, is_synced=sync) as beside:
+    need("saving Zarr", "zarr")
+    with replacing(target, is_folder=True, is_synced=sync, marks=ZARR_DOCUMENTS) as beside:
+        filler = _Unjournaled(beside.parent, most)
         _zarr(given, beside, 2 if found == "zarr2" else 3, encodings, filler, threads)
     return target
 
@@ -117,13 +126,14 @@ def save(
 class _Unjournaled(Filler):
     """Fills arrays without a journal: an interrupted save starts again."""
 
-    def __init__(self, memory: int, threads: int | None) -> None:
-        super().__init__(_NoJournal(), memory, threads, None)  # type: ignore[arg-type]
+    def __init__(self, folder: Path, memory: int) -> None:
+        super().__init__(_NoJournal(folder), memory, Meter(None))  # type: ignore[arg-type]
 
 
 class _NoJournal:
-    folder = None
-    finished: Mapping[tuple[str, int], Finished] = {}
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder  # of intermediate files: /tmp may be memory
+        self.finished: Mapping[tuple[str, int], Finished] = {}
 
     def add(self, array: str, slab: int, finished: Finished) -> None:
         """Keep nothing."""
@@ -146,75 +156,74 @@ def _netcdf(
 ) -> None:
     import h5py
 
-    from hyperslab.conversion.codecs import hdf5_steps
-    from hyperslab.conversion.hdf5_target import Hdf5Array
-    from hyperslab.conversion.partial_file import Unwatched
-
     if unlimited_dims is None:
         unlimited_dims = given.encoding.get("unlimited_dims", None)
     if isinstance(unlimited_dims, str):
         unlimited_dims = [unlimited_dims]
     store = _netcdf_store(path)
     try:
-        kept = _dump(given, store, encoding, unlimited_dims).kept
-        by_libraries = []
-        ours = []
-        for source, target in kept:
-            name = target.variable_name
-            chunks = _chunks_of(store, name)
-            if chunks is None:
-                target[...] = np.asarray(source)
-            else:
-                ours.append((source, name, target))
+        kept = [(source, target.variable_name) for source, target in _dump(given, store, encoding, unlimited_dims).kept]
     finally:
         store.close()
     with h5py.File(path, "r+") as file:
-        fillings = []
-        for source, name, _ in ours:
+        fillings, by_h5py = [], []
+        for source, name in kept:
             array = file[name] if name in file else file[f"_nc4_non_coord_{name}"]
-            steps = hdf5_steps([(number, values) for number, values in _filters(array)])
-            if steps is None or array.dtype.itemsize != source.dtype.itemsize:
-                by_libraries.append((source, array))
-                continue
             if array.shape != source.shape:
                 array.resize(source.shape)
-            fill = np.asarray(array.fillvalue, array.dtype).tobytes()
-            writer = Hdf5Array(Unwatched(), array.id, array.chunks, steps, fill, threads, leaves_out_fill=False)
-            fillings.append(_filling(name, source, array.dtype, array.chunks, fill, writer))
+            is_plain = array.chunks is None and not hasattr(source, "compute")
+            if array.dtype.itemsize == source.dtype.itemsize and not is_plain:
+                fillings.append(_hdf5_filling(name, source, array, threads))
+            else:
+                by_h5py.append((source, array))
         filler.fill(fillings)
-        for source, array in by_libraries:
-            if array.shape != source.shape:
-                array.resize(source.shape)
-            array[...] = np.asarray(source)
+        for source, array in by_h5py:
+            _by_rows(source, array)
 
 
-def _filters(array: Any) -> list[tuple[int, tuple[int, ...]]]:
-    settings = array.id.get_create_plist()
-    found = [settings.get_filter(index) for index in range(settings.get_nfilters())]
-    return [(number, values) for number, _, values, _ in found]
+def _hdf5_filling(name: str, source: Any, array: Any, threads: int | None) -> Filling:
+    from hyperslab.conversion.codecs import hdf5_steps
+    from hyperslab.conversion.hdf5_target import Hdf5Array, WrittenByLibhdf5, filters_of
+    from hyperslab.conversion.partial_file import Unwatched
+
+    fill = np.asarray(array.fillvalue, array.dtype).tobytes()
+    unit = array.chunks or usual_chunk_shape(array.shape, array.dtype.itemsize)
+    filters = filters_of(array.id.get_create_plist())
+    steps = hdf5_steps([(number, values) for number, _, values in filters])
+    target: Target
+    if array.chunks is None or steps is None:
+        target = WrittenByLibhdf5(Unwatched(), array.id, array.dtype, SlabEncoder(unit, (), fill, threads))
+    else:
+        target = Hdf5Array(Unwatched(), array.id, SlabEncoder(unit, tuple(steps), fill, threads))
+    return _filling(name, source, array.dtype, unit, fill, target)
+
+
+def _by_rows(source: Any, target: Any) -> None:
+    """Let the library write an array some rows at a time: nothing is encoded, or the library converts elements."""
+    row = max(1, source.nbytes // source.shape[0])
+    unit = (getattr(target, "shards", None) or target.chunks or (1,))[0]
+    step = max(1, ROWS_NBYTES // (row * unit)) * unit
+    for start in range(0, source.shape[0], step):
+        target[start : start + step] = _elements(source[start : start + step])
+
+
+def _elements(part: Any) -> Any:
+    """The elements of a part of an array, which may be one of Dask."""
+    return np.asarray(part.compute() if hasattr(part, "compute") else part)
 
 
 def _netcdf_store(path: Path) -> Any:
     """A store of xarray's for a new file, with whichever of its engines is installed."""
-    from importlib.util import find_spec
-
-    if find_spec("netCDF4") is not None:
+    if not is_there("h5netcdf"):
+        need("saving NetCDF4", "netCDF4")
+    if is_there("netCDF4"):
         from xarray.backends import NetCDF4DataStore
 
         store: Any = NetCDF4DataStore
         return store.open(str(path), mode="w", format="NETCDF4")
-    need("saving NetCDF4", "formats", "h5netcdf")
     from xarray.backends import H5NetCDFStore
 
     return H5NetCDFStore.open(str(path), mode="w")
-
-
-def _chunks_of(store: Any, name: str) -> tuple[int, ...] | None:
-    variable = store.ds.variables[name]
-    if hasattr(variable, "chunking"):
-        found = variable.chunking()
-        return None if found == "contiguous" else tuple(found)
-    return variable.chunks if variable.chunks is None else tuple(variable.chunks)
 
 
 def _zarr(given: Any, path: Path, version: int, encoding: dict[str, Any], filler: Filler, threads: int | None) -> None:
@@ -222,18 +231,21 @@ def _zarr(given: Any, path: Path, version: int, encoding: dict[str, Any], filler
 
     from hyperslab.conversion.zarr_target import ZarrArray
 
-    store = ZarrStore.open_group(str(path), mode="w", zarr_format=version, consolidated=True, write_empty=True)
+    store = ZarrStore.open_group(str(path), mode="w", zarr_format=version, consolidate_on_close=True, write_empty=True)
     fillings = []
     for source, target in _dump(given, store, encoding, None).kept:
         described = zarr_steps(target)
         if described is None or target.dtype.itemsize != source.dtype.itemsize:
-            target[...] = np.asarray(source)
+            _by_rows(source, target)
             continue
         chunks, shards, steps = described
         fill = np.asarray(0 if target.fill_value is None else target.fill_value, target.dtype).tobytes()
         folder = path / target.path
-        writer = ZarrArray(folder, version, chunks, shards, steps, fill, threads, leaves_out_fill=False)
-        fillings.append(_filling(target.path, source, target.dtype, shards or chunks, fill, writer))
+        writer = ZarrArray(folder, version, shards, SlabEncoder(chunks, tuple(steps), fill, threads))
+        filling = _filling(target.path, source, target.dtype, shards or chunks, fill, writer)
+        if shards is not None:
+            filling.given = None  # encoded shards wait in memory until their slab is done
+        fillings.append(filling)
     filler.fill(fillings)
     store.close()
 
@@ -250,9 +262,10 @@ def _filling(
     own = tuple(max(lengths) for lengths in source.chunks) if is_dask else None
 
     def read(box: Box, data: Bytes) -> None:
-        part = source[box]
-        elements = np.asarray(part.compute() if is_dask else part)
+        elements = _elements(source[box])
         shape = tuple(one.stop - one.start for one in box)
         data.view(dtype).reshape(shape)[...] = elements
 
-    return Filling(name, tuple(source.shape), dtype.itemsize, fill, own, unit, read, target)
+    is_there = isinstance(source, np.ndarray) and source.flags.c_contiguous and source.dtype == dtype
+    given = source.reshape(-1).view(np.uint8) if is_there else None
+    return Filling(name, tuple(source.shape), dtype.itemsize, fill, own, unit, read, target, given)

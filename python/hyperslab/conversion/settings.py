@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from hyperslab.archive.opening import open as open_archive
-from hyperslab.conversion.filling import Box, Bytes, Filler, Filling
-from hyperslab.conversion.reading import reader
+from hyperslab.conversion.encoding import Box, Bytes
+from hyperslab.conversion.filling import Filler, Filling
+from hyperslab.conversion.reading import BoxReader
 from hyperslab.conversion.wishes import Wish
 from hyperslab.errors import Refused
 
@@ -39,6 +41,8 @@ class Conversion:
         Bytes of their elements, and of the whole result on disk.
     seconds
         How long it took.
+    predicted_seconds
+        How long it was predicted to take; None if nobody asked.
     verified
         How it was verified.
     is_resumed
@@ -55,6 +59,7 @@ class Conversion:
     nbytes: int = 0
     stored_nbytes: int = 0
     seconds: float = 0.0
+    predicted_seconds: float | None = None
     verified: str = "none"
     is_resumed: bool = False
     notes: list[tuple[str, str]] = field(default_factory=list)
@@ -74,6 +79,9 @@ class Settings:
     skip_unsupported: bool
     is_synced: bool
     progress: Progress | None
+    scheduler: Any = None
+    predicted: Callable[[float], None] | None = None
+    source_paths: tuple[str, ...] = ()
 
 
 def check_losses(losses: list[tuple[str, str]], settings: Settings, done: Conversion) -> None:
@@ -102,30 +110,32 @@ def verified(filler: Filler, fillings: list[Filling], settings: Settings, data: 
     if settings.verify == "none" or not fillings:
         return
     if settings.verify == "library":
-        filler.verify(fillings, _by_library(data, settings.format))
+        with _by_library(data, settings.format) as opened:
+            filler.verify(fillings, lambda path: _library_reader(opened[path]))
         return
     with open_archive(data) as again:
-        filler.verify(fillings, lambda path: reader(again[path], settings.threads))
+        filler.verify(fillings, lambda path: BoxReader(again[path], settings.threads))
 
 
-def _by_library(data: Path, format: str) -> Callable[[str], Callable[[Box, Bytes], None]]:
-    if format in ("hdf5", "netcdf4"):
-        import h5py
-
-        opened: Any = h5py.File(data, "r")
-    else:
+@contextmanager
+def _by_library(data: Path, format: str) -> Iterator[Any]:
+    """The result, opened by h5py or zarr-python."""
+    if format not in ("hdf5", "netcdf4"):
         import zarr
 
-        opened = zarr.open_group(str(data), mode="r")
+        yield zarr.open_group(str(data), mode="r")
+        return
+    import h5py
 
-    def read_back(path: str) -> Callable[[Box, Bytes], None]:
-        array: Any = opened[path]
+    with suppress(ImportError):
+        import hdf5plugin  # noqa: F401 - registers its filters
+    with h5py.File(data, "r") as opened:
+        yield opened
 
-        def read(box: Box, out: Bytes) -> None:
-            found = np.ascontiguousarray(np.asarray(array[box] if box else array[()]))
-            dtype = array.dtype if format in ("hdf5", "netcdf4") else found.dtype
-            out[:] = np.ascontiguousarray(found.astype(dtype, copy=False)).reshape(-1).view(np.uint8)
 
-        return read
+def _library_reader(array: Any) -> Callable[[Box, Bytes], None]:
+    def read(box: Box, out: Bytes) -> None:
+        found = np.ascontiguousarray(np.asarray(array[box] if box else array[()]))
+        out[:] = found.reshape(-1).view(np.uint8)
 
-    return read_back
+    return read

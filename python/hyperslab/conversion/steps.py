@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hyperslab.archive.opening import open as open_archive
+from hyperslab.conversion.cluster import Cluster, cluster_of
 from hyperslab.conversion.filling import Filler
 from hyperslab.conversion.journal import ConversionJournal
+from hyperslab.conversion.meter import Meter
+from hyperslab.conversion.predicting import WORTH_PREDICTING_NBYTES, predicted_seconds
 from hyperslab.conversion.settings import Conversion, Settings, check_losses, verified
 from hyperslab.errors import UsageError
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
-
+    from hyperslab.conversion.from_hdf5 import FromHdf5
+    from hyperslab.conversion.to_hdf5 import ToHdf5
+    from hyperslab.conversion.zarr_target import ToZarr
 
 LEAST_FRONT_NBYTES = 4096
 
@@ -23,49 +30,83 @@ def write(group: Group, journal: ConversionJournal, settings: Settings, done: Co
     )
     if settings.relayout and not (is_local_hdf5 and settings.format in ("hdf5", "netcdf4")):
         raise UsageError("--relayout is for HDF5 and NetCDF4 files on this machine: convert other sources without it")
-    if settings.format in ("zarr2", "zarr3"):
-        _zarr(group, journal, settings, done)
-    elif is_local_hdf5:
-        _hdf5_again(group, journal, settings, done)
-    else:
-        _hdf5(group, journal, settings, done)
+    with cluster_of(settings.scheduler) as cluster:
+        work = Work(group, journal, settings, done, cluster)
+        if settings.format in ("zarr2", "zarr3"):
+            _zarr(work)
+        elif is_local_hdf5:
+            _hdf5_again(work)
+        else:
+            _hdf5(work)
 
 
-def _filler(journal: ConversionJournal, settings: Settings) -> Filler:
-    return Filler(journal, settings.memory, settings.threads, settings.progress)
+@dataclass
+class Work:
+    """What all ways to write a target share."""
+
+    group: Group
+    journal: ConversionJournal
+    settings: Settings
+    done: Conversion
+    cluster: Cluster | None
+
+    def __post_init__(self) -> None:
+        self.meter = Meter(self.settings.progress)
+        memory = self.settings.memory
+        if self.cluster is not None:
+            memory = max(1, memory // self.cluster.thread_count)
+        self.filler = Filler(self.journal, memory, self.meter, self.cluster)
+
+    def begin(self, writing: ToZarr | ToHdf5 | FromHdf5, copied_nbytes: int = 0) -> None:
+        """Refuse losses, and say how long it will take."""
+        settings, done = self.settings, self.done
+        done.notes = writing.notes
+        check_losses(writing.losses, settings, done)
+        done.nbytes = sum(filling.nbytes for filling in writing.fillings)
+        passes = 1 if settings.verify == "none" else 2
+        self.meter.expect(passes * (done.nbytes + copied_nbytes))
+        if self.cluster is not None:
+            self.cluster.check([str(self.journal.folder), *settings.source_paths])
+        is_worth_it = done.nbytes + copied_nbytes >= WORTH_PREDICTING_NBYTES
+        if settings.predicted is not None and is_worth_it and self.cluster is None:
+            done.predicted_seconds = predicted_seconds(
+                writing.fillings, self.filler, self.journal, copied_nbytes, is_verified=passes == 2
+            )
+            settings.predicted(done.predicted_seconds)
 
 
-def _zarr(group: Group, journal: ConversionJournal, settings: Settings, done: Conversion) -> None:
+def _zarr(work: Work) -> None:
     from hyperslab.conversion.zarr_target import ToZarr
 
-    writing = ToZarr(group, journal.data, 2 if settings.format == "zarr2" else 3, settings.wish, settings.threads)
+    journal, settings, done = work.journal, work.settings, work.done
+    version = 2 if settings.format == "zarr2" else 3
+    writing = ToZarr(work.group, journal.data, version, settings.wish, settings.threads)
     writing.build()
-    done.notes = writing.notes
-    check_losses(writing.losses, settings, done)
+    work.begin(writing)
     writing.write_documents()
-    filler = _filler(journal, settings)
-    filler.fill(writing.fillings)
+    work.filler.fill(writing.fillings)
     writing.write_texts()
     done.array_count = len(writing.fillings) + len(writing.texts)
-    done.nbytes = sum(filling.nbytes for filling in writing.fillings)
-    verified(filler, writing.fillings, settings, journal.data)
+    verified(work.filler, writing.fillings, settings, journal.data)
+    if writing.texts and settings.verify != "none":
+        with open_archive(journal.data) as again:
+            writing.verify_texts(again)
 
 
-def _hdf5(group: Group, journal: ConversionJournal, settings: Settings, done: Conversion) -> None:
+def _hdf5(work: Work) -> None:
     from hyperslab.conversion.hdf5_target import check
     from hyperslab.conversion.partial_file import PartialFile
     from hyperslab.conversion.to_hdf5 import ToHdf5
 
+    journal, settings = work.journal, work.settings
     file = PartialFile(journal.data, is_new=not journal.is_resumed)
     try:
         is_netcdf = settings.format == "netcdf4"
-        writing = ToHdf5(group, file, settings.wish, settings.threads, is_netcdf=is_netcdf)
+        writing = ToHdf5(work.group, file, settings.wish, settings.threads, is_netcdf=is_netcdf)
         try:
             writing.build()
-            done.notes = writing.notes
-            check_losses(writing.losses, settings, done)
-            filler = _filler(journal, settings)
-            filler.fill(writing.fillings)
+            work.begin(writing)
+            work.filler.fill(writing.fillings)
             check(file)
             file.is_replaying = False
         finally:
@@ -73,45 +114,45 @@ def _hdf5(group: Group, journal: ConversionJournal, settings: Settings, done: Co
         check(file)
     finally:
         file.close()
-    done.array_count = len(writing.fillings)
-    done.nbytes = sum(filling.nbytes for filling in writing.fillings)
-    verified(filler, writing.fillings, settings, journal.data)
+    work.done.array_count = len(writing.fillings)
+    verified(work.filler, writing.fillings, settings, journal.data)
 
 
-def _hdf5_again(group: Group, journal: ConversionJournal, settings: Settings, done: Conversion) -> None:
+def _hdf5_again(work: Work) -> None:
     from hyperslab.conversion.from_hdf5 import FromHdf5
     from hyperslab.conversion.hdf5_target import check
     from hyperslab.conversion.partial_file import PartialFile
-    from hyperslab.conversion.stored_chunks import copy_stored
+    from hyperslab.conversion.stored_chunks import StoredChunks, verify_stored
 
+    group, journal, settings = work.group, work.journal, work.settings
     file = PartialFile(journal.data, is_new=not journal.is_resumed)
     try:
         front = _metadata_nbytes(group, journal, settings) if settings.relayout else 0
         writing = FromHdf5(group, file, settings.wish, settings.threads, front, is_relayout=settings.relayout)
         try:
             writing.build()
-            done.notes = writing.notes
-            check_losses(writing.losses, settings, done)
-            filler = _filler(journal, settings)
-            filler.fill(writing.fillings)
-            copy_stored(writing.copies, file, group.filename, settings.progress)
+            stored = StoredChunks(writing.copies)
+            work.begin(writing, stored.nbytes)
+            work.filler.fill(writing.fillings)
+            stored.copy(file, group.filename, work.meter)
             check(file)
             file.is_replaying = False
-            done.array_count = len(writing.fillings) + len(writing.copies)
+            work.done.array_count = len(writing.fillings) + len(writing.copies)
         finally:
             writing.close()
         check(file)
     finally:
         file.close()
-    done.nbytes = sum(filling.nbytes for filling in writing.fillings)
-    verified(filler, writing.fillings, settings, journal.data)
+    verified(work.filler, writing.fillings, settings, journal.data)
+    if settings.verify != "none":
+        verify_stored([copy.path for copy in writing.copies], group.filename, journal.data, work.meter)
 
 
 def _metadata_nbytes(group: Group, journal: ConversionJournal, settings: Settings) -> int:
     """How many bytes the metadata of the target take: it is made once without chunks, which leaves a sparse file."""
     from hyperslab.conversion.from_hdf5 import FromHdf5
     from hyperslab.conversion.partial_file import PartialFile
-    from hyperslab.conversion.stored_chunks import copy_stored
+    from hyperslab.conversion.stored_chunks import StoredChunks
 
     path = journal.folder / "measured"
     file = PartialFile(path, is_new=True)
@@ -119,11 +160,12 @@ def _metadata_nbytes(group: Group, journal: ConversionJournal, settings: Setting
         trial = FromHdf5(group, file, settings.wish, settings.threads, is_relayout=True)
         try:
             trial.build()
-            stored = copy_stored(trial.copies, file, None, None)
+            stored = StoredChunks(trial.copies)
+            stored.copy(file, None, Meter(None))
         finally:
             trial.close()
     finally:
         file.close()
-    nbytes = path.stat().st_size - stored
+    nbytes = path.stat().st_size - stored.nbytes
     path.unlink()
     return max(nbytes, LEAST_FRONT_NBYTES)

@@ -5,17 +5,20 @@ libhdf5 places a stand-in of each chunk, and where it would write that, the kern
 
 from __future__ import annotations
 
+import itertools
 import os
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
 from hyperslab.conversion.hdf5_target import check
+from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.partial_file import PartialFile
-from hyperslab.errors import FileChanged
-from hyperslab.progress import Progress
+from hyperslab.errors import FileChanged, RunError
 
 BUFFER_NBYTES = 4 << 20
 
@@ -29,15 +32,17 @@ class StoredCopy:
     target: Any
 
     def pieces(self) -> list[tuple[tuple[int, ...] | None, int, int, int]]:
-        """Start, filter mask, address and stored bytes of each chunk in the grid's order; without chunks one piece."""
-        if self.source.get_create_plist().get_layout() != h5py.h5d.CHUNKED:
+        """Start, filter mask, position and stored bytes of each chunk in the grid's order; without chunks one piece."""
+        is_chunked = self.source.get_create_plist().get_layout() == h5py.h5d.CHUNKED
+        base = _base(self.source, is_chunked=is_chunked)
+        if not is_chunked:
             address, nbytes = self.source.get_offset(), self.source.get_storage_size()
-            return [] if address is None or not nbytes else [(None, 0, address, nbytes)]
+            return [] if address is None or not nbytes else [(None, 0, base + address, nbytes)]
         found: list[tuple[tuple[int, ...] | None, int, int, int]] = []
 
         def note(chunk: Any) -> None:
             if chunk.byte_offset is not None and chunk.size:
-                found.append((chunk.chunk_offset, chunk.filter_mask, chunk.byte_offset, chunk.size))
+                found.append((chunk.chunk_offset, chunk.filter_mask, base + chunk.byte_offset, chunk.size))
 
         self.source.chunk_iter(note)
         return sorted(found)
@@ -52,57 +57,130 @@ class StoredCopy:
         self.target.write(h5py.h5s.ALL, h5py.h5s.ALL, elements, kind)
 
 
-def copy_stored(copies: list[StoredCopy], file: PartialFile, source: str | None, progress: Progress | None) -> int:
-    """Copy the chunks of all arrays. Returns their bytes.
+class StoredChunks:
+    """The stored chunks of all arrays that are copied as they are.
 
     Parameters
     ----------
     copies : list[StoredCopy]
         The arrays.
-    file : PartialFile
-        What libhdf5 writes to.
-    source : str | None
-        The path of the source; None to place the chunks without copying them.
-    progress : Progress | None
-        Told how many MiB are done.
+    """
+
+    def __init__(self, copies: list[StoredCopy]) -> None:
+        self._tables = [(copy, copy.pieces()) for copy in copies]
+        self.nbytes = sum(size for _, table in self._tables for *_, size in table)
+
+    def copy(self, file: PartialFile, source: str | None, meter: Meter) -> None:
+        """Copy all chunks.
+
+        Parameters
+        ----------
+        file : PartialFile
+            What libhdf5 writes to.
+        source : str | None
+            The path of the source; None to place the chunks without copying them.
+        meter : Meter
+            Told what is done.
+
+        Raises
+        ------
+        FileChanged
+            The source is shorter than its chunks.
+        """
+        descriptor = -1 if source is None else os.open(source, os.O_RDONLY)
+        copier = _Copier(descriptor, file)
+        try:
+            file.instead = copier.place
+            for copy, table in self._tables:
+                waiting = 0
+                for start, mask, position, size in table:
+                    copier.next = position
+                    try:
+                        copy.place(start, file.stand_in(size), mask)
+                    except (OSError, RuntimeError):
+                        check(file)
+                        raise
+                    waiting += size
+                    if waiting >= BUFFER_NBYTES:
+                        meter.add(copy.path, waiting)
+                        waiting = 0
+                meter.add(copy.path, waiting)
+        finally:
+            file.instead = None
+            if descriptor >= 0:
+                os.close(descriptor)
+
+
+def verify_stored(paths: list[str], source: str, target: Path, meter: Meter) -> None:
+    """Compare the stored bytes of copied arrays, file against file.
+
+    Parameters
+    ----------
+    paths : list[str]
+        The arrays.
+    source : str
+        The path of the source.
+    target : Path
+        The path of the copy, which is complete.
+    meter : Meter
+        Told what is done.
 
     Raises
     ------
-    FileChanged
-        The source is shorter than its chunks.
+    RunError
+        Some bytes are different.
     """
-    descriptor = -1 if source is None else os.open(source, os.O_RDONLY)
-    base = _base(copies)
-    tables = [copy.pieces() for copy in copies]
-    total = sum(size for table in tables for *_, size in table)
-    copier = _Copier(descriptor, file)
-    done = 0
+    with h5py.File(source, "r", locking=False) as old, h5py.File(target, "r", locking=False) as new:
+        files = [os.open(path, os.O_RDONLY) for path in (source, target)]
+        try:
+            for path in paths:
+                both = [StoredCopy(path, file[path].id, None) for file in (old, new)]
+                for mine, copy in itertools.zip_longest(*(one.pieces() for one in both)):
+                    is_alike = mine is not None and copy is not None and mine[:2] == copy[:2] and mine[3] == copy[3]
+                    if not is_alike or not _same_bytes(files, (mine[2], copy[2]), mine[3]):
+                        raise RunError(f"{path}: its copy is not the same: nothing was put in place, please report it")
+                    meter.add(f"verifying {path}", mine[3])
+        finally:
+            for number in files:
+                os.close(number)
+
+
+def _same_bytes(files: list[int], starts: tuple[int, int], nbytes: int) -> bool:
+    for done in range(0, nbytes, BUFFER_NBYTES):
+        part = min(BUFFER_NBYTES, nbytes - done)
+        left, right = (os.pread(file, part, start + done) for file, start in zip(files, starts, strict=True))
+        if left != right or len(left) != part:
+            return False
+    return True
+
+
+def copy_user_block(source: str, file: PartialFile, nbytes: int) -> None:
+    """Copy what stands in front of an HDF5 file, which only the program that put it there understands."""
+    descriptor = os.open(source, os.O_RDONLY)
     try:
-        file.instead = copier.place
-        for copy, table in zip(copies, tables, strict=True):
-            for number, (start, mask, address, size) in enumerate(table):
-                copier.next = base + address
-                try:
-                    copy.place(start, file.stand_in(size), mask)
-                except (OSError, RuntimeError):
-                    check(file)
-                    raise
-                done += size
-                if progress is not None and number % 64 == 0:
-                    progress(copy.path, done >> 20, total >> 20)
+        _Copier(descriptor, file).place(0, nbytes, 0)
     finally:
-        file.instead = None
-        if descriptor >= 0:
-            os.close(descriptor)
-    return done
+        os.close(descriptor)
 
 
-def _base(copies: list[StoredCopy]) -> int:
-    """Where the HDF5 part of the source begins: behind its user block."""
-    if not copies:
-        return 0
-    owner = h5py.h5i.get_file_id(copies[0].source)
-    return int(owner.get_create_plist().get_userblock())
+@cache
+def _counts_user_block() -> tuple[bool, bool]:
+    """Whether libhdf5 counts addresses of chunks, and of arrays in one piece, from the beginning of the file.
+
+    If not, it counts from behind the user block. Versions differ, so we ask.
+    """
+    size = 1 << 20
+    with h5py.File("user-block", "w", driver="core", backing_store=False, userblock_size=size) as file:
+        chunked = file.create_dataset("chunked", data=np.ones(1, np.uint8), chunks=(1,)).id
+        plain = file.create_dataset("plain", data=np.ones(1, np.uint8)).id
+        file.flush()
+        return chunked.get_chunk_info(0).byte_offset >= size, plain.get_offset() >= size
+
+
+def _base(array: Any, *, is_chunked: bool) -> int:
+    """What to add to addresses of an array for positions in the file."""
+    size = int(h5py.h5i.get_file_id(array).get_create_plist().get_userblock())
+    return 0 if not size or _counts_user_block()[0 if is_chunked else 1] else size
 
 
 class _Copier:

@@ -15,10 +15,12 @@ import numpy as np
 from hyperslab._core import __version__
 from hyperslab.archive.dimensions import PhonyDimensions
 from hyperslab.conversion.codecs import chain_of
+from hyperslab.conversion.encoding import SlabEncoder
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.hdf5_target import Hdf5Array, creation_list
 from hyperslab.conversion.partial_file import PartialFile, created
-from hyperslab.conversion.reading import link_of, reader
+from hyperslab.conversion.reading import BoxReader, link_of
+from hyperslab.conversion.sources import missing_sources
 from hyperslab.conversion.wishes import Wish, shape_of, usual_chunk_shape
 from hyperslab.errors import HyperslabError, Refused, printable
 
@@ -113,7 +115,9 @@ class ToHdf5:
         inner: list[tuple[str, Any]] = []
         for name, kind in group.kinds():
             below = f"{path}/{name}" if path else name
-            if kind == "soft":
+            if "/" in name:
+                self.losses.append((below, "HDF5 has no names with a slash"))
+            elif kind == "soft":
                 made[name] = h5py.SoftLink(link_of(group, name))
             elif kind == "external":
                 made[name] = h5py.ExternalLink(*link_of(group, name))
@@ -138,13 +142,21 @@ class ToHdf5:
         try:
             if array.damaged or (array.unsupported and array.via != "h5py"):
                 raise Refused(array.damaged or array.unsupported)
+            if self._is_netcdf and not _is_of_netcdf(array):
+                raise Refused(f"NetCDF has no elements of the type {array.dtype}")
+            gone = missing_sources(array)
+            if gone is not None:
+                self.losses.append((path, gone))  # it is copied all the same, if you allow that
             scales = self._dimensions(array, dims, parent)
             made = self._created(path, name, array, parent, scales, dims)
         except HyperslabError as error:
             self.losses.append((path, str(error)))
             return
         self._attributes(made, array.attrs, path)
-        if array.fill_is_missing and array.fill_value is not None and "_FillValue" not in array.attrs:
+        if self._is_netcdf and array.dtype.kind == "b":
+            self._put_attribute(made, "dtype", "bool")  # as xarray writes and reads it
+        has_fill = array.fill_is_missing and array.fill_value is not None and array.dtype.kind != "b"
+        if has_fill and "_FillValue" not in array.attrs:
             self._put_attribute(made, "_FillValue", array.fill_value)
         self._made.append((made, scales))
         if len(scales) == array.ndim == 1 and scales[0].name == name and scales[0].group == parent:
@@ -195,8 +207,9 @@ class ToHdf5:
         ):
             stored = NOT_COORDINATE + name
         if array.is_null:
-            return parent.create_dataset(stored, dtype=_stored_dtype(array), shape=None)
-        kind = h5py.h5t.py_create(_stored_dtype(array), logical=True)
+            return parent.create_dataset(stored, dtype=self._stored_dtype(array), shape=None)
+        dtype = self._stored_dtype(array)
+        kind = h5py.h5t.py_create(dtype, logical=True)
         can_grow = any(limit is None for limit in array.max_shape)
         limits = tuple(h5py.h5s.UNLIMITED if limit is None else limit for limit in array.max_shape)
         space = h5py.h5s.create_simple(array.shape, limits) if array.shape else h5py.h5s.create(h5py.h5s.SCALAR)
@@ -219,12 +232,12 @@ class ToHdf5:
         filters, steps = chain.hdf5(width, math.prod(chunks) * width)
         settings = creation_list(None, chunks, filters)
         fill = _fill_of(array)
-        settings.set_fill_value(np.frombuffer(fill, array.dtype, 1)[0:1].reshape(()))
+        settings.set_fill_value(np.frombuffer(fill, dtype, 1)[0:1].reshape(()))
         settings.set_attr_creation_order(TRACKED)
         settings.set_obj_track_times(False)
         made = h5py.h5d.create(parent.id, stored.encode(), kind, space, settings)
-        target = Hdf5Array(self._file, made, chunks, steps, fill, self._threads, leaves_out_fill=False)
-        read = reader(array, self._threads)
+        target = Hdf5Array(self._file, made, SlabEncoder(chunks, tuple(steps), fill, self._threads))
+        read = BoxReader(array, self._threads)
         self.fillings.append(Filling(path, array.shape, width, fill, array.chunks, chunks, read, target))
         return h5py.Dataset(made)
 
@@ -236,11 +249,17 @@ class ToHdf5:
         settings.set_attr_creation_order(TRACKED)
         settings.set_obj_track_times(False)
         if array.dtype.kind in "biufc" and not array.dtype.hasobject and array.dtype.names is None:
-            settings.set_fill_value(np.frombuffer(_fill_of(array), array.dtype, 1).reshape(()))
+            settings.set_fill_value(np.frombuffer(_fill_of(array), self._stored_dtype(array), 1).reshape(()))
         made = h5py.Dataset(h5py.h5d.create(parent.id, name.encode(), kind, space, settings))
         if array.size:
-            made[...] = array.read()
+            elements = np.asarray(array.read())
+            made[...] = elements.view(np.int8) if self._is_netcdf and array.dtype.kind == "b" else elements
         return made
+
+    def _stored_dtype(self, array: Array) -> Any:
+        if self._is_netcdf and array.dtype.kind == "b":
+            return np.dtype(np.int8)
+        return h5py.string_dtype() if array.is_text else array.dtype
 
     def _attributes(self, holder: Any, attributes: Any, path: str) -> None:
         for name in attributes:
@@ -309,8 +328,11 @@ class ToHdf5:
                     made.dims[axis].attach_scale(scale.array)
 
 
-def _stored_dtype(array: Array) -> Any:
-    return h5py.string_dtype() if array.is_text else array.dtype
+def _is_of_netcdf(array: Array) -> bool:
+    """Whether netCDF-C reads elements of this type; it skips others without a word."""
+    if array.dtype.hasobject:
+        return array.is_text
+    return array.dtype.kind in "Sbiu" or (array.dtype.kind == "f" and array.dtype.itemsize in (4, 8))
 
 
 def _fill_of(array: Array) -> bytes:

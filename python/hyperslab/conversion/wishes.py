@@ -110,15 +110,23 @@ def _codec(given: Any) -> CodecChain:
 
 
 def _lengths(given: Any) -> Sequence[int] | Mapping[str, int]:
+    try:
+        found = _numbers(given)
+    except (TypeError, ValueError):
+        raise UsageError(f"{given!r} is not a shape: write 1,100,100 or time=1,lat=100") from None
+    for one in found.values() if isinstance(found, Mapping) else found:
+        if one < 1 and one != -1:
+            raise UsageError(f"{given!r}: lengths are positive, or -1 for the whole axis")
+    return found
+
+
+def _numbers(given: Any) -> Sequence[int] | Mapping[str, int]:
     if isinstance(given, str):
         parts = [part.partition("=") for part in given.replace("x", ",").split(",") if part.strip()] \
             if "=" not in given else [part.partition("=") for part in given.split(",")]  # fmt: skip
-        try:
-            if all(equals for _, equals, _ in parts):
-                return {name.strip(): int(length) for name, _, length in parts}
-            return [int(length) for length, _, _ in parts]
-        except ValueError:
-            raise UsageError(f"{given!r} is not a shape: write 1,100,100 or time=1,lat=100") from None
+        if all(equals for _, equals, _ in parts):
+            return {name.strip(): int(length) for name, _, length in parts}
+        return [int(length) for length, _, _ in parts]
     if isinstance(given, int):
         return [given]
     if isinstance(given, Mapping):
@@ -168,16 +176,10 @@ def shape_of(
     dims: Sequence[str] | None,
     kept: tuple[int, ...] | None,
 ) -> tuple[int, ...] | None:
-    """The wanted chunk shape of an array; None if the wish does not concern it and there is none to keep.
-
-    Raises
-    ------
-    UsageError
-        A length is not positive.
-    """
+    """The wanted chunk shape of an array; None if the wish does not concern it and there is none to keep."""
     if isinstance(asked, Mapping):
         lengths = [asked.get(name) for name in dims or ()]
-        if not any(lengths):
+        if all(one is None for one in lengths):
             return kept
         before = kept or shape
         found = [before[axis] if one is None else one for axis, one in enumerate(lengths)]
@@ -186,8 +188,6 @@ def shape_of(
     else:
         found = list(asked)
     whole = [length if one == -1 else one for one, length in zip(found, shape, strict=True)]
-    if min(whole, default=1) < 1 and 0 not in shape:
-        raise UsageError(f"chunks {tuple(found)}: lengths are positive, or -1 for the whole axis")
     return tuple(max(1, min(one, max(length, 1))) for one, length in zip(whole, shape, strict=True))
 
 

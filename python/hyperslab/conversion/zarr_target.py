@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hyperslab._core import encode_chunks
 from hyperslab.archive.dimensions import PhonyDimensions
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.conversion.codecs import Step, chain_of
-from hyperslab.conversion.filling import Box, Bytes, Filling, folded
+from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder, crc32c
+from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.journal import Finished
-from hyperslab.conversion.reading import link_of, reader
+from hyperslab.conversion.reading import BoxReader, link_of
 from hyperslab.conversion.slabs import SlabPlan
+from hyperslab.conversion.sources import missing_sources
 from hyperslab.conversion.wishes import Wish, shape_of, usual_chunk_shape
-from hyperslab.errors import HyperslabError, Refused, printable
+from hyperslab.errors import HyperslabError, Refused, RunError, printable
 from hyperslab.references import zarr2, zarr3
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
 
 MISSING = (2**64 - 1).to_bytes(8, "little") * 2
+MOST_NAME_NBYTES = 255  # of a file's name
 NO_LINKS = "Zarr has no links: what it leads to is not under this name in the copy"
 
 
@@ -38,62 +41,44 @@ class ZarrArray:
         The array's folder.
     version : int
         2 or 3.
-    chunk_shape : tuple[int, ...]
-        The shape of a chunk.
     shard_shape : tuple[int, ...] | None
         The shape of a shard; None without shards.
-    steps : list[Step]
-        How to encode chunks.
-    fill : bytes
-        One element with the fill value.
-    threads : int | None
-        How many threads encode.
-    leaves_out_fill : bool
-        Whether chunks that hold nothing but the fill value are not stored.
+    encoder : SlabEncoder
+        How to encode its chunks.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        version: int,
-        chunk_shape: tuple[int, ...],
-        shard_shape: tuple[int, ...] | None,
-        steps: list[Step],
-        fill: bytes,
-        threads: int | None,
-        *,
-        leaves_out_fill: bool,
-    ) -> None:
+    is_replayable = True
+
+    def __init__(self, folder: Path, version: int, shard_shape: tuple[int, ...] | None, encoder: SlabEncoder) -> None:
         self._folder = folder
         self._version = version
-        self._chunk_shape = chunk_shape
         self._shard_shape = shard_shape
-        self._steps = steps
-        self._fill = fill
-        self._threads = threads
-        self._leaves_out_fill = leaves_out_fill
+        self.encoder = encoder
 
     @property
-    def chunk_shape(self) -> tuple[int, ...]:
-        """The shape of a chunk."""
-        return self._chunk_shape
+    def elsewhere(self) -> ZarrArray:
+        """What writes slabs in another process: chunks and shards are files of their own."""
+        return ZarrArray(self._folder, self._version, self._shard_shape, replace(self.encoder, threads=1))
+
+    def make(self, box: Box, data: Bytes) -> Finished:
+        """Write a slab, in another process."""
+        return self.write(box, data)
+
+    def put(self, box: Box, made: Finished) -> Finished:  # noqa: ARG002 - HDF5 needs the box
+        """Nothing: the other process has written the files."""
+        return made
 
     def write(self, box: Box, data: Bytes) -> Finished:
         """Encode and write a slab."""
-        shape = [one.stop - one.start for one in box]
-        grid = [ceil_div(length, chunk) for length, chunk in zip(shape, self._chunk_shape, strict=True)]
-        first = [one.start // chunk for one, chunk in zip(box, self._chunk_shape, strict=True)]
         shards: dict[tuple[int, ...], dict[tuple[int, ...], bytes]] = {}
-        per_shard = [
-            shard // chunk
-            for shard, chunk in zip(self._shard_shape or self._chunk_shape, self._chunk_shape, strict=True)
-        ]
+        chunk_shape = self.encoder.chunk_shape
+        per_shard = [shard // chunk for shard, chunk in zip(self._shard_shape or chunk_shape, chunk_shape, strict=True)]
+        indexes = self.encoder.starts(box) // np.array(chunk_shape, np.int64)
 
         def take(number: int, encoded: bytes | None, _: int) -> None:
             if encoded is None:
                 return
-            at = np.unravel_index(number, grid) if grid else ()
-            index = tuple(start + int(one) for start, one in zip(first, at, strict=True))
+            index = tuple(indexes[number].tolist())
             if self._shard_shape is None:
                 self._put(index, encoded)
             else:
@@ -101,26 +86,24 @@ class ZarrArray:
                 within = tuple(one % count for one, count in zip(index, per_shard, strict=True))
                 shards.setdefault(shard, {})[within] = encoded
 
-        shapes = (shape or [1], list(self._chunk_shape) or [1])
-        checksums = encode_chunks(data, shapes, self._fill, self._steps, take, self._threads, self._leaves_out_fill)
+        checksum = self.encoder.encode(box, data, take)
         for shard, chunks in shards.items():
             self._put(shard, _shard(chunks, per_shard))
-        return Finished(folded(checksums), None, None)
-
-    is_replayable = True
+        return Finished(checksum, None, None)
 
     def replay(self, box: Box, finished: Finished) -> None:
         """Nothing: the files are there."""
 
     def write_texts(self, box: Box, texts: np.ndarray[Any, Any]) -> None:
         """Write a chunk of text; at the edge it is filled up with empty text."""
-        whole = np.full(self._chunk_shape, "", object)
+        chunk_shape = self.encoder.chunk_shape
+        whole = np.full(chunk_shape, "", object)
         whole[tuple(slice(0, one.stop - one.start) for one in box)] = texts
-        encoded = np.frombuffer(zarr2.texts(whole), np.uint8)
+        text = np.frombuffer(zarr2.texts(whole), np.uint8)
+        one_chunk = replace(self.encoder, chunk_shape=(len(text),), fill=b"\0", leaves_out_fill=False)
         found: list[bytes] = []
-        size = [len(encoded)]
-        encode_chunks(encoded, (size, size), b"\0", self._steps, lambda *chunk: found.append(chunk[1]), 1)
-        self._put(tuple(one.start // chunk for one, chunk in zip(box, self._chunk_shape, strict=True)), found[0])
+        one_chunk.encode((slice(0, len(text)),), text, lambda _, encoded, __: found.append(encoded or b""))
+        self._put(tuple(one.start // chunk for one, chunk in zip(box, chunk_shape, strict=True)), found[0])
 
     def _put(self, index: tuple[int, ...], encoded: bytes) -> None:
         path = self._folder / chunk_key(self._version, index)
@@ -129,6 +112,16 @@ class ZarrArray:
         except FileNotFoundError:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(encoded)
+
+
+def unfit_name(name: str, version: int) -> str | None:
+    """Why no group or array of Zarr can have a name; None if it can. Names become names of folders."""
+    is_reserved = name.startswith(".z") if version == 2 else name == "zarr.json" or name.startswith("__")
+    if is_reserved or not name.strip(".") or "/" in name or "\0" in name:
+        return f"Zarr has no names such as {printable(name)!r}"
+    if len(name.encode("utf-8", "surrogateescape")) > MOST_NAME_NBYTES:
+        return f"its name has more than {MOST_NAME_NBYTES} bytes, which no folder can have"
+    return None
 
 
 def chunk_key(version: int, index: tuple[int, ...]) -> str:
@@ -150,9 +143,11 @@ def _shard(chunks: Mapping[tuple[int, ...], bytes], per_shard: Sequence[int]) ->
         body.append(chunk)
         offset += len(chunk)
     places = np.frombuffer(b"".join(index), np.uint8)
-    size = [len(places)]
-    summed = int(encode_chunks(places, (size, size), b"\0", [], None, 1)[0])
-    return b"".join([*body, places.tobytes(), summed.to_bytes(4, "little")])
+    return b"".join([*body, places.tobytes(), crc32c(places).to_bytes(4, "little")])
+
+
+def _boxes(array: Array, target: ZarrArray) -> Iterator[Box]:
+    return SlabPlan(array.shape, target.encoder.chunk_shape, 1.0).boxes() if 0 not in array.shape else iter(())
 
 
 class ToZarr:
@@ -181,7 +176,7 @@ class ToZarr:
         self._phony = PhonyDimensions(source)
         self._documents: dict[str, dict[str, Any]] = {}
         self.fillings: list[Filling] = []
-        self.texts: list[tuple[Array, ZarrArray]] = []
+        self.texts: list[tuple[str, Array, ZarrArray]] = []
         self.losses: list[tuple[str, str]] = []
         self.notes: list[tuple[str, str]] = []
 
@@ -198,7 +193,10 @@ class ToZarr:
             names = self._phony.names(group)
             for name, kind in group.kinds():
                 path = f"{prefix}{name}"
-                if kind in ("soft", "external"):
+                unfit = unfit_name(name, self._version)
+                if unfit is not None:
+                    self.losses.append((path, unfit))
+                elif kind in ("soft", "external"):
                     self.notes.append((path, NO_LINKS))
                 elif kind == "group":
                     inner: Any = group[name]
@@ -222,17 +220,30 @@ class ToZarr:
             (self._folder / ".zmetadata").write_text(json.dumps(together, indent=1))
 
     def write_texts(self) -> None:
-        """Write the arrays of text, chunk by chunk; they are read back at once.
+        """Write the arrays of text, chunk by chunk.
 
         Raises
         ------
         Refused
             Some text is not valid UTF-8.
         """
-        for array, target in self.texts:
-            plan = SlabPlan(array.shape, target.chunk_shape, 1.0)
-            for box in plan.boxes() if 0 not in array.shape else ():
+        for _, array, target in self.texts:
+            for box in _boxes(array, target):
                 target.write_texts(box, np.asarray(array.read(box), object))
+
+    def verify_texts(self, again: Group) -> None:
+        """Read the arrays of text again, from the new folder, and compare them with the source.
+
+        Raises
+        ------
+        RunError
+            Some text reads differently.
+        """
+        for path, array, target in self.texts:
+            copy: Any = again[path]
+            for box in _boxes(array, target):
+                if not np.array_equal(np.asarray(array.read(box), object), np.asarray(copy.read(box), object)):
+                    raise RunError(f"{path}: its text reads differently from what was written; please report it")
 
     def _with_all(self, root: dict[str, Any]) -> dict[str, Any]:
         """The root's document in Zarr 3, with all others as zarr-python consolidates them."""
@@ -247,6 +258,9 @@ class ToZarr:
                 raise Refused(array.damaged or "it has no elements (a null dataspace)")
             if array.unsupported and array.via != "h5py":
                 raise Refused(array.unsupported)
+            gone = missing_sources(array)
+            if gone is not None:
+                self.losses.append((path, gone))  # it is copied all the same, if you allow that
             found = self._described(path, array, dims)
         except HyperslabError as error:
             self.losses.append((path, str(error)))
@@ -261,9 +275,10 @@ class ToZarr:
         kept = array.chunks or usual_chunk_shape(array.shape, array.dtype.itemsize)
         chunks = shape_of(wish.chunks, array.shape, dims, kept) or ()
         shards = shape_of(wish.shards, array.shape, dims, None) if wish.shards is not None else None
+        if shards is not None and is_text:
+            self.notes.append((path, "its text is stored without shards"))
+            shards = None
         if shards is not None:
-            if self._version == 2:
-                raise Refused("Zarr 2 has no shards: choose Zarr 3")
             shards = tuple(ceil_div(shard, chunk) * chunk for shard, chunk in zip(shards, chunks, strict=True))
         chain = wish.codec or chain_of(array.codecs, array.filters)
         folder = self._folder / path
@@ -272,15 +287,14 @@ class ToZarr:
         self._documents |= documents
         self._check_attributes(path, array.attrs, documents)
         unit = shards or chunks
-        target = ZarrArray(
-            folder, self._version, chunks, shards, steps, fill, self._threads, leaves_out_fill=leaves_out
-        )
+        encoder = SlabEncoder(chunks, tuple(steps), fill, self._threads, leaves_out)
+        target = ZarrArray(folder, self._version, shards, encoder)
         if is_text:
             if not array.is_text:
                 raise Refused("its elements have variable length, and are not text")
-            self.texts.append((array, target))
+            self.texts.append((path, array, target))
             return None
-        return Filling(path, array.shape, width, fill, array.chunks, unit, reader(array, self._threads), target)
+        return Filling(path, array.shape, width, fill, array.chunks, unit, BoxReader(array, self._threads), target)
 
     def _zarr2(
         self, path: str, array: Array, dims: list[str], chunks: tuple[int, ...], _: Any, chain: Any, width: int

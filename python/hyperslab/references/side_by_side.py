@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any, TypeVar
 
-from hyperslab.errors import MissingLibrary, UsageError
+from hyperslab.errors import UsageError
+from hyperslab.needed import missing
 
 T = TypeVar("T")
 CONNECT_SECONDS = 30
@@ -67,21 +69,42 @@ def by_dask(work: Callable[..., T], tasks: Mapping[int, tuple[Any, ...]], schedu
     UsageError
         No scheduler answers at the address.
     """
+    with client_of(scheduler) as client:
+        from distributed import as_completed
+
+        completed: Any = as_completed
+        futures = {client.submit(work, *task, pure=False): number for number, task in tasks.items()}
+        try:
+            for future in completed(list(futures)):
+                yield futures[future], future.result()
+                future.release()
+        finally:
+            client.cancel(list(futures))
+
+
+@contextmanager
+def client_of(scheduler: Any) -> Iterator[Any]:
+    """A client of a Dask scheduler, which is given by its address or as a client; a given one stays open.
+
+    Raises
+    ------
+    MissingLibrary
+        Dask is not installed.
+    UsageError
+        No scheduler answers at the address.
+    """
     try:
-        from distributed import Client, as_completed
+        from distributed import Client
     except ImportError as error:
-        raise MissingLibrary("scheduler= needs Dask: pip install 'hyperslab[dask]'") from error
-    client: Any = scheduler if isinstance(scheduler, Client) else _connected(Client, scheduler)
-    completed: Any = as_completed
-    futures = {client.submit(work, *task, pure=False): number for number, task in tasks.items()}
+        raise missing("distributed", "scheduler=") from error
+    if isinstance(scheduler, Client):
+        yield scheduler
+        return
+    client = _connected(Client, scheduler)
     try:
-        for future in completed(list(futures)):
-            yield futures[future], future.result()
-            future.release()
+        yield client
     finally:
-        client.cancel(list(futures))
-        if client is not scheduler:
-            client.close()
+        client.close()
 
 
 def _connected(client: Any, address: object) -> Any:

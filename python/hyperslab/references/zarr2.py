@@ -288,7 +288,7 @@ def plain_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     for name in attributes:
         try:
             found[name] = plain(attributes[name])
-        except (HyperslabError, TypeError):
+        except (HyperslabError, TypeError, UnicodeDecodeError):
             continue
     return found
 

@@ -1,0 +1,79 @@
+"""`SourceFiles`: the files that a source consists of, and what tells one version of them from another."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hyperslab.archive.array import Array
+from hyperslab.errors import HyperslabError, printable
+
+if TYPE_CHECKING:
+    from hyperslab.archive.tree import Group
+
+DOCUMENT_NAMES = ("zarr.json", ".zarray", ".zattrs", ".zgroup")
+
+
+class SourceFiles:
+    """The files of a source on this machine: those that were opened, and those that their arrays lead to.
+
+    Parameters
+    ----------
+    group : Group
+        The source.
+    """
+
+    def __init__(self, group: Group) -> None:
+        self._opened = group.opened
+        named = dict.fromkeys(self._opened.opened_paths)
+        if not any(Path(path).is_dir() for path in named):  # each chunk of a folder is a file
+            group.visititems(lambda _, found: named.update(_files_of(found)))
+        self.paths = [Path(path) for path in named if "://" not in path and Path(path).exists()]
+
+    def version(self) -> str:
+        """What changes when any of the files does.
+
+        Raises
+        ------
+        FileChanged
+            A file that references lead to has changed since they were made.
+        """
+        core = self._opened.core
+        core.check_sources()
+        told = [str(core.version), *(f"{path} {_version(path)}" for path in self.paths)]
+        return hashlib.blake2b("\n".join(told).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+
+
+def missing_sources(array: Any) -> str | None:
+    """What to say of a virtual array whose sources are not all there: HDF5 and we read fill values in their place."""
+    mapped = dict.fromkeys(file for file, *_ in array.virtual_sources() if file != "." and "%b" not in file)
+    if not mapped:
+        return None
+    found = {Path(path).name for path in array.file_paths() if path is not None}
+    folder = Path(array.filename).parent
+    gone = [one for one in mapped if Path(one).name not in found and not (folder / one).exists()]
+    if not gone:
+        return None
+    more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+    return f"it shows {printable(gone[0])!r}{more}, which is missing: the copy would have fill values there"
+
+
+def _files_of(found: Any) -> dict[str, None]:
+    """The files that hold the chunks of an array; none for a group."""
+    if isinstance(found, Array):
+        with suppress(HyperslabError):
+            return dict.fromkeys(path for path in found.file_paths() if path is not None)
+    return {}
+
+
+def _version(path: Path) -> str:
+    try:
+        found = path.stat()
+    except OSError:
+        return "gone"
+    if path.is_dir():
+        newest = max((one.stat().st_mtime_ns for one in path.rglob("*") if one.name in DOCUMENT_NAMES), default=0)
+        return f"{found.st_mtime_ns}-{newest}"
+    return f"{found.st_size}-{found.st_mtime_ns}"
