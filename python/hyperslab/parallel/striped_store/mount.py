@@ -228,7 +228,8 @@ class MountedStore:
         """This thread's own connections to the data servers and, last, the metadata server."""
         if not hasattr(self._local, "servers"):
             self._local.servers = connect(self._store.addresses)
-        return self._local.servers
+        found: list[socket.socket] = self._local.servers
+        return found
 
     def _entry(self, node: Node) -> bytes:
         valid = (fuse.VALID_SECONDS, fuse.VALID_SECONDS, 0, 0)
