@@ -10,7 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hyperslab_core::{Batches, ByteRange, ChunkRead, CoalescePolicy, Placement, ReadPlan, Row};
 
-use crate::codecs::Decoded;
+use crate::codecs::{Decoded, Shuffled};
+
+/// Rows with fewer elements are small.
+const SMALL_ROW_ELEMENTS: u64 = 16;
 
 /// The output of some of a plan's reads, which must not write the same elements.
 pub(crate) struct Destination<'a> {
@@ -101,7 +104,9 @@ impl<'d> Target<'d> {
         let element_nbytes = self.element_nbytes();
         match decoded {
             Decoded::Plain(chunk) => self.rows(|row, out| gather(chunk, element_nbytes, row, out)),
-            Decoded::Shuffled(shuffled) if shuffled.element_nbytes == element_nbytes => {
+            Decoded::Shuffled(shuffled)
+                if shuffled.element_nbytes == element_nbytes && !self.is_in_small_rows(&shuffled) =>
+            {
                 self.rows(|row, out| shuffled.gather(index(row.chunk_offset), index(row.step), out));
             }
             Decoded::Shuffled(shuffled) => {
@@ -110,6 +115,14 @@ impl<'d> Target<'d> {
                 self.rows(|row, out| gather(&chunk, element_nbytes, row, out));
             }
         }
+    }
+
+    /// Whether most of a chunk is taken in rows so small that gathering each from its planes takes longer than
+    /// unshuffling all of the chunk at once.
+    fn is_in_small_rows(&self, shuffled: &Shuffled<'_>) -> bool {
+        let placement = &self.read.placement;
+        placement.row_element_count() < SMALL_ROW_ELEMENTS
+            && 2 * index(placement.element_count()) * shuffled.element_nbytes >= shuffled.planes.len()
     }
 
     /// A row's part of the output.
@@ -133,6 +146,15 @@ impl<'d> Target<'d> {
 pub(crate) fn gather(chunk: &[u8], element_nbytes: usize, row: Row, out: &mut [u8]) {
     let start = index(row.chunk_offset) * element_nbytes;
     if row.step == 1 {
+        // A copy of known length needs no call.
+        match (out.len(), chunk.get(start..)) {
+            (2, Some([a, b, ..])) => return out.copy_from_slice(&[*a, *b]),
+            (4, Some([a, b, c, d, ..])) => return out.copy_from_slice(&[*a, *b, *c, *d]),
+            (8, Some([a, b, c, d, e, f, g, h, ..])) => {
+                return out.copy_from_slice(&[*a, *b, *c, *d, *e, *f, *g, *h]);
+            }
+            _ => {}
+        }
         return out.copy_from_slice(&chunk[start..start + out.len()]);
     }
     let sources = chunk[start..].chunks(element_nbytes * index(row.step));
