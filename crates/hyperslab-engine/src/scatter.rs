@@ -146,20 +146,24 @@ impl<'d> Target<'d> {
 pub(crate) fn gather(chunk: &[u8], element_nbytes: usize, row: Row, out: &mut [u8]) {
     let start = index(row.chunk_offset) * element_nbytes;
     if row.step == 1 {
-        // A copy of known length needs no call.
-        match (out.len(), chunk.get(start..)) {
-            (2, Some([a, b, ..])) => return out.copy_from_slice(&[*a, *b]),
-            (4, Some([a, b, c, d, ..])) => return out.copy_from_slice(&[*a, *b, *c, *d]),
-            (8, Some([a, b, c, d, e, f, g, h, ..])) => {
-                return out.copy_from_slice(&[*a, *b, *c, *d, *e, *f, *g, *h]);
-            }
-            _ => {}
-        }
-        return out.copy_from_slice(&chunk[start..start + out.len()]);
+        let source = &chunk[start..start + out.len()];
+        return match out.len() {
+            2 => copy::<2>(source, out),
+            4 => copy::<4>(source, out),
+            8 => copy::<8>(source, out),
+            _ => out.copy_from_slice(source),
+        };
     }
     let sources = chunk[start..].chunks(element_nbytes * index(row.step));
     for (element, source) in out.chunks_exact_mut(element_nbytes).zip(sources) {
         element.copy_from_slice(&source[..element_nbytes]);
+    }
+}
+
+/// Copies one element: a length that the compiler knows needs no call.
+fn copy<const N: usize>(source: &[u8], out: &mut [u8]) {
+    if let (Some(source), Some(out)) = (source.first_chunk::<N>(), out.first_chunk_mut::<N>()) {
+        *out = *source;
     }
 }
 

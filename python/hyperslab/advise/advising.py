@@ -96,8 +96,9 @@ def advise(
     if any(one.candidate.format == "netcdf4" for one in ranked):
         notes.append("netCDF4 is priced as h5py with netCDF's own chunk cache: it is not calibrated by itself")
     advice = ArrayAdvice(
-        array, list(demands), mine, tips, ranked, mine, "", considered, search.refused, measured, notes
-    )
+        array, list(demands), mine, tips, ranked, mine, "", considered, search.refused, measured, notes,
+        append_axis=limits.append_axis,
+    )  # fmt: skip
     advice.options = in_order(advice.options, advice)
     choose(advice, profile)
     return advice
