@@ -3,13 +3,15 @@
 #   make bench   measure the speed table anew, against every peer (minutes, and the machine to itself)
 #   make suites  run the test-suites of h5py, xarray, zarr-python and VirtualiZarr through hyperslab (half an hour, and a package index)
 #   make matrix  smoke-test the wheel with the oldest to the newest Python, NumPy, zarr and h5py (minutes, and a package index)
+#   make docs    generate what is generated, and build the site into target/site
+#   make wheel   build what users install into dist/: a wheel for all Linux from 2018 on and Python from 3.11 on, and an sdist
 #   make check   after a change: linters, types, and all tests but the slow ones
 #   make test    set up what tests need, system packages included where apt and root allow it, and run all tests
 PYTHON ?= python3
 BIN := .venv/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: setup system demo check suites matrix test test-rust test-python fuzz lint format bench docs clean
+.PHONY: setup system demo wheel check suites matrix test test-rust test-python fuzz lint format bench docs clean
 
 setup: .stamps/built
 
@@ -55,6 +57,9 @@ test-python:
 suites: setup
 	HYPERSLAB_SUITES=1 $(BIN)/python -m pytest -n 0 -s tests/suites
 
+wheel: setup
+	$(BIN)/python packaging/build.py
+
 # Environments of other versions, made and thrown away; what was found goes to tests/matrix/results.md.
 matrix: setup
 	$(BIN)/python tests/matrix/run.py
@@ -91,9 +96,11 @@ bench: setup
 	$(BIN)/python benchmarks/versions_speed.py
 	$(BIN)/python docs/generate.py
 
-# Generated reference: the study schema and the formats' manual pages.
+# What is generated from code and results, then the site: target/site/index.html. Nothing is downloaded.
 docs: setup
 	$(BIN)/python docs/generate.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "the site is in target/site; to search it, serve it: $(BIN)/python -m http.server -d target/site"
 
 clean:
 	rm -rf .stamps .venv target demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,9 +4,9 @@
 
 NAME is a group of rows (`write`, `read`, `version`, `delete`, `many`, `histories`). First each side of a row must be
 right; then they are timed in turn in one run. Rows that write appear twice: without and with syncing. `many` is one
-version of 200,000 chunks in its own process. `histories` are a thousand versions of each workload of seed 4, with both
-sides taking turns at each version. Results are saved in benchmarks/results/versions_speed.json. `--quick` checks within
-two minutes that everything works, and saves nothing.
+version of 200,000 chunks in its own process. `histories` are a thousand versions of each workload of versioned-hdf5's
+article, with both sides taking turns at each version. Results are saved in benchmarks/results/versions_speed.json.
+`--quick` checks within two minutes that everything works, and saves nothing.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def one_of_many(by: str, where: Path, count: int) -> None:
 
 
 def history(where: Path, name: str, count: int) -> dict[str, Any]:
-    """A workload of seed 4: the time of its last versions, with both libraries taking turns at every version."""
+    """A workload of versioned-hdf5's article: the time of its last versions, with both libraries by turns."""
     workload = EDIT_PATTERNS[name]
     chunk = 256 if workload.columns else 4096
     formats = {OURS: HISTORY_FORMATS[UNSYNCED], THEIRS: HISTORY_FORMATS[THEIRS]}

@@ -1,5 +1,5 @@
 """Generate documentation from the code and from results: docs/formats.md, docs/boundaries.md, the JSON schema of
-studies, and the speed tables in docs/reading.md, remote.md, references.md and versions.md.
+studies, README's figure, and the speed tables in docs/reading.md, remote.md, references.md and versions.md.
 
 `make docs` runs this. A test fails if the committed files differ from the output.
 """
@@ -81,6 +81,7 @@ def pages() -> dict[Path, str]:
         DOCS / "remote.md": with_table("remote.md", "remote_speed", "far_markdown"),
         DOCS / "references.md": with_table("references.md", "references", "references_markdown"),
         DOCS / "versions.md": with_table("versions.md", "versions_speed", "versions_markdown"),
+        DOCS / "images" / "reading.svg": str(runpy.run_path(str(DOCS / "figure.py"))["reading_svg"]()),
         STUDIES_DIRECTORY / "study.schema.json": json_schema(),
     }
 

@@ -1,6 +1,6 @@
 """Fuzz every target in turn: build, make seeds, run; print a table; fail on a finding. `make fuzz` calls this.
 
-python run.py [--seconds 60] [--seed 1] [TARGET ...]
+python run.py [--seconds 60] [--Kang et al. 2020] [TARGET ...]
 
 What one run learns stays in target/fuzz/corpus for the next; findings stay in target/fuzz/findings.
 """

@@ -1,10 +1,10 @@
 """Write what a run found into docs/results/verdicts.md: what became of published conclusions, and on which machine.
 
 python docs/results/make.py RUN_DIRECTORY           of `hyperslab bench`
-                                                    and of `hyperslab bench seed4-histories`
+                                                    and of `hyperslab bench versioned-histories`
 python docs/results/make.py EVALUATION_DIRECTORY    of `hyperslab evaluate`: figures and outcomes go beside the page
 
-The run's section replaces the one of the same documents; the other sections stay as they are.
+The run's section replaces the one of the same publications; the other sections stay as they are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,15 @@ from hyperslab.lab.environment import Environment, observe
 
 PAGE = Path(__file__).with_name("verdicts.md")
 MARK = "\n## "
-COST_MODEL = "Document 1: the cost model"
+# What was published, by the number that the IDs of its conclusions begin with; docs/studies.md has the full titles.
+PUBLISHED = {
+    "0": "Common I/O operations (Ambatipudi, Peng and Byna, 2023)",
+    "1": "The cost model (Kang, Rübel, Byna and Blanas, 2020)",
+    "2": "Five formats (Pourmal, 2002)",
+    "3": "HDF5 in the cloud (Signell, Jelenak and Readey, 2020)",
+    "4": "Files with versions (the article on versioned-hdf5)",
+}
+COST_MODEL = PUBLISHED["1"]
 KEPT = ("outcomes.csv", "figures/predicted-measured.svg", "figures/accuracy.svg")
 WORDS = ("holds", "reverses", "undecided")
 
@@ -41,8 +49,9 @@ def page(sections: dict[str, str]) -> str:
         f"{sum(counts.values())} conclusions, judged by their own method and by the fair one: {tally}.\n"
         "The verdict is the fair side's: it holds where every decided group of measurements supports the conclusion,\n"
         "reverses where every one contradicts it, and is undecided where intervals overlap or groups disagree.\n"
-        "Another machine can say otherwise; `hyperslab bench 'seed0-*' 'seed2-*' --method both` asks yours. Made by\n"
-        "`docs/results/make.py`.\n" + "".join(MARK + heading + text for heading, text in sorted(sections.items()))
+        "Another machine can say otherwise. To ask yours, run `hyperslab bench 'common-io-*' 'formats-2002-*'\n"
+        "--method both`. `docs/results/make.py` makes this page.\n"
+        + "".join(MARK + heading + text for heading, text in sorted(sections.items()))
     )
 
 
@@ -53,9 +62,9 @@ def sections(text: str) -> dict[str, str]:
 
 def section(run: Run) -> tuple[str, str]:
     """A run's heading, and its section: how it was measured, then one row for each conclusion."""
-    documents = sorted({verdict.id.partition("-")[0].removeprefix("S") for verdict in run.verdicts})
+    numbers = sorted({verdict.id.partition("-")[0].removeprefix("S") for verdict in run.verdicts})
     statuses = Counter(trial.status for trial in run.trials)
-    return f"Documents {' and '.join(documents)}" if len(documents) > 1 else f"Document {documents[0]}", (
+    return "; ".join(PUBLISHED[number] for number in numbers), (
         f"\n\n{_environment(run)}\n"
         f"Scale {run.description.scale}; {statuses['ok']} trials accepted, {statuses['rejected']} rejected because "
         f"their cache state was not proved, {statuses['failed']} failed.\n\n" + _table(run.verdicts)
@@ -137,13 +146,13 @@ def _row(verdict: Verdict) -> str:
 
 
 def history_section(directory: Path) -> tuple[str, str]:
-    """The heading and section of a run of seed 4's histories."""
+    """The heading and section of a run of histories."""
     histories = load_histories(directory)
     times = datetime.fromtimestamp((directory / JOURNAL).stat().st_mtime, UTC)
     here = observe(directory, [])
     libraries = {name: version(name) for name in ("h5py", "versioned-hdf5", "icechunk")}
     most = max((history.count for history in histories), default=0)
-    return "Document 4", (
+    return PUBLISHED["4"], (
         f"\n\n{_machine(replace(here, libraries=libraries), str(times))}\n"
         f"{len(histories)} files, of up to {most} versions each; only hyperslab syncs every version. versioned-hdf5's\n"
         "figure is judged, ours stands beside it.\n\n" + _table(judge(histories))

@@ -80,6 +80,26 @@ def replacing(
         shutil.rmtree(own, ignore_errors=True)
 
 
+def refuse_devices(target: Path) -> None:
+    """Refuse a target that is a device, a named pipe or a socket; `/dev/stdout` is what the program has open.
+
+    Raises
+    ------
+    UsageError
+        The target is not a file; the message says what it is.
+    """
+    destination = followed(target)
+    try:
+        mode = destination.stat().st_mode
+    except OSError:
+        return
+    is_other = not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    if is_other and not _is_of_process(destination.parent):
+        kinds = {stat.S_IFCHR: "a device", stat.S_IFBLK: "a disk", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+        kind = kinds.get(stat.S_IFMT(mode), "something else")
+        raise UsageError(f"{target} is {kind}, not a file: choose another name, or /dev/stdout")
+
+
 def replace_with(target: Path, content: str | bytes) -> None:
     """Replace the content of a file: afterwards the file has either all of the new content or still the old one."""
     with replacing(target) as beside:

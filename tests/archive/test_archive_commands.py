@@ -134,7 +134,7 @@ def test_the_table_fits_the_terminal(good, width: int) -> None:
     from rich.console import Console
 
     from hyperslab.cli.archives import entries, open_archive
-    from hyperslab.cli.info import _table, describe
+    from hyperslab.cli.contents import _table, describe
 
     with open_archive(str(good), []) as root:
         rows = [describe(entry) for entry in entries(root)]

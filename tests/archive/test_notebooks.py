@@ -77,6 +77,29 @@ def test_html_of_many_names_ends(tmp_path) -> None:
     assert "…" in shown.text
 
 
+def test_html_of_versions(tmp_path) -> None:
+    with hs.VersionedFile(tmp_path / "v.h5", "w") as file:
+        for name in ("one", "<b>two</b>"):
+            with file.stage_version(name) as staged:
+                staged.create_dataset(f"x{len(name)}", data=np.zeros(3))
+        shown = Checked(file._repr_html_())
+        assert "v.h5: 2 versions" in shown.text
+        assert shown.text.index("<b>two</b>") < shown.text.index("one", shown.text.index("(UTC)") + 40)
+        assert "current" in shown.text
+    assert "closed" in Checked(file._repr_html_()).text
+
+
+def test_html_of_a_trace(path) -> None:
+    with hs.record() as trace, h5py.File(path) as file:
+        file["deep/er/x"][1:3]
+        file["deep/er/x"][0]
+    shown = Checked(trace._repr_html_())
+    assert "hyperslab.Trace" in shown.text
+    assert "a.h5:/deep/er/x" in shown.text
+    assert "4 × 4" in shown.text
+    assert "2 accesses" in repr(trace)
+
+
 def test_what_people_guess(path) -> None:
     with hs.open(path, "r") as file, hs.open(path, mode="r") as other:
         assert list(file) == list(other)

@@ -110,27 +110,37 @@ def character_device(path: Path, minor: int) -> Path:
     return path
 
 
-@pytest.mark.slow
-def test_a_device_stays_one(source: Path, tmp_path: Path) -> None:
+def test_devices_and_pipes_are_refused(source: Path, tmp_path: Path) -> None:
+    devices = [character_device(tmp_path / "null", 3), character_device(tmp_path / "full", 7)]
+    os.mkfifo(tmp_path / "pipe")
+    for path, what in [*((one, b"a device") for one in devices), (tmp_path / "pipe", b"a pipe")]:
+        before = path.stat()
+        done = read(source, "-o", path)
+        assert done.returncode == 2
+        assert b"is " + what + b", not a file" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+        assert (path.stat().st_mode, path.stat().st_rdev) == (before.st_mode, before.st_rdev)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "null", "pipe", "source.h5"]
+
+
+def test_a_device_stays_one(tmp_path: Path) -> None:
+    """Commands that do not refuse devices write to them, and never replace them."""
     null, full = character_device(tmp_path / "null", 3), character_device(tmp_path / "full", 7)
-    assert read(source, "-o", null).returncode == 0
-    done = read(source, "-o", full)
-    assert done.returncode == 1
-    assert b"No space left on device" in done.stderr
+    replace_with(null, "x")
+    with pytest.raises(NoSpace, match="No space left on device"):
+        replace_with(full, "x")
     assert null.is_char_device()
     assert full.is_char_device()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "null", "source.h5"]
 
 
-def test_a_pipe_gets_all(source: Path, tmp_path: Path) -> None:
+def test_a_pipe_gets_all(tmp_path: Path) -> None:
     pipe, loaded = tmp_path / "pipe", []
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: loaded.append(pipe.read_bytes()))
     reader.start()
-    assert read(source, "-o", pipe).returncode == 0
+    replace_with(pipe, VALUES.tobytes())
     reader.join()
-    (tmp_path / "out.npy").write_bytes(loaded[0])
-    assert np.array_equal(np.load(tmp_path / "out.npy"), VALUES)
+    assert loaded == [VALUES.tobytes()]
     assert pipe.is_fifo()
 
 

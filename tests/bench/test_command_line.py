@@ -30,7 +30,7 @@ def test_studies_lists_names_and_titles(hyperslab) -> None:
     rows = json.loads(hyperslab("studies", "--json").stdout)
     names = [row["name"] for row in rows]
     assert len(names) == len(set(names))
-    assert {"seed0-1", "seed0-33", "seed2-many", "mine"} <= set(names)
+    assert {"common-io-1", "common-io-33", "formats-2002-many", "mine"} <= set(names)
     assert all(row["title"] for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""Seed 4's study: edits are as in the article, all contenders end with the same arrays, verdicts follow the figures."""
+"""versioned-hdf5's study: edits are as in the article, contenders end with the same arrays, verdicts follow."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_every_option_counts(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_refused(option: list[str], what: str, tmp_path: Path) -> None:
-    error = CliRunner().invoke(app, ["bench", "seed4-histories", "-o", str(tmp_path), *option]).exception
+    error = CliRunner().invoke(app, ["bench", "versioned-histories", "-o", str(tmp_path), *option]).exception
     assert isinstance(error, UsageError)
     assert what in str(error)
 
@@ -154,17 +154,17 @@ def test_a_run_of_an_earlier_hyperslab_is_refused_by_name(tmp_path: Path) -> Non
     line |= {"compression": "none", "status": "wrong", "version_seconds": [], "read_latest_seconds": []}
     (tmp_path / JOURNAL).write_text(json.dumps(line) + "\n")
     for more, what in ((["--resume"], "an earlier version of hyperslab"), ([], "already holds a run")):
-        error = CliRunner().invoke(app, ["bench", "seed4-histories", "-o", str(tmp_path), *more]).exception
+        error = CliRunner().invoke(app, ["bench", "versioned-histories", "-o", str(tmp_path), *more]).exception
         assert isinstance(error, UsageError)
         assert what in str(error)
 
 
 def test_the_study_is_shown() -> None:
-    shown = CliRunner().invoke(app, ["studies", "seed4-histories"])
+    shown = CliRunner().invoke(app, ["studies", "versioned-histories"])
     (case,) = json.loads(shown.stdout)
     assert case["counts"] == [50, 100, 500, 1000, 5000]
     assert set(case["formats"]) == set(HISTORY_FORMATS)
-    assert "seed4-histories" in CliRunner().invoke(app, ["studies", "--json"]).stdout
+    assert "versioned-histories" in CliRunner().invoke(app, ["studies", "--json"]).stdout
 
 
 def test_a_study_that_is_wrong_is_said(tmp_path: Path) -> None:

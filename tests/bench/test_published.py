@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hyperslab.bench.operations import Operation
-from hyperslab.bench.published import REPLAYS, PublishedArrays, compound, make_replay, seed0, seed2
+from hyperslab.bench.published import REPLAYS, PublishedArrays, common_io, compound, formats_2002, make_replay
 from hyperslab.errors import MissingLibrary, Refused, StudyError
 from hyperslab.formats import availability
 
@@ -58,7 +58,7 @@ def test_a_replay_names_itself_and_its_faults(name: str) -> None:
 
 
 def test_an_unknown_replay_is_refused() -> None:
-    with pytest.raises(StudyError, match="seed0-basic"):
+    with pytest.raises(StudyError, match="common-io-basic"):
         make_replay("seed9")
 
 
@@ -74,7 +74,7 @@ def test_basic_writes_what_it_reads(
 ) -> None:
     needs(name)
     arrays = PublishedArrays(shape, 3, np.dtype("float32"), compressed=compressed)
-    replay, path = make_replay("seed0-basic"), tmp_path / "file"
+    replay, path = make_replay("common-io-basic"), tmp_path / "file"
     for _ in range(2):  # a trial may write twice, in one loop and in two
         written = replay.write(name, path, arrays, operation)
     assert capsys.readouterr().out == ""
@@ -87,20 +87,20 @@ def test_basic_writes_what_it_reads(
 
 def test_the_read_timer_holds_the_printing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs("hdf5")
-    replay = make_replay("seed0-basic")
+    replay = make_replay("common-io-basic")
     replay.write("hdf5", tmp_path / "file", SMALL, WRITE)
-    tape = Tape(monkeypatch, seed0)
-    tape.listen(seed0, "print")
+    tape = Tape(monkeypatch, common_io)
+    tape.listen(common_io, "print")
     replay.read("hdf5", tmp_path / "file", SMALL, READ)
     assert tape.events == ["tick", "tick", "print", "tick"] * 3
 
 
 def test_opening_the_file_is_not_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs("netcdf4")
-    replay = make_replay("seed0-basic")
+    replay = make_replay("common-io-basic")
     replay.write("netcdf4", tmp_path / "file", SMALL, WRITE)
-    tape = Tape(monkeypatch, seed0)
-    tape.listen(seed0.NetCDF4, "open_file")
+    tape = Tape(monkeypatch, common_io)
+    tape.listen(common_io.NetCDF4, "open_file")
     replay.read("netcdf4", tmp_path / "file", SMALL, READ)
     assert tape.events == ["open_file", *["tick"] * 9]
 
@@ -109,16 +109,16 @@ def test_in_two_loops_creating_is_the_last_arrays(tmp_path: Path, monkeypatch: p
     needs("hdf5")
     creating, writing = [0, 1, 10, 12, 20, 24], [100, 101, 110, 111, 120, 121]  # 1, 2 and 4 s; 1 s each
     ticks = iter([*creating, *writing])
-    monkeypatch.setattr(seed0, "perf_counter", lambda: float(next(ticks)))
-    phases = make_replay("seed0-basic").write("hdf5", tmp_path / "file", SMALL, SEPARATE)
+    monkeypatch.setattr(common_io, "perf_counter", lambda: float(next(ticks)))
+    phases = make_replay("common-io-basic").write("hdf5", tmp_path / "file", SMALL, SEPARATE)
     assert phases == {"create_array": 3 * 4.0, "write": 3.0}
 
 
 def test_in_one_loop_creating_is_the_sum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs("hdf5")
     ticks = iter([0, 1, 3, 10, 12, 14, 20, 24, 26])
-    monkeypatch.setattr(seed0, "perf_counter", lambda: float(next(ticks)))
-    phases = make_replay("seed0-basic").write("hdf5", tmp_path / "file", SMALL, WRITE)
+    monkeypatch.setattr(common_io, "perf_counter", lambda: float(next(ticks)))
+    phases = make_replay("common-io-basic").write("hdf5", tmp_path / "file", SMALL, WRITE)
     assert phases == {"create_array": 1.0 + 2 + 4, "write": 2.0 + 2 + 2}
 
 
@@ -128,7 +128,7 @@ def test_defaults_are_compared(tmp_path: Path) -> None:
     import netCDF4
     import zarr
 
-    replay = make_replay("seed0-basic")
+    replay = make_replay("common-io-basic")
     for name in replay.formats:
         replay.write(name, tmp_path / name, SMALL, WRITE)
     with h5py.File(tmp_path / "hdf5") as file:
@@ -147,7 +147,7 @@ def test_compression_is_level_9_but_4_in_netcdf4(tmp_path: Path) -> None:
     import netCDF4
     import zarr
 
-    replay = make_replay("seed0-basic")
+    replay = make_replay("common-io-basic")
     for name in replay.formats:
         packed = PublishedArrays((64,), 1, np.dtype("float32"), compressed=True)
         replay.write(name, tmp_path / name, packed, SEPARATE)
@@ -162,20 +162,20 @@ def test_compression_is_level_9_but_4_in_netcdf4(tmp_path: Path) -> None:
 
 
 def test_csv_is_parsed_before_the_clock_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    replay = make_replay("seed0-csv")
+    replay = make_replay("common-io-csv")
     replay.write("csv", tmp_path / "file", SMALL, WRITE)
-    tape = Tape(monkeypatch, seed0)
+    tape = Tape(monkeypatch, common_io)
     tape.listen(np, "loadtxt")
     replay.read("csv", tmp_path / "file", SMALL, READ)
     assert tape.events == ["loadtxt", "tick", "tick"] * 3
 
 
 def test_csv_is_saved_loaded_filled_and_saved_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tape = Tape(monkeypatch, seed0)
+    tape = Tape(monkeypatch, common_io)
     tape.listen(np, "loadtxt")
     tape.listen(np, "savetxt")
     matrix = PublishedArrays((4, 8), 2, np.dtype("float32"))
-    make_replay("seed0-csv").write("csv", tmp_path / "file", matrix, WRITE)
+    make_replay("common-io-csv").write("csv", tmp_path / "file", matrix, WRITE)
     assert tape.events == ["savetxt", "loadtxt", "tick", "savetxt", "tick"] * 2
     kept = np.loadtxt(tmp_path / "file" / "Dataset_1.csv", delimiter=",")
     assert kept.shape == (4, 8)
@@ -184,10 +184,10 @@ def test_csv_is_saved_loaded_filled_and_saved_again(tmp_path: Path, monkeypatch:
 
 def test_csv_of_three_axes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="one or two axes"):
-        make_replay("seed0-csv").write("csv", tmp_path / "f", PublishedArrays((2, 2, 2), 1, np.dtype("f4")), WRITE)
+        make_replay("common-io-csv").write("csv", tmp_path / "f", PublishedArrays((2, 2, 2), 1, np.dtype("f4")), WRITE)
 
 
-@pytest.mark.parametrize("name", ["seed0-basic", "seed0-csv", "seed0-compound", "seed2"])
+@pytest.mark.parametrize("name", ["common-io-basic", "common-io-csv", "common-io-compound", "formats-2002"])
 def test_operations_and_formats_that_a_study_had_not_are_refused(tmp_path: Path, name: str) -> None:
     replay = make_replay(name)
     with pytest.raises(Refused, match="does not support append"):
@@ -202,7 +202,7 @@ def test_tables_are_read_whole_inside_every_timer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, loader: str, operation: str
 ) -> None:
     needs("hdf5", "csv")
-    replay = make_replay("seed0-compound")
+    replay = make_replay("common-io-compound")
     for write in ("write", "write-fields"):
         replay.write(name, tmp_path / "file", TABLE, Operation(name=write))
     tape = Tape(monkeypatch, compound)
@@ -216,7 +216,7 @@ def test_hdf5_is_written_property_by_property(tmp_path: Path, monkeypatch: pytes
     needs("hdf5")
     tape = Tape(monkeypatch, compound)
     tape.listen(compound, "random_array")
-    make_replay("seed0-compound").write("hdf5-compound", tmp_path / "file", TABLE, WRITE)
+    make_replay("common-io-compound").write("hdf5-compound", tmp_path / "file", TABLE, WRITE)
     assert tape.events == ["random_array", "tick", "tick"] * 3
 
 
@@ -231,14 +231,14 @@ def test_csv_by_rows_has_rows_as_long_as_there_are_rows(tmp_path: Path, monkeypa
 
 def test_csv_by_columns_gains_a_column_of_indices(tmp_path: Path) -> None:
     needs("hdf5", "csv")
-    make_replay("seed0-compound").write("csv", tmp_path / "file", TABLE, Operation(name="write-fields"))
+    make_replay("common-io-compound").write("csv", tmp_path / "file", TABLE, Operation(name="write-fields"))
     with open(tmp_path / "file") as stream:
         assert next(csv.reader(stream)) == ["", "p0", "p1", "p2"]
 
 
 def test_a_table_needs_properties(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="properties"):
-        make_replay("seed0-compound").write("csv", tmp_path / "file", SMALL, WRITE)
+        make_replay("common-io-compound").write("csv", tmp_path / "file", SMALL, WRITE)
 
 
 READS_2002 = [
@@ -253,7 +253,7 @@ READS_2002 = [
 def test_the_phases_of_2002(tmp_path: Path, name: str) -> None:
     needs(name)
     dtype = np.dtype("int16" if name in ("netcdf3", "pdb") else "uint16")
-    arrays, replay = PublishedArrays((8, 16), 3, dtype), make_replay("seed2")
+    arrays, replay = PublishedArrays((8, 16), 3, dtype), make_replay("formats-2002")
     written = replay.write(name, tmp_path / "file", arrays, WRITE)
     assert written.keys() == {"create_file", "create_array", "write", "close"}
     for operation in READS_2002:
@@ -265,22 +265,22 @@ def test_a_dtype_that_a_format_has_not_is_refused_before_anything_is_written(tmp
     needs("netcdf3")
     arrays = PublishedArrays((8, 16), 1, np.dtype("uint16"))
     with pytest.raises(Refused, match=r"uint16.*stored_as"):
-        make_replay("seed2").read("netcdf3", tmp_path / "file", arrays, READ)
+        make_replay("formats-2002").read("netcdf3", tmp_path / "file", arrays, READ)
     assert not (tmp_path / "file").exists()
 
 
 def test_reading_in_2002_writes_its_file_first_outside_the_timers(tmp_path: Path) -> None:
     arrays = PublishedArrays((8, 16), 1, np.dtype("uint16"))
-    read = make_replay("seed2").read("raw", tmp_path / "file", arrays, READ)
+    read = make_replay("formats-2002").read("raw", tmp_path / "file", arrays, READ)
     assert (tmp_path / "file").exists()
     assert not read.keys() & {"create_file", "write"}
 
 
 @pytest.mark.parametrize("operation", READS_2002[:2], ids=lambda operation: operation.name)
 def test_the_last_array_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: Operation) -> None:
-    arrays, replay = PublishedArrays((8, 16), 3, np.dtype("uint16")), make_replay("seed2")
+    arrays, replay = PublishedArrays((8, 16), 3, np.dtype("uint16")), make_replay("formats-2002")
     replay.write("raw", tmp_path / "file", arrays, WRITE)
     asked: list[int] = []
-    monkeypatch.setattr(seed2, "_name", lambda index: asked.append(index) or f"array{index}")
+    monkeypatch.setattr(formats_2002, "_name", lambda index: asked.append(index) or f"array{index}")
     replay.read("raw", tmp_path / "file", arrays, operation)
     assert asked == [2]

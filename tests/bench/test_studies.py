@@ -19,7 +19,7 @@ from hyperslab.errors import StudyError
 
 CASES = {case.name: case for case in study.shipped()}
 
-# Seed 0's table: ID -> number of arrays (for tables, number of properties), shape, data size in MB as published.
+# Ambatipudi's table: ID -> number of arrays (for tables, number of properties), shape, data size in MB as published.
 PUBLISHED = {
     "1": (2048, [[128]], [1]),
     "2": (2048, [[128, 128]], [128]),
@@ -70,13 +70,13 @@ def test_names_are_unique_and_families_are_the_files() -> None:
 
 
 def test_every_row_of_seed_0_is_there() -> None:
-    identities = {name.removeprefix("seed0-") for name in CASES if name.startswith("seed0-")}
+    identities = {name.removeprefix("common-io-") for name in CASES if name.startswith("common-io-")}
     assert identities == set(PUBLISHED) | MISPRINTED
 
 
 @pytest.mark.parametrize("identity", PUBLISHED)
 def test_seed_0_has_the_published_dimensions_and_sizes(identity: str) -> None:
-    case = CASES[f"seed0-{identity}"]
+    case = CASES[f"common-io-{identity}"]
     number, shapes, sizes = PUBLISHED[identity]
     assert case.shapes == shapes
     assert (case.properties or case.counts[0]) == number
@@ -85,7 +85,7 @@ def test_seed_0_has_the_published_dimensions_and_sizes(identity: str) -> None:
 
 @pytest.mark.parametrize("identity", sorted(MISPRINTED))
 def test_four_arrays_have_a_sixteenth_of_the_published_size(identity: str) -> None:
-    case = CASES[f"seed0-{identity}"]
+    case = CASES[f"common-io-{identity}"]
     assert case.shapes == PUBLISHED["21"][1]
     assert [megabytes(case, shape) * 16 for shape in case.shapes] == PUBLISHED["21"][2]
 
@@ -94,14 +94,14 @@ def test_the_2002_sizes_are_those_of_the_slides() -> None:
     def sizes(name: str) -> list[float]:
         return [megabytes(CASES[name], shape) for shape in CASES[name].shapes]
 
-    assert sizes("seed2-write") == [2, 4, 8, 16, 32, 64, 128, 256, 512]
-    assert sizes("seed2-read") == [2, 4, 8, 16, 32, 64, 128, 256]
-    assert [size / 4 for size in sizes("seed2-hyperslab")] == [1, 2, 4, 8, 16, 32, 64]
-    stride = CASES["seed2-stride"]
+    assert sizes("formats-2002-write") == [2, 4, 8, 16, 32, 64, 128, 256, 512]
+    assert sizes("formats-2002-read") == [2, 4, 8, 16, 32, 64, 128, 256]
+    assert [size / 4 for size in sizes("formats-2002-hyperslab")] == [1, 2, 4, 8, 16, 32, 64]
+    stride = CASES["formats-2002-stride"]
     selected = [math.prod(operation.shape or []) / 4 * 2 / (1 << 20) for operation in stride.operations]
     assert selected == [0.25, 0.5, 1, 2, 4, 8, 16]
-    assert CASES["seed2-many"].counts == [1, 10, 100, 1000]
-    assert sizes("seed2-many") == [1]
+    assert CASES["formats-2002-many"].counts == [1, 10, 100, 1000]
+    assert sizes("formats-2002-many") == [1]
 
 
 @pytest.mark.parametrize("scale", ["quick", "small"])
@@ -116,7 +116,7 @@ def test_a_scale_keeps_to_its_limits(name: str, scale: str) -> None:
 
 def test_cases_that_differ_in_their_number_of_arrays_alone_still_do_when_scaled() -> None:
     for scale in ("quick", "small"):
-        counts = [scaled(CASES[f"seed0-{identity}"], scale).counts[0] for identity in (4, 5, 6)]
+        counts = [scaled(CASES[f"common-io-{identity}"], scale).counts[0] for identity in (4, 5, 6)]
         assert counts == [counts[0], 2 * counts[0], 4 * counts[0]]
 
 
@@ -166,13 +166,13 @@ def test_published_configuration_is_accepted_as_it_is(tmp_path: Path) -> None:
     (case,) = study.load(
         write(tmp_path, "FILE_NAME: Test 2\nNUMBER_DATASETS: 2048\nNUMBER_ELEMENTS: [128, 128]\nCHUNK_SIZE: 4\n")
     )
-    assert (case.shapes, case.counts, case.replay) == ([[128, 128]], [2048], "seed0-basic")
+    assert (case.shapes, case.counts, case.replay) == ([[128, 128]], [2048], "common-io-basic")
     assert case.formats == ["hdf5", "netcdf4", "zarr2"]
 
 
 def test_published_configuration_of_a_table_is_accepted_as_it_is(tmp_path: Path) -> None:
     (case,) = study.load(write(tmp_path, "FILE_NAME: t\nNUMBER_PROPERTIES: 4\nNUMBER_ELEMENTS: 1024\n"))
-    assert (case.shapes, case.properties, case.replay) == ([[1024]], 4, "seed0-compound")
+    assert (case.shapes, case.properties, case.replay) == ([[1024]], 4, "common-io-compound")
 
 
 def test_a_study_of_ten_lines_is_enough(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_mistake_is_named_with_its_remedy(tmp_path: Path, text: str, said: lis
 
 
 def test_scaling_keeps_what_a_scale_does_not_say() -> None:
-    case = CASES["seed1-neuroscience"]
+    case = CASES["cost-model-neuroscience"]
     quick = scaled(case, "quick")
     assert quick.formats == case.formats
     assert set(quick.conditions) < set(case.conditions)

@@ -80,3 +80,64 @@ def test_an_array_may_follow_a_colon(small: Path) -> None:
     assert "no array is named" in str(runner.invoke(app, ["read", str(small)]).exception)
     assert ".npy" in str(runner.invoke(app, ["read", str(small), "x", "-o", str(small.parent / "x.csv")]).exception)
     assert not (small.parent / "x.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["inof"], "no such command 'inof'; did you mean 'info'?; "),
+        (["versions", "shw"], "did you mean 'show'?"),
+        (["bench", "--trails", "3"], "no such option: --trails; did you mean --trials?; "),
+        (["bench", "--scale", "huge"], "'huge' is not one of 'quick', 'small', 'paper'"),
+        (["bench", "--trials", "0"], "'--trials'"),
+        (["bench", "--formats", "hdf6"], "did you mean 'hdf5'?"),
+        (["bench", "--cache", "lukewarm"], "lukewarm"),
+        (["bench", "--conditions", "nosuch"], "nosuch"),
+        (["bench", "min"], "did you mean 'mine'?"),
+        (["bench", "--data", "FILE"], "--data FILE: name an array, as in --data FILE:g/é"),
+        (["bench", "--data", "FILE:y"], "has no array 'y'"),
+        (["bench", "--data", "nosuch.h5:x"], "there is no file nosuch.h5"),
+        (["info", "https://localhost:1/a.h5", "--option", "headers=x"], "headers is not a mapping"),
+        (["info", "https://localhost:1/a.h5", "--option", 'headers={"a"'], "not valid JSON"),
+        (["info", "https://localhost:1/a.h5", "--option", "headers"], "write it as --option key=value"),
+        (["formats", "hdf6"], "did you mean 'hdf5'?"),
+        (["read", "FILE:xx"], "did you mean '/x'?"),
+        (["read", "FILE", "x", "--selection"], "--selection"),
+        (["run", "--qiet"], "did you mean '--quiet'?"),
+    ],
+)
+def test_a_wrong_request_is_one_line(words: list[str], said: str, small: Path, tmp_path: Path) -> None:
+    asked = [word.replace("FILE", str(small)) for word in words]
+    done = command(*asked, stdout=subprocess.PIPE, cwd=tmp_path)
+    assert done.returncode in (1, 2)
+    assert said.replace("FILE", str(small)) in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "hyperslab-run").exists()
+
+
+@pytest.mark.parametrize("words", [["info", "FILE"], ["info", "FILE", "--json"], ["info", "-v", "FILE", "FILE"]])
+def test_info_without_typer_says_the_same(words: list[str], small: Path) -> None:
+    """`info` with plain words starts without typer, and any option that takes a value brings typer back."""
+    asked = [str(small) if word == "FILE" else word for word in words]
+    plain = command(*asked, stdout=subprocess.PIPE)
+    by_typer = command(*asked, "--allowed", str(small.parent), stdout=subprocess.PIPE)
+    assert plain.stdout == by_typer.stdout != ""
+
+
+def test_info_imports_what_it_needs_only(small: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED, "info", str(small)], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stderr.split())
+    assert "numpy" in loaded
+    slow = {"typer", "click", "pydantic", "h5py", "zarr", "fsspec", "xarray", "asyncio", "ssl", "difflib",
+            "hyperslab.versions", "hyperslab.model", "hyperslab.formats", "hyperslab.references"}  # fmt: skip
+    assert not loaded & slow
+
+
+def test_info_into_a_closed_pipe_is_quiet(small: Path) -> None:
+    program = f"{sys.executable} -m hyperslab info {' '.join([str(small)] * 30)} | head -n 1"
+    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert len(done.stdout.splitlines()) == 1

@@ -1,102 +1,86 @@
-"""The documentation is true: its commands run, its studies load, its generated pages are what the code says."""
+"""The documentation is true: each page runs from top to bottom, and generated pages are what the code says."""
 
 from __future__ import annotations
 
-import os
 import re
 import runpy
-import shlex
-import shutil
-import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from given_files import GIVEN, give
+from pages import LEFT_OUT, PAGES, ROOT, blocks, commands, has_commands, run_page
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-
-
-def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL)
+MODEL_TESTS = ROOT / "tests" / "model"
 
 
-def commands(page: Path) -> list[str]:
-    lines = [line.strip() for block in blocks(page, "sh") for line in block.splitlines()]
-    return [line for line in lines if line.startswith("hyperslab ")]
+def page_id(page: Path) -> str:
+    return str(page.relative_to(ROOT))
 
 
-def make_files_that_readers_have(directory: Path) -> None:
-    """The files that the pages speak of as the reader's own."""
-    netcdf = pytest.importorskip("netCDF4", reason="not installed: pip install 'hyperslab[formats]'")
-    import numpy as np
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory with a store profile, which `hyperslab calibrate` would take minutes to measure."""
+    sys.path.append(str(MODEL_TESTS))
+    from made_up import made_up_store_profile, with_codecs
 
-    with netcdf.Dataset(directory / "ocean.nc", "w") as made:
-        for name, length in (("time", 12), ("lat", 20), ("lon", 30)):
-            made.createDimension(name, length)
-        made.createVariable("sst", "f4", ("time", "lat", "lon"))[:] = np.arange(7200.0).reshape(12, 20, 30)
-    zarr = pytest.importorskip("zarr", reason="not installed: pip install 'hyperslab[formats]'")
-    zarr.create_group(directory / "ocean.zarr").create_array("sst", data=np.arange(7200.0).reshape(12, 20, 30))
-    for year in ("2019", "2020"):
-        shutil.copy(directory / "ocean.nc", directory / f"{year}.nc")
-    for month, scale in ((1, 0.01), (2, 0.02)):
-        with netcdf.Dataset(directory / f"sst-{month}.nc", "w") as made:
-            for name, length in (("time", None), ("lat", 20), ("lon", 30)):
-                made.createDimension(name, length)
-            made.createVariable("time", "f8", ("time",)).units = f"days since 2020-{month:02d}-01"
-            made["time"][:] = np.arange(29 + month % 2 * 2)
-            made.createVariable("sst", "i2", ("time", "lat", "lon")).scale_factor = scale
-            made["sst"][:] = np.zeros((29 + month % 2 * 2, 20, 30))
-    with netcdf.Dataset(directory / "depth.nc", "w") as made:
-        made.createDimension("lat", 20)
-        made.createVariable("depth", "f4", ("lat",))[:] = np.arange(20)
-    make_versions(directory / "survey.h5")
-    for page in PAGES:
-        for text in blocks(page, "python"):
-            if program := re.match(r"# (\w+\.py)\n", text):
-                (directory / program[1]).write_text(text)
-        for text in blocks(page, "yaml"):
-            named = re.search(r"^(?:name|FILE_NAME): (\S+)", text, flags=re.MULTILINE)
-            if named:
-                (directory / f"{named[1]}.yaml").write_text(text)
+    from hyperslab.model.store_profile import default_path
+
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(folder))
+        path = default_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with_codecs(made_up_store_profile(folder, ("hdf5", "zarr"), slow=3.0), "deflate", "zstd").save(path)
+    return folder
 
 
-def make_versions(path: Path) -> None:
-    pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
-    import numpy as np
-
-    import hyperslab as hs
-
-    with hs.VersionedFile(path, "w") as file:
-        with file.stage_version("march") as version:
-            version.create_dataset("depth", data=np.arange(10_000.0), chunks=(1000,), compression="gzip")
-        with file.stage_version("april") as version:
-            version["depth"][20:25] = -1
+def marked(page: Path) -> Any:
+    return pytest.param(page, marks=[pytest.mark.slow] if has_commands(page) else [], id=page_id(page))
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_every_command_of_the_pages_runs(tmp_path) -> None:
-    """In the order of the pages, in one directory, as a reader would."""
-    make_files_that_readers_have(tmp_path)
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    ran = 0
-    for page in PAGES:
-        for command in commands(page):
-            words = shlex.split(command, comments=True)
-            done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280)
-            assert done.returncode == 0, f"{page.name}: {command}\n{done.stderr}"
-            ran += 1
-    assert ran >= 6
+# This page has a scheduler to talk to, in a test of its own.
+ALONE = [page for page in PAGES if page.name not in ("clusters.md", "collections-on-s3.md")]
 
 
-def test_every_python_example_runs(tmp_path, monkeypatch) -> None:
-    make_files_that_readers_have(tmp_path)
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("page", [marked(page) for page in ALONE])
+def test_page_runs_from_top_to_bottom(page: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    give(page.name, tmp_path)
     monkeypatch.chdir(tmp_path)
-    examples = [code for page in PAGES for code in blocks(page, "python")]
-    assert examples
-    for code in examples:
-        exec(compile(code, "example", "exec"), {})
+    run_page(page, tmp_path, {"XDG_DATA_HOME": str(home)})
+
+
+def test_every_page_that_has_files_of_its_own_exists() -> None:
+    assert set(GIVEN) <= {page.name for page in PAGES}
+
+
+def test_commands_are_left_out_only_if_a_page_has_them() -> None:
+    text = "\n".join(block for page in PAGES for _, block in blocks(page))
+    assert [begin for begin in LEFT_OUT if begin not in text] == []
+
+
+def test_a_page_that_is_wrong_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("```python\nx = 1\n```\n```python\nassert x == 2\n```\n")
+    with pytest.raises(AssertionError):
+        run_page(page, tmp_path)
+    page.write_text("```console\n$ python -c 'raise SystemExit(3)'\n```\n")
+    with pytest.raises(AssertionError, match=r"page\.md: python"):
+        run_page(page, tmp_path)
+    assert [*commands("console", "$ sudo reboot\nsome output\n$ ls \\\n  -l\n")] == ["ls    -l"]
+
+
+HIDDEN = re.compile(r"\bseed ?[0-4]\b|\bseeds? N\b|\bDocument [0-9]\b|\bthe seeds\b", re.IGNORECASE)
+
+
+def test_no_page_speaks_of_what_only_we_know() -> None:
+    """Studies are cited by their authors, not by the numbers that they had among us."""
+    for page in [*PAGES, *(ROOT / "docs" / "results").glob("*.md")]:
+        found = HIDDEN.search(page.read_text())
+        assert found is None, f"{page_id(page)}: {found and found[0]}"
 
 
 def test_generated_pages_are_what_the_code_says() -> None:

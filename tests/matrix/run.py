@@ -16,6 +16,9 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "cli"))
+import plain_install  # noqa: E402
+
 ROOT = HERE.parents[1]
 RESULTS = HERE / "results.md"
 NAMES = ("python", "numpy", "zarr", "h5py", "libhdf5", "xarray", "pandas")
@@ -80,6 +83,33 @@ def tried(words: list[str], wheel: Path, folder: Path) -> dict[str, dict[str, st
     return found
 
 
+def plainly(words: list[str], wheel: Path, folder: Path) -> dict[str, dict[str, str]]:
+    """Every command in an environment that has nothing but the wheel and what it depends on."""
+    python, *packages = words
+    program = interpreter(python)
+    if program is None:
+        return {"versions": {"python": python}, "outcomes": {"environment": f"no Python {python} on this machine"}}
+    place, work = folder / "plain", folder / "files"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    plain_install.make_files(work)
+    subprocess.run([program, "-m", "venv", "--clear", str(place)], check=True)
+    inside = str(place / "bin" / "python")
+    install = [inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--prefer-binary"]
+    subprocess.run([*install, str(wheel), *packages], check=True)
+    done = subprocess.run([inside, plain_install.__file__, str(work)], capture_output=True, text=True,
+                          env=plain_install.environment(work), timeout=600)  # fmt: skip
+    outcomes = {}
+    for line in done.stdout.splitlines():
+        found = json.loads(line)
+        outcomes[found["command"]] = plain_install.fault(**found) or "passed"
+    if set(outcomes) != set(plain_install.COMMANDS):
+        outcomes["all commands"] = done.stderr[-300:]
+    listed = [inside, "-c", "import json, platform; from importlib.metadata import version; "
+              "print(json.dumps({'python': platform.python_version(), 'numpy': version('numpy')}))"]  # fmt: skip
+    return {"versions": json.loads(subprocess.check_output(listed)), "outcomes": outcomes}
+
+
 def table(rows: list[tuple[list[str], dict[str, dict[str, str]]]]) -> str:
     """The results as a page."""
     lines = [
@@ -90,6 +120,9 @@ def table(rows: list[tuple[list[str], dict[str, dict[str, str]]]]) -> str:
         "zarr-python, xarray's engine, references, versions, collections and the command line. A row shows the",
         "versions that pip chose. Only zarr 3.2 and newer can treat missing chunks as errors; for older versions that",
         "part does nothing.",
+        "",
+        "A row without zarr and h5py is an environment with nothing but the wheel and what it depends on: there, every",
+        "command works or names the extra that it needs (`tests/cli/plain_install.py`).",
         "",
         f"| {' | '.join(NAMES)} | result |",
         f"|{'---|' * (len(NAMES) + 1)}",
@@ -112,7 +145,12 @@ def main() -> None:
         wheel = (asked.wheel or built(Path(folder))).absolute()
         for words in environments():
             if asked.only in " ".join(words):
-                found = tried(words, wheel, Path(folder))
+                is_plain = words[1:2] == ["plain"]
+                found = (
+                    plainly([words[0], *words[2:]], wheel, Path(folder))
+                    if is_plain
+                    else tried(words, wheel, Path(folder))
+                )
                 print(" ".join(words), "->", json.dumps(found), flush=True)
                 rows.append((words, found))
     if not asked.only:

@@ -77,11 +77,62 @@ def test_bytes_that_move_again() -> None:
     made = count_operations(ModelCell(write, whole, small, "new"))["write"]
     assert made.s_wdisk > 1.5e6
     assert made.s_dirty == made.s_grown == 800_000, "one chunk"
-    assert made.s_filler == 0
+    assert made.s_encode_filler == 0
     once = workload({**rows, "operation": "write"}, array=array)
     encoded = count_operations(ModelCell(once, replace(whole, ratio=2.0, codec="zstd"), Hdf5(), "new"))["write"]
-    assert encoded.s_filler == pytest.approx(0.9 * encoded.s_encode)
+    assert encoded.s_encode_filler == pytest.approx(0.9 * encoded.s_encode)
     assert count_operations(ModelCell(write, whole, small, "page-warm"))["write"].s_grown == 0
+
+
+def test_chunks_reach_beyond_the_array() -> None:
+    everything = {"select": "all"}
+    array = {"shape": [100, 90], "dtype": "int32"}
+    layout = Layout((60, 60), ratio=2.0, codec="zstd")
+    for library in (Hdf5(), Zarr()):
+        read = count(workload(everything, array=array), layout, library)
+        assert read.s_decode == 4 * 3600 * 4
+        assert read.s_decode_filler == pytest.approx(read.s_decode * (1 - 9000 / (4 * 3600)))
+        corner = {"select": "list", "boxes": [{"start": [60, 60], "shape": [40, 30]}]}
+        assert count(workload(corner, array=array), layout, library).s_decode_filler == pytest.approx((3600 - 1200) * 4)
+    whole = workload({"select": "list", "boxes": [{"start": [0, 0], "shape": [10, 10]}]}, array=array)
+    assert count(whole, layout, Hdf5()).s_decode_filler == 0
+
+
+def test_threads_help_only_calls_with_several_chunks() -> None:
+    array = {"shape": [100, 100], "dtype": "int32"}
+    layout = Layout((50, 50), ratio=2.0, codec="zstd")
+    boxes = [{"start": [0, 0], "shape": [10, 10]}, {"start": [50, 50], "shape": [10, 10]}]
+    single = workload({"select": "list", "boxes": boxes}, array=array)
+    several = workload({"select": "all"}, array=array)
+    assert count(single, layout, Zarr()).s_decode_alone == count(single, layout, Zarr()).s_decode == 2 * 2500 * 4
+    assert count(several, layout, Zarr()).s_decode_alone == 0
+    assert count(single, layout, Hdf5()).s_decode_alone == 0, "HDF5 has one thread"
+    written = count(workload({"select": "list", "boxes": boxes, "operation": "write"}, array=array), layout, Zarr())
+    assert written.s_encode_alone == written.s_encode == 2 * 2500 * 4
+
+
+def test_lines_that_follow_each_other() -> None:
+    every_third = {"start": [0, 0], "shape": [10, 33], "step": [1, 3]}
+    rows = {"start": [0, 0], "shape": [10, 33], "step": [2, 3]}
+    one_row = {"start": [0, 0], "shape": [1, 33], "step": [2, 3]}
+    for box, apart in ((every_third, False), (rows, True), (one_row, False)):
+        found = count(workload({"select": "list", "boxes": [box]}), LAYOUT, Hdf5())
+        assert found.n_line > 0
+        assert found.n_apart == (found.n_line if apart else 0)
+    points = count(workload({"select": "points", "points": [[0, 0], [5, 5], [9, 9]]}), LAYOUT, Hdf5())
+    assert points.n_apart == points.n_line > 0
+    assert count(workload({"select": "list", "boxes": [rows]}), LAYOUT, Zarr()).n_apart == 0
+
+
+def test_numpy_copies_a_column_at_once() -> None:
+    column = workload({"select": "list", "boxes": [{"start": [0, 3], "shape": [600, 1]}]})
+    found = count(column, LAYOUT, Zarr())
+    assert (found.n_memcpy, found.n_chunk) == (2, 2), "a line in each chunk"
+    assert found.s_spread == 600 * 64, "each element lies in a line of its own in the chunk, and not in the result"
+    assert count(column, LAYOUT, Hdf5()).n_memcpy == 600
+    narrow = count(workload({"select": "all"}), Layout((300, 1)), Zarr())
+    assert narrow.n_memcpy == 999 * 10
+    assert narrow.s_spread == 3000 * 999 * 64, "and here the other way round"
 
 
 def test_points_and_lists_are_one_call() -> None:

@@ -36,7 +36,7 @@ def test_a_library_that_was_not_trained(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (lambda d: d.update(version=1), "version 1, but this program reads version 5"),
+        (lambda d: d.update(version=1), "version 1, but this program reads version 6"),
         (lambda d: d.update(schema="other"), "not a store profile"),
         (lambda d: d.pop("fits"), "damaged"),
         (lambda d: d.update(variables=["n_memcpy"]), "damaged"),

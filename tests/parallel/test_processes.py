@@ -22,7 +22,7 @@ from hyperslab.errors import NotAStoreProfile, StudyError, TooFewCells, UsageErr
 from hyperslab.model import Hdf5, Layout, Workload, Zarr, load_workload
 from hyperslab.parallel.partition import PARTITIONS, divided, owned_boxes
 from hyperslab.parallel.predict import Sharing, count_processes, predict_parallel
-from hyperslab.parallel.profile import Asked, ParallelObservation, fit_profile, load_parallel_profile
+from hyperslab.parallel.profile import TERMS, Asked, ParallelObservation, fit_profile, load_parallel_profile
 from hyperslab.parallel.striping import Striping, requests_of
 
 runner = CliRunner()
@@ -107,10 +107,23 @@ def test_pieces_are_the_byte_range(offset: int, nbytes: int, stripe: int, count:
         place += length
 
 
-@pytest.mark.parametrize(("servers", "stripe", "count"), [(0, 1, 1), (2, 0, 1), (2, 1, 3), (2, 1, 0)])
+@pytest.mark.parametrize(("servers", "stripe", "count"), [(0, 1, 1), (2, 0, 1), (2, 1, 3), (2, 1, 0), (10**9, 1, 1)])
 def test_impossible_stripes_are_refused(servers: int, stripe: int, count: int) -> None:
     with pytest.raises(UsageError):
         Striping(servers, stripe, count)
+
+
+def test_more_requests_than_can_be_counted_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"stripes of 1 bytes cut .* use larger stripes"):
+        count_processes(workload([65536, 4096]), Layout((65536, 4096)), Hdf5(), Sharing(1, Striping(4, 1, 4)))
+
+
+def test_processes_without_accesses_do_not_contend() -> None:
+    one_chunk = workload([64, 8], select="list", boxes=[{"start": [0, 0], "shape": [8, 8]}])
+    found = predict_parallel(
+        one_chunk, [Layout((8, 8))], Sharing(8, Striping(1, 256, 1)), made_up_parallel_profile(), libraries=["hdf5"]
+    )
+    assert (found[0].cf, len(found[0].per_process)) == (1.0, 1)
 
 
 def test_requests_are_chunks_runs_and_chunk_files() -> None:
@@ -186,6 +199,66 @@ def test_a_profile_survives_saving(tmp_path: Path) -> None:
         (tmp_path / "p.json").write_text(content)
         with pytest.raises(NotAStoreProfile, match=r"p\.json"):
             load_parallel_profile(tmp_path / "p.json")
+
+
+def without(profile: dict[str, Any], *keys: str) -> dict[str, Any]:
+    inner = profile
+    for key in keys[:-1]:
+        inner = inner[key]
+    del inner[keys[-1]]
+    return profile
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda p: {**p, "coefficients": {}}, "no coefficients"),
+        (
+            lambda p: without(p, "coefficients", "hdf5 read", "n_busiest"),
+            "hdf5 read: coefficients are missing: n_busiest",
+        ),
+        (lambda p: without(p, "paper", "zarr read", "n*p"), r"zarr read: coefficients are missing: n\*p"),
+        (lambda p: without(p, "baseline", "zarr read"), "zarr read"),
+        (lambda p: without(p, "spread", "zarr read"), "zarr read"),
+        (lambda p: {**p, "spread": {**p["spread"], "zarr read": float("nan")}}, "nan is not a number"),
+        (lambda p: {**p, "coefficients": {"fits read": {}}}, "'fits read' is not a library"),
+        (lambda p: {**p, "cells": [["hdf5"]]}, r"p\.json"),
+    ],
+)
+def test_a_profile_that_was_changed_by_hand_is_refused(tmp_path: Path, change: Any, said: str) -> None:
+    path = tmp_path / "p.json"
+    made_up_parallel_profile().save(path)
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+    with pytest.raises(NotAStoreProfile, match=said):
+        load_parallel_profile(path)
+
+
+def test_a_profile_of_brackets_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_text("[" * 100_000)
+    with pytest.raises(NotAStoreProfile, match=r"p\.json"):
+        load_parallel_profile(tmp_path / "p.json")
+
+
+def test_the_interval_covers_numbers_of_processes_that_the_training_lacks() -> None:
+    """Experiments whose time grows with processes as no formula says."""
+    cells = []
+    for processes, table in itertools.product((1, 2, 4, 8), range(4)):
+        n, s = 100.0 / processes * (table + 1), 1e7 / processes * (table + 1)
+        asked = Asked.of((n, s), (n * processes / 4, s * processes / 4))
+        seconds = (0.01 * n + s * 1e-8) * processes**0.3
+        cells.append(ParallelObservation("hdf5", "read", processes, 4, asked, seconds, f"table {table}, x"))
+    made = fit_profile("made up", 4, cells)
+    others = [cell for cell in cells if cell.processes < 8]
+    coefficients = fit_profile("made up", 4, others).coefficients["hdf5 read"]
+    errors = [
+        math.log10(
+            sum(v * coefficients[t] for v, t in zip(cell.values(TERMS["hdf5"]), TERMS["hdf5"], strict=True))
+            / cell.seconds
+        )
+        for cell in cells
+        if cell.processes == 8
+    ]
+    assert max(map(abs, errors)) < math.log10(made.reach("hdf5", "read"))
 
 
 WORKLOAD = """array: {shape: [512, 64], dtype: float32}
@@ -301,6 +374,16 @@ def test_a_published_machine_prices_a_workload(tmp_path: Path) -> None:
     assert "has no partition cori-gpu" in str(failed.exception)
     few = json.loads(runner.invoke(app, [*arguments, "cori", "--processes", "8"]).stdout)
     assert all("8 processes, published from 512 to 4096" in each["extrapolating"] for each in few["predictions"])
+
+
+def test_thousands_of_processes_are_priced_with_one_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hyperslab.parallel import published_profile
+
+    fits = []
+    monkeypatch.setattr(published_profile, "fit_bytes", lambda *columns: fits.append(1) or (1e-3, 1e-3))
+    asked, sharing = workload([2048, 16]), Sharing(2048, Striping(248, 64, 248))
+    predict_parallel(asked, [Layout((1, 16))], sharing, published_profile.published_profile("cori", 2048))
+    assert len(fits) == 2, "one for each library"
 
 
 class Recorded(io.FileIO):

@@ -6,17 +6,19 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_up_machines import cells_of, drawn
 from typer.testing import CliRunner
 
 from hyperslab.cli import app
 from hyperslab.errors import UsageError
 from hyperslab.parallel.contended_storage import Coefficients, Load, seconds_of
 from hyperslab.parallel.machine import Machine
-from hyperslab.parallel.published import evaluate_published
-from hyperslab.parallel.published_cells import matching, own_tables, read_cells, table_path
+from hyperslab.parallel.published import evaluate_published, pairs_of_modes
+from hyperslab.parallel.published_cells import PublishedCell, matching, own_tables, read_cells, table_path
 
 runner = CliRunner()
 CORI = own_tables()["cori"]
@@ -92,6 +94,66 @@ def test_a_machine_without_targets_and_shared_files_is_predicted_from_what_is_us
     assert any("32 targets" in each for each in made.assumptions)
 
 
+def rmse_and_order(cells: list[PublishedCell], clear: float) -> tuple[float, list[bool]]:
+    """Calibrated on IOR: the RMSE of the others, and which order is right where medians differ by `clear`."""
+    machine = Machine([cell for cell in cells if cell.app == "ior"], cells)
+    predicted = {cell.line: machine.mib_s(cell) for cell in cells}
+    held = [cell for cell in cells if cell.app != "ior"]
+    errors = [np.log10(predicted[cell.line] / cell.mib_s_median) for cell in held]
+    right = []
+    for a, b in pairs_of_modes(cells, {cell.line for cell in cells if cell.app == "ior"}):
+        if max(a.mib_s_median, b.mib_s_median) > clear * min(a.mib_s_median, b.mib_s_median):
+            right.append((predicted[a.line] < predicted[b.line]) == (a.mib_s_median < b.mib_s_median))
+    return float(np.sqrt(np.mean(np.square(errors)))), right
+
+
+@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("osts", [True, False])
+@pytest.mark.parametrize(("processes", "targets"), [(2048, (24, 24, 36)), (4096, (48,))])
+def test_machines_that_were_simulated_are_predicted_from_ior_alone(
+    processes: int, targets: tuple[int, ...], osts: bool, direct: bool
+) -> None:
+    errors, right = [], []
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        cells = [
+            cell
+            for k, count in enumerate(targets)
+            for cell in cells_of(
+                f"scratch{k}", drawn(random, processes, count), seed, osts=osts, direct=direct, line=2 + 8 * k
+            )
+        ]
+        error, order = rmse_and_order(cells, 1.4)
+        errors.append(error)
+        right += order
+    assert max(errors) <= 0.12
+    assert all(right)
+
+
+def test_gathered_requests_may_be_faster_than_files_for_each_process(tmp_path: Path) -> None:
+    """As on file systems where thousands of files burden the targets more than one file does."""
+    rows = [
+        row("ior", "write", "file-per-process", "", 1.0e4, "4.194"), row("ior", "write", "shared", "", 1.7e4, "8.389"),
+        row("hacc", "write", "file-per-process", "", 1.02e4, "217"), row("hdf5", "write", "shared", "", 1.6e4, "16.78"),
+    ]  # fmt: skip
+    # The metadata server is not what makes them slow: runs of HACC move eight times as much, and are no faster.
+    many = [each.replace("2048", "16384") for each in rows]
+    many = [each.replace("2199", "1100") for each in many[:2]] + [each.replace("2199", "8800") for each in many[2:]]
+    found = evaluate_published(table(tmp_path, *many), "app=ior")
+    assert found.scores.order_right == found.scores.order_all == 3
+    assert found.scores.rmse_log10 < 0.06
+
+
+def test_a_table_without_targets_and_requests_has_zeros_or_nothing(tmp_path: Path) -> None:
+    rows = [
+        row("ior", "write", "file-per-process", nothing, 2e4, nothing).replace(f"scratch{nothing},", "gpfs,")
+        for nothing in ("", "0", "0.0", "nan")
+    ]
+    assert [(cell.osts, cell.mb_per_request) for cell in read_cells(table(tmp_path, *rows))] == [(None, None)] * 4
+    made = evaluate_published(table(tmp_path, *rows, row("hacc", "write", "file-per-process", "0")), "app=ior")
+    assert any("32 targets, where osts is empty or 0" in each for each in made.assumptions)
+
+
 def test_every_cell_that_is_left_out_is_within_a_factor_of_three() -> None:
     cells = read_cells(CORI)
     for cell in cells:
@@ -109,7 +171,7 @@ loads = st.builds(
     mib_per_process=st.floats(1e-3, 1e5),
     piece_mib=st.floats(0.01, 64),
 )
-coefficients = st.builds(Coefficients, *[st.floats(1e-7, 10)] * 4)
+coefficients = st.builds(Coefficients, *[st.floats(1e-7, 10)] * 4, st.floats(0.1, 10))
 
 
 @given(loads, coefficients, st.integers(1, 50))
@@ -122,7 +184,8 @@ def test_more_processes_never_move_fewer_bytes_a_second(load: Load, fitted: Coef
 
     slow, fast = bandwidth(load.processes), bandwidth(load.processes * factor)
     assert fast >= slow * (1 - 1e-9)
-    assert fast <= load.targets / fitted.beta * (1 + 1e-9)
+    gathered = fitted.kappa if load.path == "shared, collective" else 1.0
+    assert fast <= load.targets / (gathered * fitted.beta) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -139,6 +202,9 @@ def test_more_processes_never_move_fewer_bytes_a_second(load: Load, fitted: Coef
         (HEADER, [row("ior", "read", "shared").replace("2048", "1.5")], "line 2: processes is 1.5"),
         (HEADER, [row("ior", "read", "shared").replace("2199", "")], "line 2: gbytes is empty"),
         (HEADER, [row("ior", "read", "shared").replace("10000.0", "-inf")], "line 2: mib_s_median is -inf"),
+        (HEADER, [row("ior", "read", "shared").replace("2199", "1e300")], "line 2: gbytes is 1e300"),
+        (HEADER, [row("ior", "read", "shared").replace("10000.0", "1e-300")], "line 2: mib_s_median is 1e-300"),
+        (HEADER, [row("ior", "read", "shared", "-1")], "line 2: osts is -1"),
         (HEADER, [row("ior", "read", "shared") + ",1"], "line 2: has 16 values for 15 columns"),
         (HEADER, [row("ior", "read", "shared")] * 401, "line 402: a table has at most 400 cells"),
         ("# a comment\n" + HEADER, [row("", "read", "shared")], "line 3: app is empty"),
@@ -180,7 +246,7 @@ def test_conditions_compare_numbers_as_numbers() -> None:
     [
         (["--published", "no-such.csv"], "neither a file nor a table"),
         (["--calibrate-on", "app=ior"], "needs --published"),
-        (["--published", "cori", "--quick"], "goes only with --calibrate-on"),
+        (["--published", "cori", "--quick"], "can only be combined with --calibrate-on"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments: list[str], said: str) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -109,14 +110,45 @@ def test_a_killed_store_is_removed_by_the_next_start_at_the_latest(killed_by: si
     assert len(listed(started.pid)) == 6
     started.send_signal(killed_by)
     started.communicate(timeout=60)
+    rooms = list(Path(tempfile.gettempdir()).glob(f"{namespaces.ROOM}{started.pid}-*"))
     if killed_by == signal.SIGKILL:
         assert listed(started.pid), "only the next start can remove them"
+        assert len(rooms) == 1
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline and running(started.pid):
             time.sleep(0.1)
         assert running(started.pid) == [], "the servers end with the store"
         namespaces.remove_left()
     assert listed(started.pid) == []
+    assert list(Path(tempfile.gettempdir()).glob(f"{namespaces.ROOM}{started.pid}-*")) == []
+
+
+@needs_namespaces
+@pytest.mark.slow
+def test_two_stores_have_different_addresses() -> None:
+    with StripedStore(1, FAST) as store:
+        asked = "import os; from hyperslab.parallel.striped_store import namespaces as n; os.getpid = lambda: int(%d)"
+        text = asked % (os.getpid() + 100) + "; print(n.free_network())"
+        other = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.strip()
+        assert not store.addresses[0].startswith(f"{other}.")
+
+
+@needs_namespaces
+@pytest.mark.slow
+def test_clients_stay_between_runs_and_end_with_the_store() -> None:
+    plan = Experiment("hdf5", "read", (64, 16), (16, 16), 2, 1).requests()
+    with StripedStore(1, FAST) as store:
+        store.run(plan)
+        clients = [each.pid for each in store._clients]
+        store.run(plan)
+        assert [each.pid for each in store._clients] == clients
+        store._clients[0].kill()
+        store._clients[0].wait()
+        with pytest.raises(RunError, match="process 0 of the striped store failed"):
+            store.run(plan)
+        assert len(store.run(plan)) == 2, "the next run starts others"
+        clients = [each.pid for each in store._clients]
+    assert not any(Path(f"/proc/{pid}").exists() for pid in clients)
 
 
 def running(owner: int) -> list[str]:

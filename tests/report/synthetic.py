@@ -39,21 +39,21 @@ def cases() -> tuple[Case, ...]:
     small = {"formats": ["null", "raw", "npy", "hdf5", "netcdf4", "zarr2", "csv"]}
     return (
         Case(
-            name="seed0-1",
+            name="common-io-1",
             title="small-scale testing",
-            family="seed0",
+            family="common-io",
             shapes=[[128]],
             counts=[2048],
             operations=[Operation(name="write"), Operation(name="read-all")],
             caches=["cold", "warm"],
             conditions={"matched": Conditions(), "default": "default"},
-            replay="seed0-basic",
+            replay="common-io-basic",
             **small,
         ),
         Case(
-            name="seed0-21",
+            name="common-io-21",
             title="scale element comparison",
-            family="seed0",
+            family="common-io",
             shapes=[[1 << 14], [1 << 17], [1 << 20], [1 << 23]],
             counts=[4],
             operations=[Operation(name="write"), Operation(name="read-all")],
@@ -62,15 +62,15 @@ def cases() -> tuple[Case, ...]:
             formats=["hdf5", "netcdf4", "zarr3"],
         ),
         Case(
-            name="seed2-W1",
+            name="formats-2002-W1",
             title="creating and writing a contiguous array",
-            family="seed2",
+            family="formats-2002",
             dtype="uint16",
             shapes=[[1024, 1024], [2048, 2048], [4096, 4096], [8192, 8192]],
             operations=[Operation(name="write"), Operation(name="read-all")],
             caches=["warm"],
             formats=["raw", "hdf5", "netcdf3", "fits", "hdf4", "pdb"],
-            replay="seed2",
+            replay="formats-2002",
         ),
     )
 
@@ -124,7 +124,7 @@ def make_trials(wanted: tuple[Case, ...], repeats: int = 7) -> list[Trial]:
             if cell.format == "zarr2" and cell.cache == "cold":
                 reason = "12 % of the file was resident before a cold read"
                 trials.append(trial_of(cell, case.dtype, 9, "rejected", reason))
-    cell = Cell("seed0-1", "fair", "matched", "pdb", Operation(name="write"), (128,), 2048, "new")
+    cell = Cell("common-io-1", "fair", "matched", "pdb", Operation(name="write"), (128,), 2048, "new")
     trials.append(trial_of(cell, "float32", 0, "refused", HOSTILE))
     trials.append(trial_of(replace(cell, format="tiledb"), "float32", 0, "failed", "killed by signal 9"))
     return trials
@@ -132,14 +132,14 @@ def make_trials(wanted: tuple[Case, ...], repeats: int = 7) -> list[Trial]:
 
 VERDICTS = [
     Verdict(
-        "seed0-write", "seed0", "HDF5 writes fastest <b>", "hdf5 < zarr2 < netcdf4", "hdf5 1.1 ms", "hdf5 0.9 ms",
+        "common-io-w", "common-io", "HDF5 writes fastest <b>", "hdf5 < zarr2 < netcdf4", "hdf5 1.1 ms", "hdf5 0.9 ms",
         "holds",
     ),
     Verdict(
-        "seed0-csv", "seed0", "CSV reads fastest", "csv fastest", "csv 0.1 ms", "csv 300 ms, hdf5 0.5 ms",
+        "common-io-csv", "common-io", "CSV reads fastest", "csv fastest", "csv 0.1 ms", "csv 300 ms, hdf5 0.5 ms",
         "reverses", "the file was loaded before the timer started",
     ),
-    Verdict("seed2-pdb", "seed2", "HDF5/PDB 1.6", "1.6", "not run", "1.4 to 1.9", "undecided", "one method only"),
+    Verdict("2002-pdb", "formats-2002", "HDF5/PDB 1.6", "1.6", "not run", "1.4 to 1.9", "undecided", "one method only"),
 ]  # fmt: skip
 
 

@@ -72,24 +72,25 @@ def test_it_draws_without_an_error(page: Path, tmp_path: Path):
         "µs",
     ):
         assert needed in bars
-    assert 'data-drawn="seed0-1 fair"' in document
+    assert 'data-drawn="common-io-1 fair"' in document
 
 
 @pytest.mark.slow
 def test_the_select_switches_the_case(page: Path, tmp_path: Path):
-    acted = _with_hand(page, tmp_path / "acted.html", 'choose("case", "seed0-21");')
+    acted = _with_hand(page, tmp_path / "acted.html", 'choose("case", "common-io-21");')
     document, console = _open(acted, tmp_path / "profile", "--dump-dom")
     assert console == []
-    assert 'data-drawn="seed0-21 fair"' in document
+    assert 'data-drawn="common-io-21 fair"' in document
     assert "scatterlayer" in _pane(document, "scale")
     assert "both axes logarithmic" in _pane(document, "scale")
-    assert re.search(r'<article class="answer" data-case="seed0-1" hidden', document)
-    assert not re.search(r'<article class="answer" data-case="seed0-21" hidden', document)
+    assert re.search(r'<article class="answer" data-case="common-io-1" hidden', document)
+    assert not re.search(r'<article class="answer" data-case="common-io-21" hidden', document)
 
 
 @pytest.mark.slow
 def test_published_curves_name_their_statistic_and_faults(page: Path, tmp_path: Path):
-    acted = _with_hand(page, tmp_path / "acted.html", 'choose("case", "seed2-W1"); choose("method", "published");')
+    chosen = 'choose("case", "formats-2002-W1"); choose("method", "published");'
+    acted = _with_hand(page, tmp_path / "acted.html", chosen)
     document, console = _open(acted, tmp_path / "profile", "--dump-dom")
     assert console == []
     speed = _pane(document, "speed")

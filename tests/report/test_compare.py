@@ -61,7 +61,7 @@ def test_unlike_cases_of_one_name_are_refused(run: Run, tmp_path: Path):
     first, *others = run.description.cases
     changed = (first.model_copy(update={"data": "constant"}), *others)
     other = replace(run, directory=tmp_path, description=replace(run.description, cases=changed))
-    with pytest.raises(UsageError, match="case seed0-1, data: uniform against constant"):
+    with pytest.raises(UsageError, match="case common-io-1, data: uniform against constant"):
         compare(run, other)
 
 

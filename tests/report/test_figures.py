@@ -28,10 +28,10 @@ def paths(run: Run) -> list[Path]:
 @pytest.mark.slow
 def test_every_case_has_its_figures_as_png_and_svg(paths: list[Path]):
     names = {path.stem for path in paths}
-    assert {"seed0-1-fair-bars", "seed0-1-published-bars", "seed0-21-fair-scale"} <= names
-    assert {"seed2-W1-fair-speed", "seed2-W1-published-speed"} <= names
-    assert "seed0-1-fair-scale" not in names  # one size makes no line
-    assert "seed0-21-fair-speed" not in names
+    assert {"common-io-1-fair-bars", "common-io-1-published-bars", "common-io-21-fair-scale"} <= names
+    assert {"formats-2002-W1-fair-speed", "formats-2002-W1-published-speed"} <= names
+    assert "common-io-1-fair-scale" not in names  # one size makes no line
+    assert "common-io-21-fair-speed" not in names
     for stem in names:
         png, svg = (paths[0].with_name(stem + suffix) for suffix in (".png", ".svg"))
         assert png.read_bytes().startswith(PNG_SIGNATURE)
@@ -56,7 +56,7 @@ def _says(path: Path, needed: str) -> bool:
 
 
 def test_published_figures_name_their_statistic_and_faults(run: Run, paths: list[Path]):
-    svg = run.directory / "figures" / "seed0-1-published-bars.svg"
+    svg = run.directory / "figures" / "common-io-1-published-bars.svg"
     assert _says(svg, "mean of the trials")
     assert _says(svg, "its faults included: B2")
 
@@ -68,7 +68,7 @@ def test_null_is_never_drawn(run: Run):
 
 
 def test_reads_have_no_panel_of_writing_although_closing_is_a_phase_of_both(run: Run):
-    panels = bar_panels(by_case_and_method(run)["seed0-1", "fair"])
+    panels = bar_panels(by_case_and_method(run)["common-io-1", "fair"])
     assert [(p.summaries[0].operation, p.summaries[0].metric) for p in panels] == [
         ("write", "create_total"), ("write", "write_durable"), ("read-all", "open_total"), ("read-all", "read"),
     ]  # fmt: skip
@@ -76,7 +76,7 @@ def test_reads_have_no_panel_of_writing_although_closing_is_a_phase_of_both(run:
 
 def test_what_was_not_measured_has_no_bar(tmp_path: Path, run: Run):
     trials = [replace(t, create_file_seconds=None) if t.format == "csv" else t for t in run.trials]
-    panels = bar_panels(by_case_and_method(make_run(tmp_path, trials=trials))["seed0-1", "fair"])
+    panels = bar_panels(by_case_and_method(make_run(tmp_path, trials=trials))["common-io-1", "fair"])
     formats = {panel.summaries[0].metric: {s.format for s in panel.summaries} for panel in panels}
     assert "csv" not in formats["create_total"]
     assert "csv" in formats["write_durable"]
@@ -87,7 +87,7 @@ def test_a_run_without_accepted_trials_draws_nothing(tmp_path: Path):
 
 
 def test_throughput_is_by_the_methods_own_figure(run: Run):
-    group = by_case_and_method(run)["seed2-W1", "published"]
+    group = by_case_and_method(run)["formats-2002-W1", "published"]
     summary = next(s for s in group if s.metric == bare_metric(s))
     megabytes = int(summary.shape.split("x")[0]) ** 2 * 2 / 1e6
     assert decoded_megabytes(summary) == pytest.approx(megabytes)
@@ -103,4 +103,4 @@ def test_every_format_has_a_paint_of_its_own():
 
 
 def test_cases_are_the_three_kinds_of_figure():
-    assert [case.name for case in cases()] == ["seed0-1", "seed0-21", "seed2-W1"]
+    assert [case.name for case in cases()] == ["common-io-1", "common-io-21", "formats-2002-W1"]

@@ -23,7 +23,7 @@ def _ranking(run: Run, case: str, operation: str) -> Ranking:
 
 
 def test_a_winner_is_named_with_its_lead(run: Run):
-    ranking = _ranking(run, "seed0-21", "write")
+    ranking = _ranking(run, "common-io-21", "write")
     table = tables.ranking_table(ranking)
     assert table.note == "winner: hdf5"
     assert table.rows[0][4] == "1.00 ×"
@@ -31,7 +31,7 @@ def test_a_winner_is_named_with_its_lead(run: Run):
 
 
 def test_no_winner_where_intervals_overlap(run: Run):
-    ranking = _ranking(run, "seed0-1", "read-all")
+    ranking = _ranking(run, "common-io-1", "read-all")
     assert ranking.winner is None
     assert tables.lead(ranking) is None
     assert tables.ranking_table(ranking).note.endswith("overlap")
@@ -40,7 +40,7 @@ def test_no_winner_where_intervals_overlap(run: Run):
 
 def test_too_few_trials_are_said_to_be_too_few(tmp_path: Path, run: Run):
     few = make_run(tmp_path, trials=[t for t in run.trials if t.trial < 2])
-    ranking = _ranking(few, "seed0-21", "write")
+    ranking = _ranking(few, "common-io-21", "write")
     assert "too few trials" in tables.outcome(ranking)
     assert tables.ranking_table(ranking).rows[0][2] == "–"
 
@@ -72,7 +72,7 @@ def test_conversions_list_byte_order_and_lost_precision_only(run: Run):
 
 def test_overhead_is_nulls(run: Run):
     table = tables.overhead_table(run)
-    assert {row[0] for row in table.rows} == {"seed0-1"}
+    assert {row[0] for row in table.rows} == {"common-io-1"}
     assert {row[1] for row in table.rows} == {"write", "read-all"}
 
 
@@ -82,7 +82,7 @@ def test_ratios_are_library_over_hdf5_over_all_sizes(run: Run):
     assert len(total) == 4
     for metric_ratio in (*total, *alone):
         assert metric_ratio == pytest.approx(5.2, rel=0.15)
-    assert {t.case for t in ratio_tables(run)} == {"seed2-W1"}
+    assert {t.case for t in ratio_tables(run)} == {"formats-2002-W1"}
     assert "to" in tables.ratio_sheets(run)[0].rows[0][1]
 
 
@@ -136,5 +136,5 @@ def test_words_for_figures():
 
 
 def test_a_tie_of_two_names_both(run: Run):
-    ranking = replace(_ranking(run, "seed0-21", "write"), winner=None, tied=("hdf5", "netcdf4"))
+    ranking = replace(_ranking(run, "common-io-21", "write"), winner=None, tied=("hdf5", "netcdf4"))
     assert tables.outcome(ranking) == "no winner: intervals of hdf5 and netcdf4 overlap"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import h5py
@@ -86,3 +88,36 @@ def test_under_hyperslab_run_nothing_is_undone(file: Path) -> None:
     """
     ran = python(code, file)
     assert (ran.status, ran.served) == (0, 1), ran.errors
+
+
+def test_under_hyperslab_run_xarrays_default_engine_is_ours(file: Path) -> None:
+    pytest.importorskip("xarray")
+    from run_programs import python
+
+    code = """
+    import sys, hyperslab
+    from xarray.backends import plugins
+    undo = hyperslab.accelerate()
+    print(plugins.guess_engine(sys.argv[1]))
+    undo()
+    print(plugins.guess_engine(sys.argv[1]))
+    """
+    assert python(code, file).out.split()[0] == b"hyperslab"
+    assert python(code, file).out.split()[1] != b"hyperslab"
+
+
+def test_under_hyperslab_trace_it_is_undone(file: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="not installed: pip install 'hyperslab[report]'")
+    code = """
+import sys, h5py, hyperslab
+from hyperslab.running.accelerating import accelerations
+array = h5py.File(sys.argv[1])["v"]
+with hyperslab.accelerated():
+    array[:]
+print(accelerations().served_reads)
+array[:]
+print(accelerations().served_reads)
+"""
+    words = [sys.executable, "-m", "hyperslab", "trace", "-o", "run.trace", "--", sys.executable, "-c", code]
+    done = subprocess.run([*words, str(file)], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout.split()) == (0, ["1", "1"]), done.stderr

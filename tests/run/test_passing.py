@@ -133,6 +133,71 @@ def test_wrong_arguments_give_the_errors_of_libhdf5(file: Path) -> None:
     check(code, file, None)
 
 
+def test_memory_outside_of_its_dataspace_is_not_written(file: Path) -> None:
+    """libhdf5 refuses such memory only when it reads; we must not write behind the program's array."""
+    code = """
+    import sys, h5py, numpy as np
+    from h5py import h5s
+    with h5py.File(sys.argv[1]) as read:
+        array = read["packed"]
+        block = np.full(3 * 400 * 3000, 7, "i4")
+        memory = h5s.create_simple((400 * 3000,))
+        memory.select_hyperslab((400 * 1500,), (400 * 3000,))
+        try:
+            array.id.read(memory, array.id.get_space(), block[: 400 * 3000])
+        except Exception as error:
+            print(type(error), error)
+        print((block[400 * 3000 :] == 7).all())
+        box = h5s.create_simple((400, 3000))
+        box.select_hyperslab((0, 1), (400, 2999))
+        box.offset_simple((0, 5))
+        space = array.id.get_space()
+        space.select_hyperslab((0, 0), (400, 2999))
+        try:
+            array.id.read(box, space, block[: 400 * 3000])
+        except Exception as error:
+            print(type(error), error)
+        print((block == 7).all())
+    """
+    check(code, file, "memory")
+
+
+def test_memory_stays_as_it_is_where_nothing_is_filled_in(file: Path) -> None:
+    with h5py.File(file, "w") as made:
+        for name, written in (("holes", 100), ("nothing", 0), ("all", 400)):
+            one = made.create_dataset(
+                name, (400, 3000), "i4", chunks=(50, 600), compression="gzip", fill_time="never", fillvalue=3
+            )
+            one[:written] = VALUES[:written]
+        made.create_dataset("flat", (400, 3000), "i4", fill_time="never")
+    code = """
+    import sys, h5py, numpy as np
+    with h5py.File(sys.argv[1]) as read:
+        for name in ("holes", "nothing", "flat", "all"):
+            out = np.full((400, 3000), 7, "i4")
+            read[name].read_direct(out)
+            print(name, out.sum(), (out == 7).sum())
+    """
+    check(code, file, "layout", served=1)
+
+
+def test_signals_that_the_program_itself_causes(file: Path) -> None:
+    """A program may handle writes to memory that it protects. If we blocked them, the system would end it at once."""
+    code = """
+    import ctypes, faulthandler, mmap, sys, h5py, numpy as np
+    faulthandler.enable()
+    memory = mmap.mmap(-1, 400 * 3000 * 4)
+    out = np.frombuffer(memory, "i4").reshape(400, 3000)
+    array = h5py.File(sys.argv[1])["packed"]
+    ctypes.CDLL(None).mprotect(ctypes.c_void_p(out.ctypes.data), ctypes.c_size_t(len(memory)), mmap.PROT_READ)
+    array.id.read(h5py.h5s.create_simple((400, 3000)), array.id.get_space(), out)
+    """
+    expected, ran = without(code, file), python(code, file)
+    assert b"Segmentation fault" in expected.stderr
+    assert "Segmentation fault" in ran.errors
+    assert ran.status == expected.returncode
+
+
 def test_a_selection_that_was_moved(file: Path) -> None:
     code = """
     import sys, h5py, numpy as np

@@ -89,6 +89,39 @@ def test_a_full_disk_changes_nothing() -> None:
     assert "could not be counted" in ran.counts["notes"][0]
 
 
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
+    with h5py.File(tmp_path / "a.h5", "w") as made:
+        made.create_dataset("x", data=range(100_000), chunks=(10_000,), compression="gzip")
+    return tmp_path / "a.h5"
+
+
+def test_a_program_that_starts_none_is_counted_once(file: Path) -> None:
+    """Python's child shares its parent's memory until it starts a program; if it cannot, it ends like one that read."""
+    code = """
+import h5py, subprocess, sys
+print(h5py.File(sys.argv[1])["x"][:].sum())
+try:
+    subprocess.run(["no-such-program"])
+except FileNotFoundError:
+    print("not found")
+"""
+    ran = run(sys.executable, "-c", code, file)
+    assert ran.out.endswith(b"not found\n")
+    assert (ran.served, ran.counts["processes"]) == (1, 1)
+
+
+@pytest.mark.skipif(shutil.which("h5dump") is None, reason="not installed: apt install hdf5-tools")
+def test_a_program_that_may_write_no_files(file: Path) -> None:
+    """Writing our counts beyond its limit would end the program by SIGXFSZ."""
+    words = ["sh", "-c", f"ulimit -f 0; h5dump -d x {file}"]
+    expected = subprocess.run(words, capture_output=True, timeout=60)
+    ran = run(*words)
+    assert (ran.status, ran.out) == (expected.returncode, expected.stdout)
+    assert ran.status == 0
+
+
 def test_programs_that_cannot_be_served_are_named_and_run(tmp_path: Path) -> None:
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:

@@ -59,7 +59,9 @@ impl Libhdf5 {
                 return known.as_ref();
             }
             // Two threads may both look it up: a lock could be held forever in a child that forks.
-            let found: &'static Option<Library> = Box::leak(Box::new(Library::find(find)));
+            let found =
+                if base(find(c"H5Dread") as usize) == Some(self.base) { Library::find(find) } else { None };
+            let found: &'static Option<Library> = Box::leak(Box::new(found));
             self.library.store(ptr::from_ref(found).cast_mut(), Ordering::Release);
             found.as_ref()
         }
@@ -113,9 +115,8 @@ impl Hook {
     }
 }
 
-const SITE_COUNT: usize = 256;
-/// How many places are tried for a site.
-const TRIES: usize = 8;
+/// More than any program has calls of these functions in its code.
+const SITE_COUNT: usize = 1 << 10;
 static SITES: [AtomicPtr<Site>; SITE_COUNT] = [const { AtomicPtr::new(ptr::null_mut()) }; SITE_COUNT];
 static LIBRARIES: AtomicPtr<Libhdf5> = AtomicPtr::new(ptr::null_mut());
 
@@ -123,7 +124,7 @@ static LIBRARIES: AtomicPtr<Libhdf5> = AtomicPtr::new(ptr::null_mut());
 #[inline]
 pub(crate) fn site(hook: Hook, caller: usize) -> Option<&'static Site> {
     let first = (caller >> 2) ^ (caller >> 11) ^ hook as usize;
-    for step in 0..TRIES {
+    for step in 0..SITE_COUNT {
         let place = &SITES[(first + step) % SITE_COUNT];
         // SAFETY: sites are never freed.
         match unsafe { place.load(Ordering::Acquire).as_ref() } {

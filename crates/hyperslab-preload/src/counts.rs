@@ -7,9 +7,10 @@
 #![allow(unsafe_code)]
 
 use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::limits::file_limit;
 use crate::reason::Reason;
 use crate::settings::settings;
 
@@ -44,6 +45,8 @@ static COUNTS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 /// Tells this process from others with its number: programs that are replaced by `exec`, and children that fork.
 static STARTED: AtomicU64 = AtomicU64::new(0);
+/// The number of the process that counts. A child that shares its parent's memory until it starts a program has another.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// Adds to a count.
 pub(crate) fn add(count: Count, value: u64) {
@@ -79,6 +82,7 @@ pub(crate) fn start() {
     }
     WRITTEN.store(0, Ordering::Relaxed);
     STARTED.store(now(), Ordering::Relaxed);
+    PROCESS.store(std::process::id(), Ordering::Relaxed);
 }
 
 /// Writes the record unless that was done a moment ago.
@@ -94,7 +98,8 @@ pub(crate) fn write_sometimes() {
 /// not notice.
 pub(crate) fn write() {
     let Some(folder) = &settings().folder else { return };
-    if COUNTS.iter().all(|count| count.load(Ordering::Relaxed) == 0) {
+    let is_own = PROCESS.load(Ordering::Relaxed) == std::process::id();
+    if !is_own || COUNTS.iter().all(|count| count.load(Ordering::Relaxed) == 0) {
         return;
     }
     let mut path = [0_u8; libc::PATH_MAX as usize];
@@ -112,6 +117,9 @@ pub(crate) fn write() {
     put(b".");
     put(decimal(STARTED.load(Ordering::Relaxed), &mut digits));
     let mut record = [0_u8; 8 * (COUNT + 1)];
+    if file_limit() < record.len() as u64 {
+        return;
+    }
     let values = std::iter::once(MAGIC).chain(COUNTS.iter().map(|count| count.load(Ordering::Relaxed)));
     for (room, value) in record.chunks_exact_mut(8).zip(values) {
         room.copy_from_slice(&value.to_le_bytes());

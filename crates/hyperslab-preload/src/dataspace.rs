@@ -17,8 +17,8 @@ const ALL: i32 = 3;
 const MOST_BLOCKS: usize = 1 << 16;
 /// The most indices that one axis lists.
 const MOST_LISTED: u64 = 1 << 24;
-/// The most points.
-const MOST_POINTS: usize = 1 << 24;
+/// The most indices of points.
+const MOST_INDICES: usize = 1 << 24;
 
 /// A dataspace.
 pub(crate) struct Dataspace {
@@ -67,8 +67,12 @@ impl Dataspace {
             _ => return Err(refusal),
         };
         let known = Self { shape, selected };
-        // A selection may have been moved (`H5Soffset_simple`), which only its bounds tell.
-        if known.bounds() == bounds(library, space, ndim) { Ok(known) } else { Err(refusal) }
+        // A selection may have been moved (`H5Soffset_simple`), which only its bounds tell, or reach outside of the
+        // dataspace, which libhdf5 only refuses when it reads.
+        let bounds = bounds(library, space, ndim);
+        let is_inside =
+            bounds.as_ref().is_none_or(|(_, high)| high.iter().zip(&known.shape).all(|(a, b)| a < b));
+        if is_inside && known.bounds() == bounds { Ok(known) } else { Err(refusal) }
     }
 
     /// The first and the last index on each axis.
@@ -177,10 +181,8 @@ fn listed(intervals: &[(u64, u64)]) -> Option<AxisIndices> {
 fn points(library: &Library, space: Id, ndim: usize) -> Option<Points> {
     // SAFETY: the function takes any identifier.
     let count = usize::try_from(unsafe { (library.call.point_count)(space) }).ok()?;
-    if count > MOST_POINTS {
-        return None;
-    }
-    let mut coordinates = vec![0_u64; count * ndim];
+    let index_count = count.checked_mul(ndim).filter(|&index_count| index_count <= MOST_INDICES)?;
+    let mut coordinates = vec![0_u64; index_count];
     // SAFETY: there is room for all coordinates of each point.
     let done = unsafe { (library.call.points)(space, 0, count as u64, coordinates.as_mut_ptr()) };
     if done >= 0 { Points::new(ndim, coordinates).ok() } else { None }

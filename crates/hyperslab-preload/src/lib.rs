@@ -20,10 +20,10 @@
 //! | the order of an array's reads; the next one, done ahead | `pattern`; `prefetching` |
 //! | elements into memory with gaps; of another type | `scatter`; `conversion`, `byte_order`, `threads` |
 //! | what the program reads and writes, for `hyperslab trace` | `recording` |
-//! | modules that are loaded already | `patching` |
+//! | modules that are loaded already; what `hyperslab.accelerate` calls | `patching`; `accelerating` |
 //! | signals while our threads work | `signals` |
 //! | counts, for the command that started the program | `counts` |
-//! | settings in the environment | `settings` |
+//! | settings in the environment; limits of the system | `settings`; `limits` |
 //!
 //! Nothing here may change what the program sees, except how long it takes. A read that is not served, or that fails,
 //! goes to libhdf5 as if we were not there. We call libhdf5 only from within the program's own calls, and we open no
@@ -32,6 +32,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod accelerating;
 mod byte_order;
 mod callers;
 mod comparing;
@@ -43,6 +44,7 @@ mod hints;
 mod hooks;
 mod known;
 mod libhdf5;
+mod limits;
 mod open_array;
 mod open_file;
 mod patching;

@@ -65,6 +65,7 @@ functions! {
     array_space c"H5Dget_space" (Id) -> Id;
     array_type c"H5Dget_type" (Id) -> Id;
     array_properties c"H5Dget_create_plist" (Id) -> Id;
+    array_allocation c"H5Dget_space_status" (Id, *mut c_int) -> c_int;
     properties_driver c"H5Pget_driver" (Id) -> Id;
     properties_equal c"H5Pequal" (Id, Id) -> c_int;
     properties_copy c"H5Pcopy" (Id) -> Id;
@@ -72,6 +73,8 @@ functions! {
     properties_layout c"H5Pget_layout" (Id) -> c_int;
     properties_chunk c"H5Pget_chunk" (Id, c_int, *mut u64) -> c_int;
     properties_filters c"H5Pget_nfilters" (Id) -> c_int;
+    properties_fill_time c"H5Pget_fill_time" (Id, *mut c_int) -> c_int;
+    properties_fill_value c"H5Pfill_value_defined" (Id, *mut c_int) -> c_int;
     array_access c"H5Dget_access_plist" (Id) -> Id;
     access_cache c"H5Pget_chunk_cache" (Id, *mut usize, *mut usize, *mut f64) -> c_int;
     type_class c"H5Tget_class" (Id) -> c_int;

@@ -1,6 +1,8 @@
-//! For processes that run already, where it is too late to preload: makes the modules that are loaded call our functions
-//! in place of libhdf5's. Modules that are loaded later find ours by themselves, as this library is then in the scope of
-//! the whole process.
+//! Makes the modules that are loaded call our functions in place of others.
+//!
+//! For processes that run already, where it is too late to preload: functions of libhdf5. Modules that are loaded later
+//! find ours by themselves, as this library is then in the scope of the whole process. And for programs whose reads of
+//! files are recorded: functions of libc, which nobody pays for who has not asked for that.
 
 #![allow(unsafe_code)]
 
@@ -9,9 +11,6 @@ use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::callers::is_own;
-use crate::counts;
-use crate::hooks::REPLACED;
-use crate::settings::set_serving;
 
 /// Entries of the tables that the dynamic linker reads (System V ABI, chapter 5).
 #[repr(C)]
@@ -53,40 +52,47 @@ const ADDRESSES: [u64; 2] = [u64::MAX; 2];
 
 static PATCHED: AtomicUsize = AtomicUsize::new(0);
 
-/// Begins to serve reads, or ends it. Called by `hyperslab.accelerate`.
-#[unsafe(no_mangle)]
-pub extern "C" fn hyperslab_serve(is_wanted: c_int) {
-    set_serving(is_wanted != 0);
+/// What is to be replaced by what.
+pub(crate) struct Replacing {
+    /// Names, and what is called in their place.
+    pub functions: &'static [(&'static CStr, unsafe extern "C" fn())],
+    /// Modules with this in their paths stay as they are.
+    pub spared: &'static [&'static str],
 }
 
-/// Copies the counts of this process: at most `count` of them. Returns how many there are.
-///
-/// # Safety
-/// There must be room for so many counts.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hyperslab_counts(out: *mut u64, count: usize) -> usize {
-    let all = counts::all();
-    for (place, value) in all.iter().enumerate().take(count) {
-        // SAFETY: as the caller promises.
-        unsafe { out.add(place).write(*value) };
-    }
-    all.len()
-}
-
-/// Makes all loaded modules call us. Returns how many addresses were replaced.
-#[unsafe(no_mangle)]
-pub extern "C" fn hyperslab_patch() -> usize {
-    unsafe extern "C" fn visit(object: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
-        // SAFETY: the linker passes a valid object.
-        if let Some(object) = unsafe { Object::of(&*object) } {
-            object.patch();
+/// Replaces addresses in all loaded modules. Returns how many.
+pub(crate) fn patch(replacing: &Replacing) -> usize {
+    unsafe extern "C" fn visit(object: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+        // SAFETY: the linker passes a valid object, and what we gave it.
+        unsafe {
+            let (info, replacing) = (&*object, &*data.cast::<Replacing>());
+            let is_spared = !info.dlpi_name.is_null() && {
+                let path = CStr::from_ptr(info.dlpi_name).to_string_lossy();
+                replacing.spared.iter().any(|part| path.contains(part))
+            };
+            if let Some(object) = Object::of(info).filter(|_| !is_spared) {
+                object.patch(replacing.functions);
+            }
         }
         0
     }
     let before = PATCHED.load(Ordering::Relaxed);
     // SAFETY: the function gets what it expects.
-    unsafe { libc::dl_iterate_phdr(Some(visit), ptr::null_mut()) };
+    unsafe { libc::dl_iterate_phdr(Some(visit), ptr::from_ref(replacing).cast_mut().cast()) };
     PATCHED.load(Ordering::Relaxed) - before
+}
+
+/// How many modules were ever loaded.
+pub(crate) fn load_count() -> u64 {
+    unsafe extern "C" fn visit(object: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+        // SAFETY: the linker passes a valid object, and what we gave it.
+        unsafe { *data.cast::<u64>() = (*object).dlpi_adds };
+        1 // the first module tells
+    }
+    let mut count = 0_u64;
+    // SAFETY: the function gets what it expects.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut count).cast()) };
+    count
 }
 
 /// A loaded module.
@@ -146,7 +152,7 @@ impl Object {
         })
     }
 
-    fn patch(&self) {
+    fn patch(&self, functions: &[(&CStr, unsafe extern "C" fn())]) {
         for (table, count) in self.tables {
             for place in 0..count {
                 // SAFETY: the table has so many entries, and they refer to symbols that have names.
@@ -159,7 +165,7 @@ impl Object {
                 }
                 // SAFETY: as above.
                 let name = unsafe { CStr::from_ptr(self.strings.add(symbol.name as usize).cast()) };
-                if let Some((_, hook)) = REPLACED.iter().find(|(replaced, _)| *replaced == name) {
+                if let Some((_, hook)) = functions.iter().find(|(replaced, _)| *replaced == name) {
                     self.replace(self.base.wrapping_add(relocation.offset), *hook as usize);
                 }
             }

@@ -6,6 +6,9 @@ use hyperslab_core::AxisIndices;
 
 use crate::dataspace::{Dataspace, Selected};
 
+/// The most indices and intervals that are listed.
+const MOST_LISTED: u64 = 1 << 20;
+
 /// Where elements go that are not simply one after the other.
 pub(crate) struct Gaps {
     /// For each axis, the distances in bytes of the selected indices from the first.
@@ -49,6 +52,10 @@ impl Target {
             ))
         };
         let runs = intervals[split].iter().map(bytes).collect::<Option<Vec<_>>>()?;
+        let listed = axes[..split].iter().map(AxisIndices::len).try_fold(0_u64, u64::checked_add)?;
+        if listed > MOST_LISTED {
+            return None;
+        }
         let distances = |axis: usize| {
             let all = intervals[axis].iter().flat_map(|&(start, length)| start..start + length);
             all.map(|index| Some(usize::try_from(index).ok()? * strides[axis])).collect::<Option<Vec<_>>>()
@@ -65,15 +72,15 @@ impl Target {
     }
 }
 
-/// The intervals of the indices: start and length.
+/// The intervals of the indices: start and length. `None` if there are very many.
 fn intervals(axis: &AxisIndices) -> Option<Vec<(u64, u64)>> {
     match axis {
         AxisIndices::Regular(along) if along.is_contiguous() => Some(vec![(along.start(), along.len())]),
-        AxisIndices::Regular(along) => {
+        AxisIndices::Regular(along) if along.count() <= MOST_LISTED => {
             let start = |number| along.start() + number * along.stride();
             Some((0..along.count()).map(|number| (start(number), along.block())).collect())
         }
-        AxisIndices::Listed(_) => None,
+        _ => None,
     }
 }
 

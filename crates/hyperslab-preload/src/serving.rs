@@ -31,6 +31,10 @@ const NBYTES_PER_CHUNK: u64 = 64;
 /// `H5D_CONTIGUOUS`, `H5D_CHUNKED`.
 const CONTIGUOUS: i32 = 1;
 const CHUNKED: i32 = 2;
+/// `H5D_FILL_TIME_NEVER`, `H5D_FILL_VALUE_UNDEFINED`, `H5D_SPACE_STATUS_ALLOCATED`.
+const FILL_NEVER: i32 = 1;
+const FILL_UNDEFINED: i32 = 0;
+const ALL_ALLOCATED: i32 = 2;
 
 /// What became of a call.
 pub(crate) enum Outcome {
@@ -208,6 +212,9 @@ fn facts(library: &Library, call: &Call) -> Result<Facts, Reason> {
             CHUNKED if (functions.properties_chunk)(properties.id, most, piece.as_mut_ptr()) == ndim => true,
             _ => return Err(Reason::Layout),
         };
+        if keeps_memory(library, call, &properties) {
+            return Err(Reason::Layout);
+        }
         let is_filtered = (functions.properties_filters)(properties.id) > 0;
         let access = Held::new(library, (functions.array_access)(call.array)).ok_or(Reason::Failed)?;
         let (mut slots, mut cache_nbytes, mut preemption) = (0, usize::MAX, 0.0);
@@ -231,6 +238,22 @@ fn facts(library: &Library, call: &Call) -> Result<Facts, Reason> {
     let is_uncached = is_chunked && is_filtered && chunk_nbytes > cache_nbytes;
     let uncached_nbytes = if is_uncached { chunk_nbytes } else { 0 };
     Ok(Facts { piece: piece.to_vec(), chunk_count, is_filtered, uncached_nbytes })
+}
+
+/// Whether libhdf5 leaves some of the program's memory as it is: where nothing is stored, and nothing is to be filled in.
+fn keeps_memory(library: &Library, call: &Call, properties: &Held<'_>) -> bool {
+    let functions = &library.call;
+    let (mut time, mut value, mut allocation) = (FILL_NEVER, FILL_UNDEFINED, 0);
+    // SAFETY: the functions take any identifier, and the pointers are valid for writes.
+    unsafe {
+        (functions.properties_fill_time)(properties.id, &raw mut time);
+        (functions.properties_fill_value)(properties.id, &raw mut value);
+        if time != FILL_NEVER && value != FILL_UNDEFINED {
+            return false;
+        }
+        (functions.array_allocation)(call.array, &raw mut allocation);
+    }
+    allocation != ALL_ALLOCATED
 }
 
 /// Whether small reads of the array are ours.

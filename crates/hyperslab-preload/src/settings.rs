@@ -22,6 +22,8 @@ pub(crate) struct Settings {
     pub folder: Option<OsString>,
     /// `HYPERSLAB_TRACE_FOLDER`: where to record accesses for `hyperslab trace`.
     pub trace_folder: Option<OsString>,
+    /// `HYPERSLAB_TRACE_POSIX`: 1 if reads of files by libc are recorded too.
+    pub records_bytes: bool,
 }
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
@@ -52,6 +54,7 @@ pub(crate) fn settings() -> &'static Settings {
             serves_small: is("HYPERSLAB_SERVE_SMALL", "1"),
             folder: text("HYPERSLAB_RUN_FOLDER"),
             trace_folder: text("HYPERSLAB_TRACE_FOLDER"),
+            records_bytes: is("HYPERSLAB_TRACE_POSIX", "1"),
         };
         // A program that is only traced does its own reads.
         set_serving(settings.trace_folder.is_none() || settings.folder.is_some());

@@ -22,18 +22,26 @@ pub(crate) fn end_when(is_over: Arc<AtomicBool>) {
     IS_OVER.set(Some(is_over));
 }
 
-/// While it lives, the calling thread and the threads that it starts take no signals.
+/// What the system sends to a thread because of what this thread does, such as writing to memory that a handler of the
+/// program makes writable first. If they were blocked, the system would end the program.
+const OF_THE_THREAD: [i32; 6] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
+
+/// While it lives, the calling thread and the threads that it starts take no signals from outside.
 pub(crate) struct Blocked {
     before: libc::sigset_t,
 }
 
 impl Blocked {
-    /// Blocks all signals.
+    /// Blocks all signals that come from outside.
     pub fn new() -> Self {
         let mut all = MaybeUninit::uninit();
-        // SAFETY: the set is valid for writes, and `sigfillset` initializes it.
+        // SAFETY: the set is valid for writes, and `sigfillset` initializes it; the signals exist.
         let all = unsafe {
             libc::sigfillset(all.as_mut_ptr());
+            for signal in OF_THE_THREAD {
+                libc::sigdelset(all.as_mut_ptr(), signal);
+            }
             all.assume_init()
         };
         let before = exchange(&all);

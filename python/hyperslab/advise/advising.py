@@ -84,7 +84,7 @@ def advise(
     considered = len({one.key for one in search.found.values()})
     if not considered and limits != Limits():
         broken = ", ".join(f"{name} ({count} layouts)" for name, count in search.refused.items())
-        raise Refused(f"{array.title}: no layout keeps to all limits; those that leave layouts out: {broken}")
+        raise Refused(f"{array.title}: no layout keeps to all limits; these limits exclude layouts: {broken}")
     rest = _finalists(search, array, measured)
     options = [_option(array, search, one, today, now) for one in rest]
     mine = _option(array, search, today, today, now)

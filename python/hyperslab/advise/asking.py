@@ -12,6 +12,7 @@ from hyperslab.advise.stored import StoredArray, stored_arrays
 from hyperslab.advise.traced_demands import rows_by_array, traced_demand
 from hyperslab.advise.words import demand_of
 from hyperslab.errors import HyperslabError, UsageError
+from hyperslab.meant import meant_or_known
 from hyperslab.model.file_layout import file_and_array
 from hyperslab.model.workload import Workload
 from hyperslab.model.workload_file import load_workloads
@@ -105,7 +106,7 @@ def _by_traces(
         opened.append((trace, rows_by_array(trace, path, where), where, weight))
     names = list(dict.fromkeys(name for _, rows, _, _ in opened for name in rows))
     if named is not None and named[0] not in names:
-        raise UsageError(f"the trace has no access to {named[0]} of {path}; it has {', '.join(names)}")
+        raise UsageError(f"the trace has no access to {named[0]} of {path}{meant_or_known(named[0], names)}")
     for name in named or names[: MOST_ARRAYS * 2]:
         try:
             (stored,) = stored_arrays(path, [name], options, question.notes)
@@ -140,7 +141,7 @@ def _by_workload(question: Question, named: list[str] | None, where: Path, optio
     if named is not None and len(workloads) > 1:
         wanted = named[0].strip("/")
         if wanted not in workloads:
-            raise UsageError(f"{where} has no accesses to {wanted}; it has {', '.join(workloads)}")
+            raise UsageError(f"{where} has no accesses to {wanted}{meant_or_known(wanted, workloads)}")
         workloads = {wanted: workloads[wanted]}
     for key, workload in workloads.items():
         stored = _stored_for(question, named, key, workload, options)

@@ -17,6 +17,7 @@ from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.remote import is_url
 from hyperslab.archive.tree import Group
 from hyperslab.errors import HyperslabError, Refused, UsageError
+from hyperslab.meant import meant_or_known
 from hyperslab.model.array_comparison import LIBRARY_OF, OURS, sensible_layouts
 from hyperslab.model.file_layout import facts_of, layout_of
 from hyperslab.model.libraries import Layout
@@ -91,8 +92,8 @@ def _named(path: str, archive: Group, name: str) -> Array:
     found = archive.get(name)
     if isinstance(found, Array):
         return found
-    there = ", ".join(each.name for each in list(archive.walk())[:10]) or "no array"
-    raise UsageError(f"{path} has no array {name}; it has {there}")
+    near = meant_or_known(name, (each.name for each in archive.walk()), "it has no arrays")
+    raise UsageError(f"{path} has no array {name!r}{near}")
 
 
 def _all(path: str, archive: Group, options: Mapping[str, Any], notes: list[str]) -> list[StoredArray]:

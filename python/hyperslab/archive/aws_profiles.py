@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hyperslab.errors import UsageError
+from hyperslab.needed import advice
 
 KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 # Settings which mean that a profile does not contain its keys, but says how to get them.
@@ -149,7 +150,7 @@ def _keys(name: str, found: dict[str, str], stamps: tuple[Stamp, Stamp]) -> dict
     try:
         from botocore.exceptions import BotoCoreError, ClientError
     except ImportError:
-        said = "pip install botocore, or give key=, secret= and token="
+        said = f"{advice('botocore')}, or give key=, secret= and token="
         raise UsageError(f"only botocore can get the keys of the AWS profile {name!r}: {said}") from None
     try:
         credentials = _asked(name, stamps)

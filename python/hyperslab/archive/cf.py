@@ -160,6 +160,8 @@ def _float_dtype(dtype: np.dtype[Any], scale: Any, offset: Any) -> np.dtype[Any]
     of_scale: np.dtype[Any] | None = None if scale is None else scale.dtype
     if offset is None and of_scale is not None:
         return of_scale
+    if of_scale is None:  # NumPy takes None for float64 where it compares dtypes
+        return np.dtype("f8")
     if of_scale == offset.dtype and of_scale in (np.dtype("f4"), np.dtype("f8")):
         return np.dtype("f8") if dtype.kind in "iu" and dtype.itemsize == 4 else of_scale
     return np.dtype("f8")

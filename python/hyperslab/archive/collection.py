@@ -22,6 +22,7 @@ from hyperslab.archive.source_files import Located, are_many, located
 from hyperslab.archive.source_files import opened as opened_files
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import NotAllowed, NotCombinable, UsageError
+from hyperslab.meant import meant
 
 CHOICES = {"differing": ("refuse", "first"), "missing": ("refuse", "drop"), "order": ("check", "sort", "any")}
 MOST_REOPENED = 8
@@ -51,7 +52,10 @@ def _options(combining: Combining) -> Options:
     known = Options.__dataclass_fields__
     unknown = [name for name in combining if name not in known]
     if unknown:
-        raise TypeError(f"open() has no argument {', '.join(unknown)}; to combine files it has {', '.join(known)}")
+        near = meant(unknown[0], known)
+        raise TypeError(
+            f"open() has no argument {', '.join(unknown)}{near}; to combine files it has {', '.join(known)}"
+        )
     for name, choices in CHOICES.items():
         if combining.get(name, choices[0]) not in choices:
             raise UsageError(f"{name}={combining.get(name)!r} is not one of {', '.join(map(repr, choices))}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hyperslab.archive import display
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
 
 MOST_NODES, MOST_ATTRIBUTES, MOST_LENGTH = 300, 50, 200
-_STYLE = "font-family: monospace; overflow-x: auto"
+_STYLE = "font-family: monospace; overflow-x: auto; overflow-wrap: anywhere"
 _CHILDREN = "margin-left: 1.2em"
+_CELL = "text-align: left; padding: 0 1em 0 0; white-space: nowrap"
 
 
 def array(shown: Array) -> str:
@@ -28,6 +30,22 @@ def group(shown: Group) -> str:
     head = f"<b>hyperslab.Group</b> {_text(shown.name)} of {_text(shown.filename)}"
     body = "".join(_nodes(shown, {shown.key}, [MOST_NODES], depth=0))
     return f'<div style="{_STYLE}">{head}{_attributes(shown)}{body}</div>'
+
+
+def rows(head: str, name: str, columns: Sequence[str], cells: Iterable[Sequence[object]], facts: Sequence[str]) -> str:
+    """What an object that is a list shows: a line that opens a table of at most `MOST_NODES` rows, and facts."""
+    listed = list(islice(cells, MOST_NODES + 1))
+    lines = [_row("th", columns), *(_row("td", row) for row in listed[:MOST_NODES])]
+    lines += [_row("td", ["…"])] if len(listed) > MOST_NODES else []
+    table = f'<table style="border-collapse: collapse">{"".join(lines)}</table>' if listed else ""
+    said = "".join(f"<div>{_text(one)}</div>" for one in facts)
+    summary = f"<summary><b>{_text(head)}</b> {_text(name)}</summary>"
+    return f'<div style="{_STYLE}"><details open>{summary}<div style="{_CHILDREN}">{said}{table}</div></details></div>'
+
+
+def _row(tag: str, cells: Sequence[object]) -> str:
+    inside = "".join(f'<{tag} style="{_CELL}">{_text(str(cell))}</{tag}>' for cell in cells)
+    return f"<tr>{inside}</tr>"
 
 
 def _nodes(shown: Group, above: set[object], left: list[int], depth: int) -> Iterator[str]:

@@ -13,6 +13,7 @@ from hyperslab._core import DocumentResolver
 from hyperslab.archive.followed import Followed
 from hyperslab.archive.indexing import NormalizedKey
 from hyperslab.errors import DamagedFile, HyperslabError, Unsupported
+from hyperslab.needed import advice
 
 # From HDF5 itself, and for elements and texts that NumPy or Python cannot represent.
 WHAT_H5PY_RAISES = (OSError, RuntimeError, KeyError, TypeError, ValueError, OverflowError)
@@ -75,7 +76,7 @@ def read(path: str, name: str, index: NormalizedKey, resolver: DocumentResolver)
     except WHAT_H5PY_RAISES as error:
         codec = _missing_codec(path, name)
         if codec is not None:
-            plugin = " (hdf5plugin has many: pip install hdf5plugin)" if find_spec("hdf5plugin") is None else ""
+            plugin = f" (hdf5plugin has many: {advice('hdf5plugin')})" if find_spec("hdf5plugin") is None else ""
             said = f"array {name} of {path} is encoded with {codec}, which neither hyperslab nor h5py has here"
             raise Unsupported(f"{said}: install an HDF5 plugin for it{plugin}") from error
         raise DamagedFile(f"array {name} of {path}: h5py cannot read it either: {error}") from error

@@ -38,7 +38,7 @@ def matching(pattern: Remote) -> list[str]:
 
 def _keys(pattern: Remote, folder: str) -> Iterator[str]:
     """The keys of all objects below a folder."""
-    need("a pattern of URLs", "far", "obstore")
+    need("a pattern of URLs", "obstore")
     import obstore
     from obstore.exceptions import BaseError
     from obstore.store import from_url

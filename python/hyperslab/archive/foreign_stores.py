@@ -22,6 +22,7 @@ from hyperslab.archive.given_references import (
 from hyperslab.archive.remote import Remote, is_url, shown
 from hyperslab.archive.store_options import OF_READING, client_options, provided
 from hyperslab.errors import UsageError
+from hyperslab.needed import advice
 
 Location: TypeAlias = str | Remote | Given
 CACHES = ("simplecache", "filecache", "blockcache", "cached")  # file systems of fsspec that cache another one
@@ -125,7 +126,7 @@ def _of_chained(url: str, options: dict[str, Any]) -> Location:
     try:
         from fsspec.core import url_to_fs
     except ImportError:
-        raise UsageError(f"only fsspec can open {shown(url)}: pip install fsspec, or {ACCEPTED}") from None
+        raise UsageError(f"only fsspec can open {shown(url)}: {advice('fsspec')}, or {ACCEPTED}") from None
     try:
         fs, path = url_to_fs(url, **options)
     except ImportError as error:

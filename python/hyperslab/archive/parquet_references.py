@@ -18,7 +18,8 @@ import numpy.typing as npt
 from hyperslab._core import ArchiveFile
 from hyperslab.archive.remote import SourceResolver
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.errors import DamagedFile, MissingLibrary, Unsupported
+from hyperslab.errors import DamagedFile, Unsupported
+from hyperslab.needed import missing
 
 NO_FILE = np.uint32(2**32 - 1)
 MOST_CHUNKS = 1 << 26  # of one array
@@ -121,9 +122,7 @@ class ParquetReferences:
             import pyarrow
             from pyarrow import parquet
         except ImportError as error:
-            raise MissingLibrary(
-                "reading references in Parquet needs pyarrow: pip install 'hyperslab[report]'"
-            ) from error
+            raise missing("pyarrow", "reading references in Parquet") from error
         try:
             table = parquet.ParquetFile(file).read(["path", "offset", "size", "raw"])
             columns = {name: table[name].combine_chunks() for name in ("path", "offset", "size", "raw")}

@@ -42,6 +42,7 @@ OF_BOTOCORE = frozenset((
     "request_checksum_calculation", "response_checksum_validation",
     "request_min_compression_size_bytes", "disable_request_compression", "service_name", "api_version", "config",
 ))  # fmt: skip
+MAPPINGS = ("headers", "client_kwargs", "config_kwargs", "cookies", "client_options", "retry_config")
 CERTIFICATES = (
     "hyperslab always checks certificates: set SSL_CERT_FILE to a file with the certificate of your authority"
 )
@@ -84,6 +85,10 @@ def translated(kind: str, given: Mapping[str, Any]) -> Options:
         hyperslab cannot follow an option; the message says what to write instead.
     """
     options = {name: value for name, value in given.items() if name not in OF_READING}
+    for name in MAPPINGS:
+        if options.get(name) is not None and not isinstance(options[name], Mapping):
+            raise UsageError(f"the storage option {name} is not a mapping: give {name}={{'name': 'value'}}, "
+                             f"or on the command line --option '{name}={{\"name\": \"value\"}}'")  # fmt: skip
     _of_obstore(options)
     return _TRANSLATIONS[kind](options)
 

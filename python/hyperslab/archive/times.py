@@ -31,6 +31,7 @@ MOMENT = re.compile(
 )
 FIRST_GREGORIAN = 141427  # days from 1582-10-15 to 1970-01-01
 DAY = UNITS["days"]
+MOST = 2**62 * 1000  # nanoseconds that are as microseconds in the range of int64
 
 
 class NoCommonTime(ValueError):
@@ -141,6 +142,21 @@ def joined(clocks: Sequence[Clock], arrays: Sequence[Sequence[Numbers]]) -> tupl
         if all(not (numbers % length).any() for own in ticks for numbers in own):
             return f"{unit} since {first.since}", [[numbers // length for numbers in own] for own in ticks]
     raise NoCommonTime("some times are not a whole number of microseconds")
+
+
+def ticks_since(first: Clock, clock: Clock, numbers: Numbers) -> tuple[Numbers, int]:
+    """Times as whole nanoseconds since another clock's reference time, or microseconds; and the length of these ticks.
+
+    Raises
+    ------
+    NoCommonTime
+        Times are too far from the reference time.
+    """
+    tick = 1 if first.calendar in REAL and _fits(clock, first, numbers) else 1000
+    furthest = max(abs(float(numbers.min())), abs(float(numbers.max()))) * UNITS[clock.unit] if numbers.size else 0
+    if tick > 1 and furthest > MOST:
+        raise NoCommonTime(f"times in {clock.unit} are too far from {clock.since}")
+    return np.asarray(_ticks(clock, first, numbers, tick)), tick
 
 
 def _fits(clock: Clock, first: Clock, array: Numbers) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from difflib import get_close_matches
 from typing import Any
 
 from hyperslab._core import ArchiveFile, DocumentResolver
@@ -20,6 +19,7 @@ from hyperslab.archive.remote import Remote, SourceResolver
 from hyperslab.archive.zipped_zarr import ZippedZarr
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, ReadError, Unsupported
+from hyperslab.meant import meant_or_known
 
 MOST_HOPS = 32
 REFERENCES = ("references", "dmrpp")  # formats that name the files that hold the chunks
@@ -175,12 +175,7 @@ def found_again(
 
 def instead(name: str, names: Iterable[str]) -> str:
     """The end of a message: the name that you may have meant, or else the names that there are."""
-    known = list(names)
-    meant = get_close_matches(name, known, n=1)
-    if meant:
-        return f"; did you mean {meant[0]!r}?"
-    shown = ", ".join(map(repr, known[:MOST_NAMES])) + (", …" if len(known) > MOST_NAMES else "")
-    return f"; there are {shown}" if shown else "; the group is empty"
+    return meant_or_known(name, names, "the group is empty")
 
 
 class Group(Mapping[str, "Group | Array"]):

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from hyperslab.bench.trial import Job
-from hyperslab.errors import HyperslabError, MissingLibrary, RunError, TrialFailed, UsageError
+from hyperslab.errors import HyperslabError, RunError, TrialFailed, UsageError
 from hyperslab.lab.timers import Timing, combine
 from hyperslab.lab.worker import Workbench
+from hyperslab.needed import missing
 
 _bench = Workbench()
 
@@ -30,7 +31,7 @@ class DaskWorkers:
         try:
             import dask.distributed as distributed
         except ImportError as error:
-            raise MissingLibrary("--scheduler needs Dask: pip install 'hyperslab[dask]'") from error
+            raise missing("distributed", "--scheduler") from error
         try:
             self._client: Any = distributed.Client(scheduler, timeout=10)  # type: ignore[no-untyped-call]  # Dask's is untyped
         except (OSError, ValueError) as error:

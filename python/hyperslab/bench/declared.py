@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hyperslab.errors import StudyError
+from hyperslab.meant import meant
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -23,7 +24,7 @@ class Declared(BaseModel):
 def one_of(name: str, known: Collection[str], what: str) -> str:
     """The name itself. Raises ValueError with the known names if it is not one of them."""
     if name not in known:
-        raise ValueError(f"unknown {what} {name!r}; choose from {', '.join(known)}")
+        raise ValueError(f"unknown {what} {name!r}{meant(name, known)}; choose from {', '.join(known)}")
     return name
 
 
@@ -55,7 +56,8 @@ def checked(path: Path, given: dict[str, Any], kind: type[M]) -> M:
         where.append(".".join(map(str, loc)) or "the file")
         message = first["msg"].removeprefix("Value error, ")
         if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
-            message = f"unknown key; choose from {', '.join(kind.model_fields)}"
+            near = meant(str(loc[-1]), kind.model_fields)
+            message = f"unknown key{near}; choose from {', '.join(kind.model_fields)}"
         elif first["type"] == "extra_forbidden":
             message = "unknown key"
         raise StudyError(f"{': '.join(where)}: {message}") from error

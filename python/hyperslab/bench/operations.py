@@ -105,7 +105,7 @@ def random_points(shape: Shape, operation: Operation, random: np.random.Generato
 
 
 def random_boxes(shape: Shape, operation: Operation, random: np.random.Generator) -> list[Hyperslab]:
-    """`count` (1000) random boxes of `shape` (1000 × 8, as in seed 1), `within` the first elements of each axis."""
+    """`count` (1000) random boxes of `shape` (1000 × 8, as in Kang et al.), `within` the first elements of axes."""
     wanted = list(operation.shape or [1000, 8])
     if operation.shape is None:  # the published box has two axes: use the first and the last
         wanted = [1000] if len(shape) == 1 else [1000, *[1] * (len(shape) - 2), 8]

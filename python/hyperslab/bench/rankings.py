@@ -20,8 +20,8 @@ PointEstimate = Callable[[Sequence[float]], float]
 def summarise(trials: Iterable[Trial], point: Callable[[Trial], PointEstimate] | None = None) -> list[Summary]:
     """One Summary for each metric of each cell with accepted trials, in the order of the trials.
 
-    `point` returns a trial's own point estimate by its method (the mean in seed 0, the best in seed 2). The default is
-    the median.
+    `point` returns a trial's own point estimate by its method (Ambatipudi et al. take the mean, Pourmal the
+    best). The default is the median.
     """
     cells: dict[str, list[Trial]] = defaultdict(list)
     for trial in trials:

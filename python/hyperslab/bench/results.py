@@ -76,6 +76,22 @@ class Run:
     verdicts: list[Verdict]
     histories: list[History] = field(default_factory=list)
 
+    def __repr__(self) -> str:
+        return f"<hyperslab.bench run in {str(self.directory)!r}: {len(self.trials)} trials>"
+
+    def _repr_html_(self) -> str:
+        from hyperslab.archive import display_html
+
+        cells = (
+            (one.case, one.operation, one.shape, one.cache, one.format, one.metric, f"{one.median_seconds:.3g}")
+            for ranking in self.rankings
+            for one in ranking.entries
+        )
+        titles = ["study", "operation", "shape", "cache", "format", "metric", "seconds"]
+        facts = [f"{self.description.scale}, started {self.description.started_at}"]
+        name = f"{self.directory}: {len(self.trials)} trials"
+        return display_html.rows("hyperslab.bench run", name, titles, cells, facts)
+
 
 def start_run(directory: Path, description: RunDescription) -> None:
     """Create a run in `directory`. Raises UsageError if it already holds a run."""

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+from pydantic import ValidationError
 
 import hyperslab
 from hyperslab.bench.cells import CellGroup
@@ -41,6 +42,7 @@ from hyperslab.errors import StudyError, UsageError
 from hyperslab.lab.environment import Environment, observe
 from hyperslab.lab.rounds import Progress, Rounds, exactly
 from hyperslab.lab.scratch import scratch_below
+from hyperslab.meant import meant, meant_or_known
 
 DEFAULT_STUDY = "mine"
 
@@ -65,8 +67,17 @@ class RunRequest:
     executor: DaskWorkers | None = field(default=None, compare=False)
 
 
+# The options that change a case, by the keys that they change.
+OPTIONS: dict[str | int, str] = {
+    "formats": "--formats",
+    "conditions": "--conditions",
+    "caches": "--cache",
+    "data_file": "--data",
+}
+
+
 def choose(names: Sequence[str]) -> list[Case | HistoryCase]:
-    """Find cases by name: a case, a family, a pattern such as 'seed0-*', or the path of a study file."""
+    """Find cases by name: a case, a family, a pattern such as 'common-io-*', or the path of a study file."""
     chosen: dict[str, Case | HistoryCase] = {}
     known: list[Case | HistoryCase] = [*shipped(), *histories.shipped()]
     for name in names or (DEFAULT_STUDY,):
@@ -77,7 +88,8 @@ def choose(names: Sequence[str]) -> list[Case | HistoryCase]:
         if not found:
             families = sorted({case.family for case in known})
             raise StudyError(
-                f"unknown study {name!r}; families: {', '.join(families)}; `hyperslab studies` lists all cases"
+                f"unknown study {name!r}{meant(name, [*families, *(case.name for case in known)])}; "
+                f"families: {', '.join(families)}; `hyperslab studies` lists all cases"
             )
         for case in found:
             if case.name in chosen and chosen[case.name] != case:
@@ -96,9 +108,16 @@ def run_bench(request: RunRequest, progress: Progress = lambda *_: None, say: Ca
 
     After Ctrl-C or on a full disk, the finished trials and their tables remain; the error is raised again afterwards.
     """
+    is_new = not request.output.exists()
     _check_output(request.output)
     scratch_parent = _existing(request.scratch or request.output)
-    description = _resumed(request) if request.resume else _started(request, scratch_parent)
+    try:
+        description = _resumed(request) if request.resume else _started(request, scratch_parent)
+    except UsageError:
+        if is_new:
+            with suppress(OSError):  # it is not there, or not empty
+                request.output.rmdir()
+        raise
     groups = expand(description.cases, description.methods)
     check_groups(groups, scratch_parent, description.environment.memory_nbytes)
     _say_what_is_left_out(description, say)
@@ -197,7 +216,12 @@ def _adapted(case: Case, request: RunRequest) -> Case:
     if request.caches is not None:
         update["caches"] = list(request.caches)
     changed = case.model_copy(update=update).model_dump()
-    return scaled(Case.model_validate(changed), request.scale)
+    try:
+        return scaled(Case.model_validate(changed), request.scale)
+    except ValidationError as error:
+        first = error.errors()[0]
+        said = first["msg"].removeprefix("Value error, ").replace("Input should be", f"{first['input']!r} should be")
+        raise UsageError(f"{OPTIONS.get(first['loc'][0], f'study {case.name}')}: {said}") from error
 
 
 def _adapted_histories(case: HistoryCase, request: RunRequest) -> HistoryCase:
@@ -220,7 +244,7 @@ def _adapted_histories(case: HistoryCase, request: RunRequest) -> HistoryCase:
 def _kept(case: str, what: str, known: list[str], asked: list[str]) -> list[str]:
     for name in asked:
         if name not in known:
-            raise UsageError(f"study {case} has no {what} {name!r}; it has {', '.join(known)}")
+            raise UsageError(f"study {case} has no {what} {name!r}{meant_or_known(name, known)}")
     return [name for name in known if name in asked]
 
 

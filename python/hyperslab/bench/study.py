@@ -17,6 +17,7 @@ from hyperslab.bench.declared import Declared, checked, one_of, read
 from hyperslab.bench.operations import OPERATIONS, Operation
 from hyperslab.errors import StudyError
 from hyperslab.formats import FORMATS
+from hyperslab.meant import meant
 
 Scale = Literal["quick", "small", "paper"]
 Cache = Literal["cold", "warm", "unknown"]
@@ -159,19 +160,18 @@ def _expanded(given: dict[str, Any], default_name: str) -> Iterator[dict[str, An
 
 
 def _published_configuration(path: Path, given: dict[str, Any]) -> dict[str, Any]:
-    """Convert the YAML of seed 0's programs: FILE_NAME, NUMBER_DATASETS, NUMBER_ELEMENTS, NUMBER_PROPERTIES."""
+    """Convert the YAML of Ambatipudi's programs: FILE_NAME, NUMBER_DATASETS, NUMBER_ELEMENTS, NUMBER_PROPERTIES."""
     known = {"FILE_NAME", "NUMBER_DATASETS", "NUMBER_ELEMENTS", "NUMBER_PROPERTIES"}
     ignored = {"CHUNK_SIZE", "MIN_DATA_VALUE"}  # in published files, but no published program reads them
     for key in set(given) - known - ignored:
-        raise StudyError(
-            f"{path}: unknown key {key!r} in a published configuration; choose from {', '.join(sorted(known))}"
-        )
+        said = f"{path}: unknown key {key!r} in a published configuration{meant(key, known)}"
+        raise StudyError(f"{said}; choose from {', '.join(sorted(known))}")
     elements = given["NUMBER_ELEMENTS"]
     name = "".join(c if c.isalnum() or c in "._-" else "-" for c in str(given.get("FILE_NAME") or path.stem))
     shared: dict[str, Any] = {
         "name": name.lstrip("._-") or "published",
         "title": f"published configuration {path.name}",
-        "source": "seed 0, its own configuration file",
+        "source": "Ambatipudi et al. 2023, its own configuration file",
         "shape": elements if isinstance(elements, list) else [elements],
     }
     if "NUMBER_PROPERTIES" in given:
@@ -180,14 +180,14 @@ def _published_configuration(path: Path, given: dict[str, Any]) -> dict[str, Any
             "formats": ["hdf5-compound", "csv"],
             "operations": ["write", "read-all", "read-fields", "read-random-rows", "read-half-fields"],
             "conditions": {"default": "default"},
-            "replay": "seed0-compound",
+            "replay": "common-io-compound",
         }
     return shared | {
         "count": given.get("NUMBER_DATASETS", 1),
         "formats": ["hdf5", "netcdf4", "zarr2"],
         "operations": ["write", "read-all"],
         "conditions": {"matched": {}, "default": "default"},
-        "replay": "seed0-basic",
+        "replay": "common-io-basic",
     }
 
 

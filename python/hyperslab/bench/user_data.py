@@ -9,6 +9,7 @@ import numpy as np
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.formats import FORMATS, format_class, make_format
 from hyperslab.formats.contract import ArrayFile
+from hyperslab.meant import meant_or_known
 
 
 def load_user_array(text: str) -> np.ndarray:
@@ -21,8 +22,14 @@ def load_user_array(text: str) -> np.ndarray:
     try:
         known = opened.array_names()
         if not name or array not in known:
-            found = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
-            raise UsageError(f"--data {text}: {path} has no array {array!r}; it has {found or 'none'}")
+            if not name:
+                found = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
+                raise UsageError(
+                    f"--data {text}: name an array, as in --data {text}:{known[0] if known else 'ARRAY'}; "
+                    f"it has {found or 'none'}"
+                )
+            near = meant_or_known(array, known, "it has no arrays")
+            raise UsageError(f"--data {text}: {path} has no array {array!r}{near}")
         values = opened.open_array(array).read()
     except HyperslabError:
         raise

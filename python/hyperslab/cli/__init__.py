@@ -2,63 +2,52 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 
-import typer
+TYPE_CHECKING = False  # `typing` takes a while to import
+if TYPE_CHECKING:
+    from typing import Any
 
-import hyperslab
-from hyperslab.cli.commands import Commands
-from hyperslab.cli.output import is_full
-from hyperslab.cli.signals import STOPPED, as_signalled, end_by_signals
-from hyperslab.errors import HyperslabError, UsageError
-
-app = typer.Typer(
-    cls=Commands,
-    help="Predict how fast your array I/O will be, and make it fast.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"hyperslab {hyperslab.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
-) -> None: ...
+# What `info` takes without typer, whose import takes longer than all that `info` does.
+INFO_FLAGS = {"--json": "as_json", "-v": "every", "--verbose": "every", "--advise": "advise"}
 
 
 def main() -> None:
     """Run the command line. An error prints one line; the exit status is 2 for a wrong request, 1 for a failure."""
-    end_by_signals()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # an ASCII terminal shows "?" for what it does not have
-    try:
-        with as_signalled():
-            app()
-    except HyperslabError as error:
-        typer.echo(f"hyperslab: {error} [{error.code}]", err=True)
-        sys.exit(2 if isinstance(error, UsageError) else 1)
-    except KeyboardInterrupt:
-        typer.echo("hyperslab: interrupted", err=True)
-        sys.exit(130)
-    except SystemExit as stopped:
-        if stopped.code in STOPPED:
-            typer.echo(f"hyperslab: {STOPPED[stopped.code]}", err=True)
-        raise
-    except BrokenPipeError:
-        sys.exit(141)
-    except OSError as error:
-        if not is_full(error):
-            raise
-        typer.echo(f"hyperslab: nothing more can be written: {error.strerror}", err=True)
-        os._exit(1)  # Python would try to write the rest again
+    line = os.environ.get("_HYPERSLAB_COMPLETE")
+    if line is not None:
+        from hyperslab.cli.completing import answer
+
+        sys.stdout.write(answer(line))
+        return
+    from hyperslab.cli.guarded import guarded
+
+    guarded(lambda: _run(sys.argv[1:]))
+
+
+def _run(words: list[str]) -> None:
+    if _is_plain_info(words):
+        from hyperslab.cli.contents import show
+
+        flags = {INFO_FLAGS[word]: True for word in words[1:] if word in INFO_FLAGS}
+        show([word for word in words[1:] if word not in INFO_FLAGS], **flags)  # type: ignore[arg-type]
+        return
+    from hyperslab.cli.program import run
+
+    run()
+
+
+def _is_plain_info(words: list[str]) -> bool:
+    """Whether `info` is asked for with files and flags only."""
+    files = [word for word in words[1:] if word not in INFO_FLAGS]
+    return words[:1] == ["info"] and bool(files) and not any(word.startswith("-") for word in files)
+
+
+def __getattr__(name: str) -> Any:
+    """`app`, which needs typer, on first use."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from hyperslab.cli.program import app
+
+    return app

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hyperslab.cli.archives import Options, storage_options
+from hyperslab.cli.archives import storage_options
+from hyperslab.cli.arguments import Options
 from hyperslab.cli.output import console, line
 from hyperslab.errors import Refused, UsageError
 
@@ -25,27 +26,30 @@ SHOWN = 12
 def advise(
     target: Annotated[str, typer.Argument(metavar="FILE[:ARRAY]", help="The file, or an array of it.")],
     trace: Annotated[
-        list[Path] | None, typer.Option("--trace", help="A trace; TRACE:3 weighs it three times. May be repeated.")
+        list[Path] | None,
+        typer.Option("--trace", help="What `hyperslab trace` recorded; TRACE:3 counts it three times. Repeatable."),
     ] = None,
     workload: Annotated[Path | None, typer.Option(help="A YAML file with reads and writes.")] = None,
-    like: Annotated[str | None, typer.Option(help='Words, such as "maps 3 and series 1".')] = None,
+    like: Annotated[str | None, typer.Option(help='What you do, in words, such as "maps 3 and series 1".')] = None,
     place: Annotated[
-        str, typer.Option("--target", help="Where the file will be: local, or a store profile of `calibrate`.")
+        str, typer.Option("--target", help="Where the file will be: local, or a store profile from `calibrate`.")
     ] = "local",
-    keep: Annotated[str | None, typer.Option(help="The file must stay hdf5 or netcdf.")] = None,
-    max_files: Annotated[int | None, typer.Option(help="At most so many files.")] = None,
-    memory: Annotated[str | None, typer.Option(help="Memory for chunks, such as 256MiB.")] = None,
-    min_chunk: Annotated[str | None, typer.Option(help="The least bytes of a chunk, such as 64KiB.")] = None,
-    max_chunk: Annotated[str | None, typer.Option(help="The most bytes of a chunk, such as 8MiB.")] = None,
-    max_size: Annotated[str | None, typer.Option(help="The most bytes of the stored array, such as 2GB.")] = None,
+    keep: Annotated[str | None, typer.Option(help="Keep this format: hdf5 or netcdf.")] = None,
+    max_files: Annotated[int | None, typer.Option(help="The most files that the stored array may have.")] = None,
+    memory: Annotated[str | None, typer.Option(help="The most memory for chunks, such as 256MiB.")] = None,
+    min_chunk: Annotated[str | None, typer.Option(help="The smallest chunk, decoded, such as 64KiB.")] = None,
+    max_chunk: Annotated[str | None, typer.Option(help="The largest chunk, decoded, such as 8MiB.")] = None,
+    max_size: Annotated[str | None, typer.Option(help="The largest stored array, such as 2GB.")] = None,
     append_axis: Annotated[str | None, typer.Option(help="The axis that must be able to grow.")] = None,
-    price_per_request: Annotated[float | None, typer.Option(help="What one request costs, in your currency.")] = None,
+    price_per_request: Annotated[float | None, typer.Option(help="The price of one request, in your currency.")] = None,
     verify: Annotated[
         int | None,
-        typer.Option("--verify", help="Write the best K layouts and today's, and measure them.", metavar="K"),
+        typer.Option("--verify", help="Write the best K layouts and the present one, and measure them.", metavar="K"),
     ] = None,
     scratch: Annotated[Path | None, typer.Option(help="Where `--verify` writes (default: beside the file).")] = None,
-    sample: Annotated[str, typer.Option(help="`--verify` takes a part of larger arrays.")] = "256MiB",
+    sample: Annotated[
+        str, typer.Option(help="The largest array that `--verify` writes in full; of larger ones it writes a part.")
+    ] = "256MiB",
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the advice for `convert --like`.")
     ] = None,

@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
-
-import typer
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hyperslab.errors import DamagedFile, HyperslabError, ReadError, Unsupported, UsageError
+from hyperslab.meant import meant_or_known
 
 if TYPE_CHECKING:
     from hyperslab.archive.array import Array
     from hyperslab.archive.tree import Group
 
-FILE_HELP = "An HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, a URL (https, s3, gs, az), or a quoted pattern."
-FileArgument: TypeAlias = Annotated[str, typer.Argument(help=FILE_HELP)]
-Concat: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--concat", help="Concatenate several files along this dimension (its name, or an axis number)."),
-]
-Options: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--option", help="A storage option for URLs, as key=value: see docs/remote.md. Repeatable."),
-]
-Allowed: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--allowed", help="A folder or URL to which the file may lead (docs/security.md); '' means none. Repeatable."
-    ),
-]
 Found: TypeAlias = "Array | Group | Exception"
 MOST_NAMES = 20
+MOST_COMPARED = 1000  # of the arrays that are compared with the name you gave
 
 
 @dataclass(frozen=True)
@@ -79,8 +64,18 @@ def storage_options(options: list[str]) -> dict[str, Any]:
     pairs = [option.partition("=") for option in options]
     if any(not name or not equals for name, equals, _ in pairs):
         raise UsageError("an --option has no key or no '=': write it as --option key=value")
-    known = {"true": True, "false": False}
-    return {name: known.get(value.lower(), _number(value)) for name, _, value in pairs}
+    return {name: _value(name, value) for name, _, value in pairs}
+
+
+def _value(name: str, text: str) -> Any:
+    """A number, a boolean, JSON's lists and objects, or the text itself."""
+    if text.startswith(("{", "[")):
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            said = f"--option {name}: the value is not valid JSON ({error})"
+            raise UsageError(f'{said}: write --option \'{name}={{"name": "value"}}\'') from error
+    return {"true": True, "false": False}.get(text.lower(), _number(text))
 
 
 def _number(text: str) -> str | int | float:
@@ -105,7 +100,9 @@ def array_of(root: Group, name: str) -> Array:
     try:
         found = root[name]
     except KeyError as error:
-        raise UsageError(f"{root.filename} has no array {name!r} ({message_of(error)}); {_names(root)}") from error
+        names = [array.name for _, array in zip(range(MOST_COMPARED), arrays_of(root), strict=False)]
+        near = meant_or_known(name, names, "it has no arrays")
+        raise UsageError(f"{root.filename} has no array {name!r}{near}") from error
     except FileNotFoundError as error:
         raise UsageError(f"{name!r} of {root.filename} is in {error.filename}, which does not exist") from error
     if isinstance(found, Group):

@@ -11,12 +11,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from hyperslab.cli.archives import Options, storage_options
+from hyperslab.cli.archives import storage_options
+from hyperslab.cli.arguments import Options
 from hyperslab.cli.lab import calibrate_on_striped_store
-from hyperslab.cli.output import console
+from hyperslab.cli.output import console, line
 from hyperslab.cli.progress import live
 from hyperslab.cli.signals import as_signalled
-from hyperslab.errors import RunError, UsageError
+from hyperslab.errors import MissingLibrary, RunError, UsageError
 
 if TYPE_CHECKING:
     from hyperslab.model.far_store import FarFile
@@ -96,6 +97,8 @@ def _of_disk(where: Path, scale: Scale, libraries: list[str] | None, path: Path,
     from hyperslab.model.calibration_journal import journal_beside
 
     journal, log = journal_beside(path), console(stderr=True)
+    for note in _absent(libraries):
+        log.print(line(f"note: {note}"), soft_wrap=True)
     try:
         with as_signalled(), live(log, "passes") as progress:
             made = calibrate(where, scale, libraries, progress=progress, journal=journal, resume=resume)
@@ -106,6 +109,15 @@ def _of_disk(where: Path, scale: Scale, libraries: list[str] | None, path: Path,
     made.save(path)
     journal.unlink(missing_ok=True)
     return made
+
+
+def _absent(libraries: list[str] | None) -> list[str]:
+    """What is said of libraries that are not installed, before minutes are spent without them."""
+    from hyperslab.formats import availability
+    from hyperslab.model.calibrate import FORMATS
+
+    found = {name: availability(FORMATS[name]) for name in libraries or FORMATS if name in FORMATS}
+    return [f"{name} is left out: {why}" for name, why in found.items() if isinstance(why, MissingLibrary)]
 
 
 def _of_store(store: str, round_trip_ms: float | None, options: list[str], where: Path, scale: Scale) -> StoreProfile:

@@ -84,7 +84,7 @@ ENTRIES = {
     ),
     "evaluate": Entry(
         "evaluate:evaluate",
-        "Replay the paper's experiments on this machine, predict each one, and report how good the predictions are.",
+        "Replay published experiments on this machine, predict each one, and report how good the predictions are.",
     ),
     "lab": Entry("lab:app", "Start what measurements need."),
     "trace": Entry(
@@ -92,6 +92,10 @@ ENTRIES = {
     ),
     "versions": Entry(
         "versions:app", "List, compare, check, export and delete the versions of a file. See docs/versions.md."
+    ),
+    "completion": Entry(
+        "completion:completion",
+        "Print a script that lets your shell complete commands, options, arrays of files, and studies.",
     ),
 }
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hyperslab.cli.archives import Allowed, Concat, Options, open_archive
+from hyperslab.cli.archives import open_archive
+from hyperslab.cli.arguments import Allowed, Concat, Options
 from hyperslab.cli.output import console, line
 from hyperslab.cli.progress import live
 from hyperslab.errors import UsageError
@@ -49,7 +50,9 @@ def convert(
         list[str] | None,
         typer.Option(help="deflate-4+shuffle, zstd-3, none, ...; PATH:CODEC for one array. Repeatable."),
     ] = None,
-    like: Annotated[Path | None, typer.Option(help="A saved advice, with chunks, shards and codecs by path.")] = None,
+    like: Annotated[
+        Path | None, typer.Option(help="A file of `hyperslab advise -o`: chunks, shards and codecs of each array.")
+    ] = None,
     relayout: Annotated[
         bool, typer.Option("--relayout", help="Copy chunks as they are stored, and put the metadata in front (HDF5).")
     ] = False,
@@ -59,7 +62,7 @@ def convert(
         str, typer.Option(help="checksum: read back and compare; library: through h5py or zarr; none.")
     ] = ("checksum"),
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing target.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished conversion.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished conversion.")] = False,
     skip_unsupported: Annotated[
         bool, typer.Option("--skip-unsupported", help="Leave out what the target cannot hold.")
     ] = False,
@@ -73,7 +76,8 @@ def convert(
 ) -> None:
     """Write an archive again, in another format or with other chunks and codecs.
 
-    The source is never changed. The target appears when it is complete; stop it, and --resume goes on.
+    The source is never changed. The target appears under its name when it is complete. After an interruption, the same
+    command with --resume continues.
 
     Example: hyperslab convert maps.nc series.nc --chunks time=-1,lat=10,lon=10 --codec deflate-4+shuffle
     """
@@ -83,7 +87,10 @@ def convert(
     if len(given) > 1 and concat is None:
         raise UsageError("several sources need --concat DIMENSION; the last name is the target")
     from hyperslab.conversion import convert as run
+    from hyperslab.conversion.converting import check_libraries, format_of
     from hyperslab.conversion.wishes import wish
+
+    check_libraries(format_of(Path(target), format), verify)
 
     asked = wish(_by_path(chunks), _by_path(shards), _by_path(codec), like)
     opened = open_archive(given if concat is not None else given[0], option or [], concat, allowed)

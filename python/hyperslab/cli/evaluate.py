@@ -55,9 +55,9 @@ def evaluate(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Replay the paper's experiments on this machine, predict each one, and report how good the predictions are.
+    """Replay published experiments on this machine, predict each one, and report how good the predictions are.
 
-    With --generated and --seed, do so with workloads that are drawn from a seed: nobody can have chosen them.
+    With --generated and --seed, do the same with workloads that are drawn at random, so that nobody has chosen them.
     With --published, calibrate the parallel model on a part of a published table and predict the rest of it.
     With --parallel, predict how long programs of several processes take on the striped store, and run them there.
 
@@ -94,7 +94,7 @@ def evaluate(
 def _replay(
     profile: Path | None, output: Path, directory: Path | None, scale: ScaleName, again: bool, as_json: bool
 ) -> None:
-    need("hyperslab evaluate, which draws figures at the end,", "report", "matplotlib")
+    need("hyperslab evaluate, which draws figures at the end,", "matplotlib")
     from hyperslab.model.evaluation_session import run_evaluation
     from hyperslab.report.evaluation import print_evaluation
 

@@ -38,11 +38,13 @@ def evaluate_processes(
         if calibrate_on is not None:
             raise UsageError("--calibrate-on needs --published")
         if others:
-            raise UsageError("--parallel goes only with --profile, --output and --json: it has experiments of its own")
+            raise UsageError(
+                "--parallel can only be combined with --profile, --output and --json: it has experiments of its own"
+            )
         evaluate_on_striped_store(profile, output, is_tiny, as_json)
         return
     if others or profile is not None:
-        raise UsageError("--published goes only with --calibrate-on and --json: it measures nothing here")
+        raise UsageError("--published can only be combined with --calibrate-on and --json: it measures nothing here")
     _evaluate_table(published, calibrate_on or "app=ior", as_json)
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from hyperslab.cli.output import console
+from hyperslab.cli.output import console, line
 from hyperslab.errors import MissingLibrary
 from hyperslab.formats import FORMATS, availability, format_class
 from hyperslab.formats.contract import Capabilities
@@ -69,11 +69,16 @@ def _manual_page(name: str, row: dict[str, Any]) -> str:
 
 def _table(rows: list[dict[str, Any]]) -> None:
     table = Table("format", "library", "can", "codecs", "dtypes", "byte order", box=None)
+    missing: dict[str, list[str]] = {}
     for row in rows:
         can = row["capabilities"]
         library = row["library"]
-        what = f"{library['name']} {library['version']}" if library else f"not installed: {row['reason']}"
+        if library is None:
+            missing.setdefault(row["reason"], []).append(row["name"])
+        what = f"{library['name']} {library['version']}" if library else "not installed"
         table.add_row(
             row["name"], what, _can(can), " ".join(can["codecs"]) or "–", f"{len(can['dtypes'])}", can["byte_order"]
         )
     console().print(table)
+    for reason, names in missing.items():  # in lines of their own, so that you can copy the command
+        console().print(line(f"for {', '.join(names)}: {reason}"), soft_wrap=True)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hyperslab.cli.archives import Allowed, Concat, Options, allowed_prefixes, open_archive, storage_options
+from hyperslab.cli.archives import allowed_prefixes, open_archive, storage_options
+from hyperslab.cli.arguments import Allowed, Concat, Options
 from hyperslab.cli.output import console, line
 from hyperslab.cli.progress import live
 from hyperslab.errors import HyperslabError, UsageError
+from hyperslab.needed import need
 
 if TYPE_CHECKING:
     from hyperslab.references import Saved
@@ -48,12 +50,9 @@ def index(
 
     Example: hyperslab index 2019.nc 2020.nc -o ocean.hs
     """
-    from hyperslab.references import SUFFIXES, expanded, index
+    from hyperslab.references import expanded, index
 
-    if output.suffix not in SUFFIXES:
-        raise UsageError(f"the name {output} does not say which format to write: end it with {', '.join(SUFFIXES)}")
-    if not output.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {output.absolute().parent} to write {output.name} to: create it first")
+    _check(output, scheduler)
     partial = None
     try:
         reached = storage_options(option or [])
@@ -90,6 +89,20 @@ def index(
         typer.echo(json.dumps(vars(saved) | {"left_out": dict(saved.left_out)}, indent=1))
     else:
         _print(saved)
+
+
+def _check(output: Path, scheduler: str | None) -> None:
+    """Refuse what cannot end well, before any file is opened."""
+    from hyperslab.references import SUFFIXES
+
+    if output.suffix not in SUFFIXES:
+        raise UsageError(f"the name {output} does not say which format to write: end it with {', '.join(SUFFIXES)}")
+    if not output.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {output.absolute().parent} to write {output.name} to: create it first")
+    if output.suffix in (".parquet", ".parq"):
+        need("writing references in Parquet", "pyarrow")
+    if scheduler is not None:
+        need("--scheduler", "distributed")
 
 
 def _print(saved: Saved) -> None:

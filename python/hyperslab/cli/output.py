@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import errno
 import math
-from typing import Any, Literal
-
-from rich.console import Console
-from rich.text import Text
+from typing import TYPE_CHECKING, Any, Literal
 
 from hyperslab.errors import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 WIDTH_WITHOUT_TERMINAL = 132
 
 
 def console(stderr: bool = False) -> Console:
     """A console; logs and pipes get a fixed width instead of rich's eighty columns."""
+    from rich.console import Console
+
     made = Console(stderr=stderr, markup=False, emoji=False)  # a name in a file may look like "[red]"
     if not made.is_terminal:
         made.width = WIDTH_WITHOUT_TERMINAL
     return made
 
 
-def is_full(error: OSError) -> bool:
-    """Whether an error says that standard output is full: errors of a file that has a name say that name."""
-    return error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
 def line(text: str, overflow: Literal["fold"] | None = None) -> Text:
     """Text for one line or table cell, with control characters from names in files escaped."""
+    from rich.text import Text
+
     return Text(printable(text), overflow=overflow)
 
 
@@ -44,6 +43,8 @@ def plain(value: Any) -> Any:
     """
     if hasattr(value, "tolist") and value.dtype.kind == "f" and value.dtype.itemsize < 8:
         return plain(value.astype(str).astype(float))
+    if hasattr(value, "tolist") and value.dtype.kind == "M":
+        return plain(value.astype(str))  # ISO 8601
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     if isinstance(value, list | tuple):

@@ -12,7 +12,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from hyperslab.cli.archives import Options, storage_options
+from hyperslab.cli.archives import storage_options
+from hyperslab.cli.arguments import Options
 from hyperslab.cli.output import console
 from hyperslab.cli.predict_array import doubts, is_workload, predict_array, profile_or_offer, profile_text
 from hyperslab.cli.predict_arrays import predict_arrays
@@ -27,6 +28,7 @@ from hyperslab.cli.predict_processes import (
 )
 from hyperslab.cli.predict_trace import predict_trace
 from hyperslab.errors import UsageError
+from hyperslab.needed import need
 
 if TYPE_CHECKING:
     from hyperslab.model.costs import CodecRate
@@ -58,7 +60,7 @@ def predict_costs(
         typer.Option("--layout", help="Chunks 100x8; shards 100x8/400x8; codec 100x8:zstd=2.5; contiguous."),
     ] = None,
     file: Annotated[
-        str | None, typer.Option("--file", help="A file or URL, or FILE:ARRAY, whose layout to price as well.")
+        str | None, typer.Option("--file", help="Also price the layout of this file, URL or FILE:ARRAY.")
     ] = None,
     store_profile: Annotated[
         Path | None, typer.Option("--profile", help="Store profile (default: the one from `calibrate`).")
@@ -73,7 +75,9 @@ def predict_costs(
     rdcc_nslots: Annotated[int | None, typer.Option(help="HDF5: slots of the chunk cache.")] = None,
     rdcc_w0: Annotated[float | None, typer.Option(help="HDF5: w0 of the chunk cache, from 0 to 1.")] = None,
     libver: Annotated[str | None, typer.Option(help="HDF5: oldest version that can read the file.")] = None,
-    trace: Annotated[Path | None, typer.Option(help="Price what `hyperslab trace` has recorded.")] = None,
+    trace: Annotated[
+        Path | None, typer.Option(help="Price the accesses of this trace, which `hyperslab trace` recorded.")
+    ] = None,
     processes: Processes = None,
     servers: Servers = None,
     stripe: StripeText = None,
@@ -88,20 +92,22 @@ def predict_costs(
 ) -> None:
     """Predict how long a workload takes in each layout with each library on the calibrated machine.
 
-    Of an array in a file, predict the usual reads: all of it, a row along each axis, a box of 1 %, and one element.
+    For an array in a file, it predicts the usual reads: all of it, a row along each axis, a box of 1 %, and one
+    element.
 
     Example: hyperslab predict boxes.yaml --layout 1000x8 --layout 64x64
     Example: hyperslab predict ocean.nc:sst
     """
     if cache not in CACHES:
         raise UsageError(f"--cache {cache} is not a cache state: use one of {', '.join(CACHES)}")
-    if figure is not None and figure.suffix not in (".svg", ".png"):
-        raise UsageError(f"--figure {figure} has an unknown format: name a .svg or .png file")
+    _check_figure(figure)
     chosen = None if libraries is None else [name.strip() for name in libraries.split(",") if name.strip()]
     settings = _hdf5_settings(hdf5, rdcc_nbytes, rdcc_nslots, rdcc_w0, libver)
     if trace is not None:
         if target is not None or file is not None or figure is not None:
-            raise UsageError("--trace goes without a workload, --file and --figure: the trace has its own arrays")
+            raise UsageError(
+                "--trace cannot be combined with a workload, --file or --figure: the trace has its own arrays"
+            )
         predict_trace(trace, layout or [], chosen, store_profile, cache, settings, as_json, _print)
         return
     if target is None:
@@ -120,6 +126,14 @@ def predict_costs(
     _predict_workload(
         Path(target), layout or [], file, store_profile, option or [], chosen, cache, settings, figure, as_json
     )
+
+
+def _check_figure(figure: Path | None) -> None:
+    if figure is None:
+        return
+    if figure.suffix not in (".svg", ".png"):
+        raise UsageError(f"--figure {figure} has an unknown format: name a .svg or .png file")
+    need("--figure", "matplotlib")
 
 
 def _predict_workload(

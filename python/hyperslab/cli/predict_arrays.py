@@ -10,6 +10,7 @@ import typer
 
 from hyperslab.cli.output import console, line
 from hyperslab.errors import UsageError
+from hyperslab.meant import meant_or_known
 
 if TYPE_CHECKING:
     from hyperslab.model.libraries import Layout
@@ -53,7 +54,7 @@ def layouts_of(workloads: dict[str, Workload], texts: Sequence[str]) -> dict[str
     for text in texts:
         name, at, layout = text.rpartition("@")
         if at and name not in workloads:
-            raise UsageError(f"--layout {text}: the workload has no array {name!r}; it has {', '.join(workloads)}")
+            raise UsageError(f"--layout {text}: the workload has no array {name!r}{meant_or_known(name, workloads)}")
         for each in [name] if at else workloads:
             shape = workloads[each].array.shape
             parsed = parse_layout(layout, shape)

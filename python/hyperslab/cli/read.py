@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hyperslab.cli.archives import Allowed, Concat, FileArgument, Options, array_of, open_archive
-from hyperslab.cli.output import is_full, lines, plain
+from hyperslab.cli.archives import array_of, open_archive
+from hyperslab.cli.arguments import Allowed, Concat, FileArgument, Options
+from hyperslab.cli.guarded import is_full
+from hyperslab.cli.output import lines, plain
 from hyperslab.errors import HyperslabError, ReadError, UsageError, printable
-from hyperslab.replacing import allocate, replacing
+from hyperslab.replacing import allocate, refuse_devices, replacing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +38,9 @@ def read(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Save as .npy instead of printing.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON (small selections only).")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Print what reading would take, and read nothing.")] = False,
+    decode: Annotated[
+        bool, typer.Option("--decode", help="Apply CF's attributes: masks, factors and offsets, times as dates.")
+    ] = False,
     option: Options = None,
     allowed: Allowed = None,
     concat: Concat = None,
@@ -44,16 +49,13 @@ def read(
 
     Example: hyperslab read ocean.nc sst '0, ::4, 10:20'
     """
-    if output is not None and (as_json or plan):
-        raise UsageError("-o cannot be combined with --json or --plan: use one of them")
-    if output is not None and output.suffix.lower() not in ("", ".npy"):
-        raise UsageError(f"{output}: -o writes only .npy: name the file {output.stem}.npy")
+    _check(output, as_json, plan, decode)
     file, array, selection = _asked(file, array, selection)
     key = parse_selection(selection)
     with open_archive(file, option or [], concat, allowed) as root:
         found = array_of(root, array)
         try:
-            _do(found, key, output, as_json, plan)
+            _do(found, key, output, as_json, plan, decode)
         except MemoryError as error:  # first, as TooLargeForMemory is a ValueError too
             raise UsageError(f"{found.name}: not enough memory for the selection; select less: {error}") from error
         except HyperslabError:
@@ -66,6 +68,19 @@ def read(
             if is_full(error):
                 raise
             raise ReadError(f"array {found.name} of {file}: {error}") from error
+
+
+def _check(output: Path | None, as_json: bool, plan: bool, decode: bool) -> None:
+    """Refuse what cannot end well, before any file is opened."""
+    if plan and decode:
+        raise UsageError("--plan reads nothing, so there is nothing to --decode: use one of them")
+    if output is None:
+        return
+    if as_json or plan:
+        raise UsageError("-o cannot be combined with --json or --plan: use one of them")
+    if output.suffix.lower() not in ("", ".npy"):
+        raise UsageError(f"{output}: -o writes only .npy: name the file {output.stem}.npy")
+    refuse_devices(output)
 
 
 def _asked(file: str, array: str | None, selection: str) -> tuple[str, str, str]:
@@ -83,16 +98,27 @@ def _asked(file: str, array: str | None, selection: str) -> tuple[str, str, str]
     return file, array, selection
 
 
-def _do(found: Array, key: Any, output: Path | None, as_json: bool, plan: bool) -> None:
+def _do(found: Array, key: Any, output: Path | None, as_json: bool, plan: bool, decode: bool) -> None:
     if plan:
         _print_plan(found, key, as_json)
     elif output is not None:
-        _save(found, key, output)
+        _save(found, key, output, decode)
     elif as_json:
-        _print_json(found, key)
+        _print_json(found, key, decode)
     else:
         _check_printable(found, key)
-        typer.echo(lines(str(found.read(key))))
+        typer.echo(lines(str(_values(found, key, decode))))
+
+
+def _values(found: Array, key: Any, decode: bool) -> Any:
+    values = found.read(key)
+    if not decode:
+        return values
+    import numpy as np
+
+    from hyperslab.archive.unpacking import unpacked
+
+    return unpacked(found, np.asarray(values))
 
 
 def parse_selection(text: str) -> Any:
@@ -170,37 +196,38 @@ def _plan_in_words(name: str, shape: tuple[int, ...], made: Any) -> str:
     return "\n".join([name, *(f"  {what:<19} {said}" for what, said in lines.items())])
 
 
-def _print_json(found: Array, key: Any) -> None:
+def _print_json(found: Array, key: Any, decode: bool) -> None:
     import numpy as np
 
     count = _element_count(found, key)
     if count > MOST_JSON_ELEMENTS:
         raise UsageError(f"{found.name}: {count} elements are too many for JSON; save them with -o FILE.npy")
-    values = np.asarray(found.read(key))
-    shown = {"array": found.name, "shape": list(values.shape), "dtype": str(found.dtype), "values": plain(values)}
+    values = np.asarray(_values(found, key, decode))
+    shown = {"array": found.name, "shape": list(values.shape), "dtype": str(values.dtype if decode else found.dtype),
+             "values": plain(values)}  # fmt: skip
     typer.echo(json.dumps(shown))
 
 
-def _save(found: Array, key: Any, output: Path) -> None:
+def _save(found: Array, key: Any, output: Path, decode: bool) -> None:
     with replacing(output) as beside, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # NumPy warns that it does not save a dtype's metadata
-        _write_npy(found, key, beside)
+        _write_npy(found, key, beside, decode)
 
 
-def _write_npy(found: Array, key: Any, path: Path) -> None:
+def _write_npy(found: Array, key: Any, path: Path, decode: bool) -> None:
     """Read fixed-size elements straight into the file, so that the selection may be larger than memory."""
     import numpy as np
 
     from hyperslab.archive.indexing import normalize
 
     shape = normalize(key, found.shape).shape
-    if not found.dtype.hasobject and 0 not in shape:
+    if not found.dtype.hasobject and 0 not in shape and not decode:
         whole = (*shape, *found.dtype.shape)
         out: np.memmap[Any, Any] = np.lib.format.open_memmap(path, mode="w+", dtype=found.dtype.base, shape=whole)
         allocate(path, out.offset)
         found.read(key, out=out)
         return
-    values = np.asarray(found.read(key))
+    values = np.asarray(_values(found, key, decode))
     if values.dtype.hasobject:
         values = _fixed_text(found, values)
     with path.open("wb") as file:

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from hyperslab.errors import UsageError
+from hyperslab.needed import need
 
 if TYPE_CHECKING:
     from hyperslab.model.store_profile import StoreProfile
@@ -40,9 +41,12 @@ app = typer.Typer(
 def _output(
     context: typer.Context,
     output: Annotated[Path, typer.Option("-o", "--output", help="The trace to write.")] = Path("run.trace"),
+    posix: Annotated[
+        bool, typer.Option("--posix", help="Also record reads of array files by programs that use no library for them.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing about the trace.")] = False,
 ) -> None:
-    context.obj = (output, quiet)
+    context.obj = (output, posix, quiet)
 
 
 @app.command(
@@ -59,10 +63,11 @@ def run_program(context: typer.Context) -> None:
     from hyperslab.running.programs import obstacle
     from hyperslab.trace.starting import run_traced
 
-    output, is_quiet = context.obj
+    need("hyperslab trace", "pyarrow")
+    output, records_bytes, is_quiet = context.obj
     if not context.args:
         raise UsageError("name the program to run: hyperslab trace -o run.trace -- python analysis.py")
-    done = run_traced(context.args, output, library())
+    done = run_traced(context.args, output, library(), records_bytes)
     problem = obstacle(context.args[0], "its accesses are not recorded")
     lines = [] if is_quiet else [*done.messages, *([problem] if problem is not None else [])]
     if done.trace is not None and not is_quiet:
@@ -79,6 +84,32 @@ def run_program(context: typer.Context) -> None:
     if done.status < 0:
         end_by(-done.status)
     sys.exit(done.status)
+
+
+@app.command("import")
+def import_log(
+    context: typer.Context,
+    log: Annotated[Path, typer.Argument(help="The Darshan log.")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="The trace to write.")] = None,
+) -> None:
+    """Make a trace of a Darshan log, for which PyDarshan must be installed.
+
+    Example: hyperslab trace import job.darshan -o run.trace
+    """
+    from hyperslab.report.wording import counted
+    from hyperslab.trace.darshan_logs import read_darshan
+    from hyperslab.trace.storing import write
+
+    try:
+        found = read_darshan(log)
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no Darshan log {log}") from error
+    path = output or context.obj[0]
+    write(found, path)
+    arrays = counted(len(found.arrays), "array", "arrays")
+    for line in [f"{path}: {counted(len(found), 'access', 'accesses')} to {arrays}", *found.notes]:
+        typer.echo(f"hyperslab trace: {line}", err=True)
+    typer.echo(f"look at it: hyperslab trace show {path}", err=True)
 
 
 @app.command("show")

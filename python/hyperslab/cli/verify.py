@@ -12,17 +12,8 @@ import typer
 from rich.table import Table
 
 from hyperslab.chunk_grid import ceil_div, chunk_counts
-from hyperslab.cli.archives import (
-    Allowed,
-    Concat,
-    FileArgument,
-    Options,
-    entries,
-    lost,
-    message_of,
-    open_archive,
-    status_of,
-)
+from hyperslab.cli.archives import entries, lost, message_of, open_archive, status_of
+from hyperslab.cli.arguments import Allowed, Concat, FileArgument, Options
 from hyperslab.cli.output import console, line
 from hyperslab.cli.progress import live
 from hyperslab.errors import DamagedFile, FileChanged, HyperslabError, ReadError, RunError, Unsupported

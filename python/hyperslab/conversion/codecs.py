@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from hyperslab.errors import Refused, UsageError
+from hyperslab.meant import meant
 
 # A step of our encoders: its name and parameters, as `_core.encode_chunks` takes them.
 Step: TypeAlias = tuple[str, list[int]]
@@ -64,8 +65,9 @@ class CodecChain:
                 continue
             kind = "codec" if name in CODECS else "shuffle" if name in ("shuffle", "bits") else "checksum"
             if name not in (*CODECS, *OTHERS) or found[kind]:
-                known = ", ".join(("none", *CODECS, *OTHERS))
-                raise UsageError(f"codec {text!r}: {part!r} is unknown or one too many; combine these by +: {known}")
+                known = ("none", *CODECS, *OTHERS)
+                said = f"codec {text!r}: {part!r} is unknown or one too many{meant(name, known)}"
+                raise UsageError(f"{said}; combine these by +: {', '.join(known)}")
             found[kind] = name
             if kind == "codec":
                 level = _level(text, name, number)

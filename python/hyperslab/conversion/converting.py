@@ -18,7 +18,7 @@ from hyperslab.conversion.sources import SourceFiles
 from hyperslab.conversion.steps import write
 from hyperslab.conversion.wishes import wish
 from hyperslab.errors import FileChanged, HyperslabError, NoSpace, RunError, UsageError
-from hyperslab.needed import need_h5py
+from hyperslab.needed import need, need_h5py
 from hyperslab.replacing import FULL, followed, put_in_place, sync_one
 
 if TYPE_CHECKING:
@@ -128,8 +128,7 @@ def convert(
     )  # fmt: skip
     if settings.memory < 1 or (threads is not None and threads < 1):
         raise UsageError("memory and threads must be at least 1")
-    if settings.format in ("hdf5", "netcdf4"):
-        need_h5py("writing HDF5")
+    check_libraries(settings.format, settings.verify)
     is_open = hasattr(source, "kinds")
     group = source if is_open else open_archive(source, **opening)
     try:
@@ -144,6 +143,22 @@ def convert(
     finally:
         if not is_open:
             group.close()
+
+
+def check_libraries(format: Format, verify: str) -> None:
+    """Check that what writing a format takes is installed.
+
+    Raises
+    ------
+    MissingLibrary
+        It is not; the message says how to install it.
+    """
+    if format in ("hdf5", "netcdf4"):
+        need_h5py("writing HDF5")
+    elif format == "zarr3":
+        need("writing Zarr 3", "zarr")
+    elif verify == "library":
+        need("--verify library", "zarr")
 
 
 def _journal(

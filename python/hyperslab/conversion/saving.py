@@ -22,7 +22,8 @@ from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.wishes import usual_chunk_shape
 from hyperslab.conversion.zarr_steps import zarr_steps
 from hyperslab.errors import UsageError
-from hyperslab.needed import need, need_h5py
+from hyperslab.meant import meant_or_known
+from hyperslab.needed import is_there, need, need_h5py
 from hyperslab.replacing import replacing
 
 # Below this, xarray writes a variable itself: encoding takes no time.
@@ -96,7 +97,7 @@ def save(
     NoSpace
         The disk is full.
     """
-    need("saving datasets", "formats", "xarray")
+    need("saving datasets", "xarray")
     target = Path(os.fspath(path))
     if hasattr(given, "to_dataset") and not hasattr(given, "data_vars"):
         given = given.to_dataset(name=given.name or "__xarray_dataarray_variable__")
@@ -105,7 +106,7 @@ def save(
     unknown = [name for name in encodings if name not in given.variables]
     if unknown:
         raise UsageError(
-            f"there is no variable {unknown[0]!r} to encode; there are {', '.join(map(str, given.variables))}"
+            f"there is no variable {unknown[0]!r} to encode{meant_or_known(unknown[0], map(str, given.variables))}"
         )
     most = usual_memory() if memory is None else memory
     if most < 1:
@@ -115,7 +116,7 @@ def save(
         with replacing(target, is_synced=sync) as beside:
             _netcdf(given, beside, encodings, unlimited_dims, _Unjournaled(beside.parent, most), threads)
         return target
-    need("saving Zarr", "zarr", "zarr")
+    need("saving Zarr", "zarr")
     with replacing(target, is_folder=True, is_synced=sync, marks=ZARR_DOCUMENTS) as beside:
         filler = _Unjournaled(beside.parent, most)
         _zarr(given, beside, 2 if found == "zarr2" else 3, encodings, filler, threads)
@@ -213,14 +214,13 @@ def _elements(part: Any) -> Any:
 
 def _netcdf_store(path: Path) -> Any:
     """A store of xarray's for a new file, with whichever of its engines is installed."""
-    from importlib.util import find_spec
-
-    if find_spec("netCDF4") is not None:
+    if not is_there("h5netcdf"):
+        need("saving NetCDF4", "netCDF4")
+    if is_there("netCDF4"):
         from xarray.backends import NetCDF4DataStore
 
         store: Any = NetCDF4DataStore
         return store.open(str(path), mode="w", format="NETCDF4")
-    need("saving NetCDF4", "formats", "h5netcdf")
     from xarray.backends import H5NetCDFStore
 
     return H5NetCDFStore.open(str(path), mode="w")

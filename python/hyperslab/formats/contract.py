@@ -19,7 +19,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hyperslab._core import Hyperslab, Points
-from hyperslab.errors import MissingLibrary, Refused
+from hyperslab.errors import Refused
+from hyperslab.needed import missing
 
 NUMERIC_DTYPES = frozenset(
     ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"]
@@ -199,8 +200,7 @@ def imported(module: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        name = module.partition(".")[0]
-        raise MissingLibrary(f"{name} is not installed: pip install 'hyperslab[formats]'") from error
+        raise missing(module.partition(".")[0]) from error
 
 
 class Format(ABC):

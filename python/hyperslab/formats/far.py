@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hyperslab.errors import MissingLibrary
-
-_ADVICE = "pip install 'hyperslab[far]'"
+from hyperslab.needed import missing
 
 
 def fsspec_file(url: str, storage_options: Mapping[str, Any]) -> Any:
@@ -25,7 +23,7 @@ def fsspec_file(url: str, storage_options: Mapping[str, Any]) -> Any:
 
         return fsspec.filesystem("http", skip_instance_cache=True).open(url)
     except ImportError as error:
-        raise MissingLibrary(f"{error.name} is needed to read URLs through fsspec: {_ADVICE}") from error
+        raise missing(error.name or "fsspec", "reading URLs through fsspec") from error
 
 
 def obstore_store(url: str, storage_options: Mapping[str, Any]) -> Any:
@@ -33,7 +31,7 @@ def obstore_store(url: str, storage_options: Mapping[str, Any]) -> Any:
     try:
         from obstore.store import HTTPStore, S3Store
     except ImportError as error:
-        raise MissingLibrary(f"zarr-python needs obstore to read URLs: {_ADVICE}") from error
+        raise missing("obstore", "reading URLs by zarr-python") from error
     said: dict[str, Any] = {"client_options": {"allow_http": True}}
     if url.startswith("s3://"):
         return S3Store.from_url(url, **_s3_configuration(storage_options), **said)

@@ -38,6 +38,7 @@ from hyperslab.formats.contract import (
 )
 from hyperslab.formats.far import fsspec_file
 from hyperslab.formats.hdf5_filters import WRITABLE, add_filter, filters_of, missing_filter
+from hyperslab.meant import meant_or_known
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ class Hdf5File(ArrayFile):
     def _dataset(self, name: str) -> Any:
         dataset = self._file.get(name)
         if dataset is None or not hasattr(dataset, "dtype"):
-            raise UsageError(f"{self._file.filename} has no array {name!r}; it has {', '.join(self.array_names())}")
+            raise UsageError(f"{self._file.filename} has no array {name!r}{meant_or_known(name, self.array_names())}")
         return dataset
 
 

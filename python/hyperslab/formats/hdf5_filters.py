@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from hyperslab.formats.contract import Codec
+from hyperslab.needed import advice
 
 WRITABLE = frozenset(["shuffle", "deflate", "lzf", "zstd", "blosc-lz4", "blosc-zstd"])
 
@@ -59,7 +60,7 @@ def missing_filter(h5py: Any, codec: Codec) -> str | None:
     """Why a codec cannot be used (its filter is not installed), or None."""
     if codec.name not in WRITABLE or h5py.h5z.filter_avail(_number(codec)):
         return None
-    return f"codec {codec.name} is not installed: pip install hdf5plugin"
+    return f"codec {codec.name} is not installed: {advice('hdf5plugin')}"
 
 
 def _number(codec: Codec) -> int:

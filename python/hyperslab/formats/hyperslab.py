@@ -27,6 +27,7 @@ from hyperslab._core import __version__
 from hyperslab.errors import Refused, UsageError
 from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Capabilities, Installed
 from hyperslab.formats.hdf5 import Hdf5
+from hyperslab.meant import meant_or_known
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class HyperslabFile(ArrayFile):
         except KeyError:
             found = None
         if not isinstance(found, hyperslab.archive.Array):
-            raise UsageError(f"{self._path} has no array {name!r}; it has {', '.join(self.array_names())}")
+            raise UsageError(f"{self._path} has no array {name!r}{meant_or_known(name, self.array_names())}")
         if found.via != "hyperslab":
             raise Refused(f"array {name!r} of {self._path} can only be read through h5py: {found.unsupported}")
         return HyperslabArray(found, self._format.threads)

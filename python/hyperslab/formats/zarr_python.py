@@ -44,6 +44,7 @@ from hyperslab.formats.zarr_metadata import (
     v3_serializer_json,
     v3_stored_dtype,
 )
+from hyperslab.needed import advice
 
 
 @dataclass(frozen=True)
@@ -247,7 +248,7 @@ def import_zarr() -> Any:
     """The module zarr, version 3; raises MissingLibrary, which says how to install it."""
     zarr = imported("zarr")
     if zarr.__version__.startswith(("0.", "1.", "2.")):
-        raise MissingLibrary(f"zarr {zarr.__version__} is too old: pip install 'hyperslab[formats]'")
+        raise MissingLibrary(f"zarr {zarr.__version__} is too old: {advice('zarr')}")
     return zarr
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hyperslab.errors import MissingLibrary, TrialFailed
+from hyperslab.needed import missing
 
 ACCESS, SECRET = "hyperslab", "of no worth"  # what our own S3-compatible servers ask for
 USERS_FILE = "users"  # in the folder of an nginx: who may read what is below /private/
@@ -157,7 +158,7 @@ def _import_moto() -> None:
     try:
         import moto.server  # noqa: F401 - only to see whether it is installed
     except ImportError as error:
-        raise MissingLibrary(f"moto is not installed ({error}): pip install 'hyperslab[dev]'") from error
+        raise missing("moto") from error
 
 
 class Far:

@@ -74,18 +74,44 @@ def spread_nbytes(step: Step, width: int) -> int:
     return int(selection.size) * min(LINE_NBYTES, int(selection.stride[-1]) * width)
 
 
-def touched_chunk_count(steps: Sequence[Step], shape: Sequence[int], chunk_shape: Sequence[int]) -> int:
-    """How many different chunks all selections together touch, as if steps skipped none. At most `MOST_MARKED` chunks
-    are looked at one by one; of more, all are taken to be touched.
+def numpy_axis(step: Step, chunk_shape: Sequence[int]) -> int:
+    """The axis along which NumPy copies what a selection has in a chunk: the last one with several elements."""
+    selection = step.selection
+    if isinstance(selection, Points):
+        return selection.ndim - 1
+    extents = [min(pair) for pair in zip(selection.shape, chunk_shape, strict=True)]
+    return max((axis for axis, extent in enumerate(extents) if extent > 1), default=len(extents) - 1)
+
+
+def numpy_spread_nbytes(step: Step, chunk_shape: Sequence[int], width: int) -> int:
+    """The bytes of memory lines that NumPy touches where neighbours are not next to each other: in the chunk, and in
+    the result.
+    """
+    selection, axis = step.selection, numpy_axis(step, chunk_shape)
+    if isinstance(selection, Points) or axis == selection.ndim - 1:
+        return spread_nbytes(step, width)
+    within, result = (width * prod(shape[axis + 1 :]) for shape in (chunk_shape, selection.shape))
+    within *= int(selection.stride[axis]) if selection.block[axis] == 1 else 1
+    return int(selection.size) * sum(min(LINE_NBYTES, stride) for stride in (within, result) if stride > width)
+
+
+def touched_chunk_count(steps: Sequence[Step], shape: Sequence[int], chunk_shape: Sequence[int]) -> tuple[int, int]:
+    """How many different chunks all selections together touch, as if steps skipped none, and how many elements of the
+    array these chunks have. At most `MOST_MARKED` chunks are looked at one by one; of more, all are taken to be
+    touched.
     """
     grid = tuple(ceil_div(length, chunk) for length, chunk in zip(shape, chunk_shape, strict=True))
     if prod(grid) > MOST_MARKED:
-        return prod(grid)
+        return prod(grid), prod(shape)
     marks = np.zeros(grid, bool)
     for step in steps:
         if step.selection.size:
             marks[_chunks_of(step, chunk_shape)] = True
-    return int(marks.sum())
+    inside = marks.astype(float)
+    for axis, (length, chunk) in enumerate(zip(shape, chunk_shape, strict=True)):
+        last = [slice(None)] * axis + [slice(-1, None)]
+        inside[tuple(last)] *= (length - (grid[axis] - 1) * chunk) / chunk
+    return int(marks.sum()), round(float(inside.sum()) * prod(chunk_shape))
 
 
 def _chunks_of(step: Step, chunk_shape: Sequence[int]) -> Any:
@@ -109,15 +135,29 @@ def fresh_nbytes(sizes: Iterable[int]) -> int:
     return total
 
 
-def line_count(step: Step, chunk_shape: tuple[int, ...]) -> int:
-    """How many lines along the last axis a selection has, counted in each chunk."""
+def line_count(step: Step, chunk_shape: tuple[int, ...], axis: int = -1) -> int:
+    """How many lines along an axis a selection has, counted in each chunk."""
     selection = step.selection
     if isinstance(selection, Points):
         return int(selection.size)
-    start, stride, count = selection.start[-1], selection.stride[-1], selection.count[-1]
-    span = (start + stride * (count - 1) + selection.block[-1] - 1) // chunk_shape[-1] - start // chunk_shape[-1] + 1
-    touched = min(span, count) if selection.block[-1] == 1 else span
-    return prod(selection.shape[:-1]) * touched
+    start, stride, count = selection.start[axis], selection.stride[axis], selection.count[axis]
+    last = start + stride * (count - 1) + selection.block[axis] - 1
+    span = last // chunk_shape[axis] - start // chunk_shape[axis] + 1
+    touched = min(span, count) if selection.block[axis] == 1 else span
+    return int(selection.size) // int(selection.shape[axis]) * touched if selection.size else 0
+
+
+def are_apart(step: Step) -> bool:
+    """Whether the lines of a selection do not follow each other: each of them is a span of its own for HDF5."""
+    selection = step.selection
+    if isinstance(selection, Points):
+        return True
+    several = [axis for axis in range(selection.ndim - 1) if selection.shape[axis] > 1]
+    return (
+        bool(several)
+        and selection.count[several[-1]] > 1
+        and selection.stride[several[-1]] > selection.block[several[-1]]
+    )
 
 
 def far(column: dict[str, Column], rows_nbytes: Column) -> float:

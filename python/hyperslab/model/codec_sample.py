@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hyperslab._core import ChunkGrid, Hyperslab
 from hyperslab.archive.array import Array
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.chunk_grid import ceil_div
@@ -25,6 +27,8 @@ FORMATS = {"hdf5": "hdf5", "zarr": "zarr3", "hyperslab": "hyperslab"}
 # The sample, and the most that one of its chunks may have.
 SAMPLE_NBYTES, MOST_CHUNK_NBYTES = 8 << 20, 4 << 20
 REPEATS = 3
+# How many of its chunks are read and written one at a time: what a library with threads does faster side by side.
+MOST_ALONE = 64
 
 
 def codec_rates(
@@ -106,9 +110,26 @@ def rates_of(
                 spec = _spec(sample, chunk, (*chain, Codec.parse(codec)))
                 seconds = _seconds(made, spec, sample, Path(folder, codec.replace(":", "-")))
                 if plain is not None and seconds is not None:
-                    beyond = [max(a - b, 0.0) / sample.nbytes for a, b in zip(seconds, plain, strict=True)]
-                    rates[library, codec] = CodecRate(*beyond)
+                    rates[library, codec] = _rate(seconds, plain, sample.nbytes)
     return rates
+
+
+@dataclass(frozen=True)
+class _Seconds:
+    """Seconds to read and to write a sample: in one call, and so many bytes of it by a call for each chunk."""
+
+    whole: tuple[float, float]
+    alone: tuple[float, float]
+    alone_nbytes: int
+
+
+def _rate(seconds: _Seconds, plain: _Seconds, nbytes: int) -> CodecRate:
+    """What the codec adds to the seconds of an array without it. Threads never make a call slower."""
+    decode, encode = (max(a - b, 0.0) / nbytes for a, b in zip(seconds.whole, plain.whole, strict=True))
+    if not seconds.alone_nbytes:
+        return CodecRate(decode, encode)
+    alone = [(a - b) / seconds.alone_nbytes for a, b in zip(seconds.alone, plain.alone, strict=True)]
+    return CodecRate(decode, encode, max(alone[0], decode), max(alone[1], encode))
 
 
 def sample_of(array: Array | np.ndarray, layout: Layout) -> tuple[tuple[int, ...], np.ndarray]:
@@ -130,25 +151,56 @@ def _spec(sample: np.ndarray, chunk: tuple[int, ...], codecs: tuple[Codec, ...])
     return ArraySpec(sample.shape, sample.dtype, StoredLayout(chunk, None, codecs))
 
 
-def _seconds(made: Format, spec: ArraySpec, sample: np.ndarray, path: Path) -> tuple[float, float] | None:
-    """Seconds to read and to write the sample: the least of some tries. None if the library cannot do it."""
+def _seconds(made: Format, spec: ArraySpec, sample: np.ndarray, path: Path) -> _Seconds | None:
+    """The least seconds of some tries. None if the library cannot do it."""
     if made.refusal(spec, Need()) is not None:
         return None
-    found: dict[str, list[float]] = {"read": [], "write": []}
+    boxes = [] if made.name == FORMATS["hdf5"] else _single_chunks(spec)
+    found: list[dict[str, float]] = []
     try:
         for attempt in range(REPEATS):
-            target = path.with_name(f"{made.name}-{path.name}-{attempt}{made.extension}")
             timers = Timers()
-            opened = made.create(target)
-            with timers("write"):
-                opened.create_array("x", spec).write(sample)
-                opened.close()
-            opened = made.open(target)
-            with timers("read"):
-                opened.open_array("x", spec).read()
-            opened.close()
-            for phase, each in found.items():
-                each.append(timers.seconds[phase])
+            target = path.with_name(f"{made.name}-{path.name}-{attempt}{made.extension}")
+            _time_calls(timers, made, spec, sample, target)
+            if boxes:
+                beside = target.with_name(f"alone-{target.name}")
+                _time_calls(timers, made, spec, sample, beside, boxes, " alone")
+            found.append(timers.seconds)
     except HyperslabError:
         return None
-    return min(found["read"]), min(found["write"])
+    least = {name: min(each[name] for each in found) for name in found[0]}
+    alone = (least.get("read alone", 0.0), least.get("write alone", 0.0))
+    nbytes = sum(int(box.size) for box in boxes) * sample.itemsize
+    return _Seconds((least["read"], least["write"]), alone, nbytes)
+
+
+def _time_calls(
+    timers: Timers,
+    made: Format,
+    spec: ArraySpec,
+    sample: np.ndarray,
+    target: Path,
+    boxes: Sequence[Hyperslab | None] = (None,),
+    name: str = "",
+) -> None:
+    """Write and read the sample, or boxes of it, one in each call."""
+    opened = made.create(target)
+    parts = [sample if box is None else np.ascontiguousarray(sample[box.slices]) for box in boxes]
+    with timers(f"write{name}"):
+        array = opened.create_array("x", spec)
+        for box, part in zip(boxes, parts, strict=True):
+            array.write(part, box)
+        opened.close()
+    opened = made.open(target)
+    with timers(f"read{name}"):
+        array = opened.open_array("x", spec)
+        for box in boxes:
+            array.read(box)
+    opened.close()
+
+
+def _single_chunks(spec: ArraySpec) -> list[Hyperslab]:
+    """The boxes of the first chunks."""
+    chunk_shape = None if spec.layout is None else spec.layout.chunk_shape
+    grid = ChunkGrid(spec.shape, chunk_shape or spec.shape)
+    return [grid.chunk_box(grid.chunk_index(number)) for number in range(min(grid.chunk_count, MOST_ALONE))]

@@ -18,12 +18,10 @@ import numpy.typing as npt
 
 from hyperslab._core import contention
 from hyperslab.model.counting import Direction, Variables
-from hyperslab.model.terms import PHASES, Phase, Term, codec_name, values
+from hyperslab.model.terms import PHASES, Phase, Term, codec_name, codec_work, values
 
 # A 95 % interval of a normal distribution, for the logarithm of a prediction.
 DEVIATIONS = 1.96
-# Encoding or decoding elements that are all the same takes about this share of the time for others.
-FILLER_SHARE = 0.15
 # A variable may lie this far beyond its trained range before a prediction says so.
 TOLERANCE = 1.5
 # Each of these variables stands for a kind of work. If it was never trained, its seconds are missing.
@@ -74,10 +72,27 @@ class Coefficients:
 
 @dataclass(frozen=True)
 class CodecRate:
-    """What a codec costs: seconds for each decoded byte, beyond what the same access takes without the codec."""
+    """What a codec costs: seconds for each decoded byte, beyond what the same access takes without the codec.
+
+    A library with threads takes more for a byte if a call has a single chunk: `decode_alone` and `encode_alone`. None
+    means the same.
+    """
 
     decode: float
     encode: float
+    decode_alone: float | None = None
+    encode_alone: float | None = None
+
+    def seconds(self, variables: Variables) -> float:
+        """The seconds that accesses spend in the codec."""
+        decode = _over_calls(self.decode, self.decode_alone, variables.s_decode, variables.s_decode_alone)
+        encode = _over_calls(self.encode, self.encode_alone, variables.s_encode, variables.s_encode_alone)
+        return decode * codec_work(variables, "s_decode") + encode * codec_work(variables, "s_encode")
+
+
+def _over_calls(rate: float, alone: float | None, whole: float, single: float) -> float:
+    """Seconds for all bytes, of which some are the only chunk of their call."""
+    return rate * (whole - single) + (rate if alone is None else alone) * single
 
 
 @dataclass(frozen=True)
@@ -148,10 +163,7 @@ def price(
     for term, part in zip(terms, parts.tolist(), strict=True):
         phases[term.phase] += part
     if rate:
-        phases["codec"] += rate.decode * variables.s_decode + rate.encode * variables.s_encode
-        phases["codec"] += _moved_more(variables, coefficients)
-    if variables.s_filler:
-        phases["codec"] *= 1 - (1 - FILLER_SHARE) * variables.s_filler / variables.s_encode
+        phases["codec"] += rate.seconds(variables) + _moved_more(variables, coefficients)
     seconds = sum(phases.values())
     relative = float(factors @ coefficients.covariance @ factors) / seconds**2 if seconds > 0 else 0.0
     reach = exp(DEVIATIONS * min(float(np.sqrt(max(relative, 0.0) + coefficients.spread**2)), 100.0))

@@ -12,10 +12,13 @@ import numpy.typing as npt
 
 from hyperslab._core import CacheState, ChunkGrid
 from hyperslab.model.call_counts import (
+    are_apart,
     device_bytes,
     far,
     fresh_nbytes,
     line_count,
+    numpy_axis,
+    numpy_spread_nbytes,
     one_by_one,
     spread_nbytes,
     stepped_runs,
@@ -43,18 +46,21 @@ class Variables(NamedTuple):
 
     `s_rshort` is the part of `s_rseek` in the first bytes of each request. `s_covered` is the part of the other device
     reads that arrives while the same call copies and decodes, and `s_exposed` is what remains of `s_rdisk`.
-    `n_element` is the number of elements that a library handles one by one: HDF5 if a selection has steps along any of
-    several axes, or lists points; Zarr if it has steps along the last axis, or lists points. `n_line` is the number of
-    lines along the last axis that these elements form, counted in each chunk, and `n_run` the number of runs that
-    selections with gaps have, both for HDF5. `s_decode_in` and `s_encode_out` are the stored bytes on the other side of
-    the codecs.
+    `n_element` is the number of elements that a library handles one by one: HDF5 if a selection has steps along any
+    of several axes, or lists points; Zarr if it has steps along the last axis, or lists points. `n_line` is the
+    number of lines along the last axis that these elements form, counted in each chunk, `n_apart` the number of
+    those lines that do not follow each other, and `n_run` the number of runs that selections with gaps have, all
+    for HDF5. `s_decode_in` and `s_encode_out` are the stored bytes on the other side of the codecs.
 
     `s_mshort` is the part of `s_memcpy` in the first kibibyte of each copy, and `s_spread` the bytes of the memory
-    lines that selections with a step along the last axis touch. `s_fresh` is the bytes of results, and `s_kept` those
-    of HDF5's chunk cache, in memory that the process has not touched before. `s_unique` is the part of `s_cache` that
-    the page cache has from before, `s_dirty` the part of `s_wdisk` that is not written over again, and `s_grown` the
-    part of that which a new file needs room for; no more than the touched chunks can be new. `s_filler` is the part
-    of `s_encode` in elements of a new array that nobody has written.
+    lines that are touched by selections with a step along the last axis, and by NumPy's copies of columns.
+    `s_fresh` is the bytes of results, and `s_kept` those of HDF5's chunk cache, in memory that the process has not
+    touched before. `s_unique` is the part of `s_cache` that the page cache has from before, `s_dirty` the part of
+    `s_wdisk` that is not written over again, and `s_grown` the part of that which a new file needs room for; no
+    more than the touched chunks can be new. `s_decode_filler` and `s_encode_filler` are the parts of `s_decode` and
+    `s_encode` in elements that hold the fill value: those of a chunk beyond the end of the array, and those of a
+    new array that nobody has written. `s_decode_alone` and `s_encode_alone` are the parts in calls that touch a
+    single chunk, of libraries that otherwise use several threads.
     """
 
     n_memcpy: float
@@ -93,6 +99,7 @@ class Variables(NamedTuple):
     s_encode_out: float = 0.0
     n_line: float = 0.0
     n_run: float = 0.0
+    n_apart: float = 0.0
     s_fresh: float = 0.0
     s_kept: float = 0.0
     s_mshort: float = 0.0
@@ -100,7 +107,10 @@ class Variables(NamedTuple):
     s_unique: float = 0.0
     s_dirty: float = 0.0
     s_grown: float = 0.0
-    s_filler: float = 0.0
+    s_decode_filler: float = 0.0
+    s_encode_filler: float = 0.0
+    s_decode_alone: float = 0.0
+    s_encode_alone: float = 0.0
 
 
 # These are simulated; the others follow from the selections.
@@ -241,6 +251,11 @@ def _kept(found: Variables, layout: Layout, library: Library, chunk_nbytes: floa
     return min(float(library.chunk_cache_nbytes), found.n_chunk * chunk_nbytes)
 
 
+def _alone(nbytes: npt.NDArray[np.float64], chunk_nbytes: float) -> float:
+    """The bytes of those calls that decode or encode a single chunk."""
+    return float(nbytes[nbytes <= chunk_nbytes].sum())
+
+
 def _last_shape(workload: Workload, steps: Sequence[Step]) -> list[int]:
     """The shape of the array after it has grown."""
     first, *others = workload.array.shape
@@ -277,10 +292,14 @@ def _summed(
     """
     sums = rows.astype(np.float64)
     elements, lines = np.zeros(len(sums)), np.zeros(len(sums))
-    lines[: len(steps)] = [line_count(step, layout.chunk_shape) for step in steps]
+    chunk = layout.chunk_shape
+    is_zarr = isinstance(library, Zarr)
+    lines[: len(steps)] = [line_count(step, chunk, numpy_axis(step, chunk) if is_zarr else -1) for step in steps]
+    apart = np.zeros(len(sums), bool)
+    apart[: len(steps)] = [are_apart(step) for step in steps]
     if isinstance(library, Hdf5 | Zarr):
         elements[: len(steps)] = [one_by_one(library, step) for step in steps]
-    if isinstance(library, Zarr):  # NumPy copies a stepped line at once
+    if is_zarr:  # NumPy copies a line at once, with a step or not
         copies = COUNTED.index("n_memcpy")
         sums[: len(steps), copies] = np.minimum(sums[: len(steps), copies], lines[: len(steps)])
     is_hdf5 = isinstance(library, Hdf5)
@@ -291,24 +310,32 @@ def _summed(
     rows_nbytes[: len(steps)] = [step.selection.shape[-1] * width for step in steps]
     ratio = layout.ratio or 1.0
     chunk_nbytes = float(prod(layout.chunk_shape) * width)
-    touched = touched_chunk_count(steps, _last_shape(workload, steps), layout.chunk_shape) * chunk_nbytes
+    touched_chunks, inside = touched_chunk_count(steps, _last_shape(workload, steps), layout.chunk_shape)
+    touched = touched_chunks * chunk_nbytes
     dirty = min(found.s_wdisk, touched / ratio)
     written = sum(int(step.selection.size) * width for step in steps if step.operation == "write")
     is_new = chunks == "missing"
+    filler = max(0.0, 1.0 - (written if is_new else inside * width) / touched) if touched else 0.0
     return found._replace(
         n_made=float(is_new),
         n_call=float(len(steps)),
         n_far=far(column, rows_nbytes),
         n_element=float(elements.sum()),
         n_line=float(lines[elements > 0].sum()) if is_hdf5 else 0.0,
+        n_apart=float(lines[(elements > 0) & apart].sum()) if is_hdf5 else 0.0,
         n_run=float(sum(map(stepped_runs, steps))) if is_hdf5 else 0.0,
         s_fresh=float(fresh_nbytes(int(step.selection.size) * width for step in steps if step.operation == "read")),
         s_mshort=float(np.minimum(column["s_memcpy"], column["n_memcpy"] * SHORT_COPY_NBYTES).sum()),
         s_dirty=dirty,
         s_grown=dirty if is_new else 0.0,
-        s_filler=found.s_encode * max(0.0, 1.0 - written / touched) if is_new and touched else 0.0,
+        s_decode_filler=found.s_decode * filler,
+        s_encode_filler=found.s_encode * filler,
+        s_decode_alone=0.0 if is_hdf5 else _alone(column["s_decode"], chunk_nbytes),
+        s_encode_alone=0.0 if is_hdf5 else _alone(column["s_encode"], chunk_nbytes),
         s_kept=_kept(found, layout, library, chunk_nbytes),
-        s_spread=float(sum(spread_nbytes(step, width) for step in steps)),
+        s_spread=float(sum(numpy_spread_nbytes(step, chunk, width) for step in steps))
+        if is_zarr
+        else float(sum(spread_nbytes(step, width) for step in steps)),
         s_decode_in=found.s_decode / ratio,
         s_encode_out=found.s_encode / ratio,
         **device_bytes(column, elements, reads_side_by_side=isinstance(library, Zarr)),

@@ -32,6 +32,8 @@ LEAST_OWN = 1e-7
 HUBER = 3.0
 # Parts of the cells that are predicted by the others.
 FOLDS = 5
+# By how much the same cell differs if it is measured again: a deviation of the logarithm (docs/cost-model.md, 7).
+REPEATED = 0.11
 
 
 @dataclass(frozen=True)
@@ -172,22 +174,23 @@ def _spread(
     """The deviation of log(measured / predicted) for arrays and layouts that a fit has not seen.
 
     Cells with the same array and layout are left out together, a fifth of them at a time. With few of them, it is the
-    deviation that remains in the fit itself.
+    deviation that remains in the fit itself. To both is added that a measurement differs from the one before.
     """
     remaining = float(np.sqrt((errors**2).sum() / max(len(target) - matrix.shape[1], 1)))
     files = {name: number for number, name in enumerate(dict.fromkeys(map(_file_of, cells)))}
     fold = np.array([files[_file_of(cell)] % FOLDS for cell in cells])
     if len(files) < 2 * FOLDS:
-        return remaining
+        return float(np.hypot(remaining, REPEATED))
     found = np.zeros(len(target))
     for number in range(FOLDS):
         out = fold == number
         if len(target) - out.sum() < matrix.shape[1] + 2:
-            return remaining
+            return float(np.hypot(remaining, REPEATED))
         solution = _solve(matrix[~out], target[~out]).solution
         found[out] = np.log(target[out] / np.maximum(matrix[out] @ solution, target[out] * 1e-3))
     most = HUBER * max(float(np.median(np.abs(found))), 0.02)  # a cell unlike all others says little about the rest
-    return max(remaining, float(np.sqrt(np.mean(np.clip(found, -most, most) ** 2))))
+    unseen = max(remaining, float(np.sqrt(np.mean(np.clip(found, -most, most) ** 2))))
+    return float(np.hypot(unseen, REPEATED))
 
 
 def _file_of(cell: Observation) -> tuple[str, str]:

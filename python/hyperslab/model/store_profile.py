@@ -20,7 +20,7 @@ from hyperslab.model.terms import EXTENDED, Model, Term
 from hyperslab.replacing import replace_with
 
 SCHEMA = "hyperslab-store-profile"
-VERSION = 5
+VERSION = 6
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from hyperslab.model.accuracy import PAPER_EXPERIMENTS, PAPER_RIGHT, PAPER_RMSE,
 from hyperslab.model.evaluation import Evaluation
 from hyperslab.model.terms import EXTENDED, PAPER
 
-STUDY = "seed1"
+STUDY = "cost-model"
 # From the paper: the largest shares of the phases, and how many times as fast HDF5 is at most.
 SHARES = {"memory": 0.90, "cache": 0.87, "device": 0.99}
 MOST_TIMES = 15.0

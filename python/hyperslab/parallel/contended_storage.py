@@ -5,6 +5,7 @@
     beta     a target moves a MiB                                                     s/MiB
     omega    the additional wait for each piece of a file that processes share        s
     mu       the metadata server creates or opens a file                              s
+    kappa    what a MiB costs a target that one process asks in order, against beta   1
 
 With p processes on c targets, each of which moves s MiB, the contention factor is cf = 1 + (p - 1) / c (formula 8).
 
@@ -18,9 +19,13 @@ A shared file, whose requests are larger than a piece, so that every process ask
               each other, and nodes contend for the pieces of a target, as formula 8 says of processes. Waiting for
               locks hides the time to open the file.
 A shared file, whose requests are pieces: collective buffering has gathered them in one process for each target.
-    t = (p s) / (min(c, p) w) (beta w + omega)
+    t = (p s) / (min(c, p) w) (kappa beta w + omega)
 
-Apart from the metadata server, bandwidth never falls if processes are added, and never exceeds c / beta.
+    kappa is about 1 unless the table says otherwise. Where the streams of thousands of processes burden a target more
+    than a single one does, it is smaller, and gathered requests are faster than files for each process.
+
+Apart from the metadata server, bandwidth never falls if processes are added. It never exceeds c / beta, or for gathered
+requests c / (kappa beta).
 """
 
 from __future__ import annotations
@@ -40,6 +45,7 @@ class Coefficients:
     beta: float
     omega: float
     mu: float
+    kappa: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -69,9 +75,9 @@ def seconds_of(load: Load, coefficients: Coefficients) -> Mapping[str, float]:
     if load.path == "shared, collective":
         writers = min(c, p)
         turns = p * s / (writers * load.piece_mib)
-        return {"servers": turns * coefficients.beta * load.piece_mib, "pieces": turns * coefficients.omega}
-    cf = shares(p, c)
-    found = {"processes": s * coefficients.alpha, "servers": s * coefficients.beta * cf}
+        moved = turns * load.piece_mib * coefficients.beta * coefficients.kappa
+        return {"servers": moved, "pieces": turns * coefficients.omega}
+    found = {"processes": s * coefficients.alpha, "servers": s * coefficients.beta * shares(p, c)}
     if load.path == "own file":
         return {**found, "metadata": coefficients.mu * p}
     pieces = s / load.piece_mib

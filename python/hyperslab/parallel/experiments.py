@@ -101,14 +101,19 @@ def training() -> list[Experiment]:
     """Tables of 64 columns, read and written by rows: chunks, processes and stripe counts vary."""
     found = []
     for direction in DIRECTIONS:
-        for rows, chunk_rows in ((16384, 256), (16384, 1024), (32768, 512)):
-            for processes in (1, 2, 4):
+        for rows, chunk_rows in ((16384, 256), (16384, 1024), (32768, 512), (24576, 1536)):
+            for processes in (1, 2, 4, 7):
                 for library, counts in (("hdf5", (1, 2, 4)), ("zarr", (4,))):
                     found += [
                         Experiment(library, direction, (rows, 64), (chunk_rows, 64), processes, count)
                         for count in counts
                     ]
     return found
+
+
+def quick_training() -> list[Experiment]:
+    """A part of the training that is enough for a fit: without the stripe counts 1 and 4 of HDF5."""
+    return [each for each in training() if each.processes != 4 and (each.library == "zarr" or each.stripe_count == 2)]
 
 
 def held_out() -> list[Experiment]:

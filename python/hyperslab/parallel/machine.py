@@ -20,10 +20,16 @@ from hyperslab.parallel.contended_storage import Coefficients, Load, Path, secon
 from hyperslab.parallel.published_cells import PublishedCell
 
 # What is usual: round figures for disks behind a fast network. 100 MiB/s a process, 1 GiB/s a target, 10 ms to wait for
-# a piece, 10,000 files created a second.
-USUAL = {"alpha": 1 / 100, "beta": 1 / 1024, "omega": 0.010, "mu": 1e-4}
+# a piece, 10,000 files created a second. Gathered requests cost the targets what others cost them.
+USUAL = {"alpha": 1 / 100, "beta": 1 / 1024, "omega": 0.010, "mu": 1e-4, "kappa": 1.0}
 # How far the logarithm of a factor lies from 0: between directions, file systems and partitions.
-SPREADS = {"alpha": (0.5, 0.5, 0.35), "beta": (0.4, 1.0, 0.0), "omega": (1.0, 1.0, 0.5), "mu": (0.0, 0.5, 0.0)}
+SPREADS = {
+    "alpha": (0.5, 0.5, 0.35),
+    "beta": (0.4, 1.0, 0.0),
+    "omega": (1.0, 1.0, 0.5),
+    "mu": (0.0, 0.5, 0.0),
+    "kappa": (0.0, 0.4, 0.0),
+}
 CLOSE = 0.05  # how well the medians of the training are met, in natural logarithms
 FORM = 0.35  # what the formulas leave out, for cells that are not in the training
 USUAL_PROCESSES_PER_NODE = 16.0
@@ -99,7 +105,7 @@ class Machine:
                 found += 0.0 if position is None else float(factors[position])
             return exp(found)
 
-        return Coefficients(value("alpha"), value("beta"), value("omega"), value("mu"))
+        return Coefficients(**{name: value(name) for name in USUAL})
 
     def _seconds(self, cell: PublishedCell, factors: npt.NDArray[np.float64]) -> float:
         return sum(seconds_of(self.load(cell), self._coefficients(cell, factors)).values())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from hyperslab._core import contention
 from hyperslab.chunk_grid import ceil_div
@@ -25,6 +25,10 @@ from hyperslab.parallel.striping import ProcessRequests, Striping, busiest, para
 LIBRARIES = ("hdf5", "zarr")
 DIRECTIONS: tuple[Direction, ...] = ("read", "write")
 Transfer = Literal["independent", "collective"]
+Counted: TypeAlias = dict[Direction, tuple[float, float]]  # requests and bytes
+# Seconds by part, those of P2, and the factor from the prediction to each end of its interval.
+Priced: TypeAlias = tuple[dict[str, float], float, float]
+Price: TypeAlias = Callable[[Direction, tuple[float, float]], Priced]
 
 
 @dataclass(frozen=True)
@@ -156,19 +160,19 @@ def _by_formulas(
     cache: CellCache,
 ) -> ParallelPrediction:
     made = [requests_of(one, layout, library, sharing.striping, is_new=cache == "new") for one in shares]
-    counted = [{d: each.totals(d) for d in DIRECTIONS} for each in made]
-    c, p = servers_of(library.name, sharing.striping), sharing.processes
+    counted: list[Counted] = [{d: each.totals(d) for d in DIRECTIONS} for each in made]
+    # Processes whose chunks are not asked for wait for nobody, and nobody waits for them.
+    c, p = servers_of(library.name, sharing.striping), len(shares)
     if isinstance(profile, PublishedProfile):
-        priced = [
-            _published(one, each.opens, library.name, sharing, profile) for one, each in zip(counted, made, strict=True)
-        ]
+        prices = [_published_price(each.opens, library.name, p, c, sharing, profile) for each in made]
     else:
-        most = {d: busiest(made, d, sharing.striping.servers) for d in DIRECTIONS}
+        most: Counted = {d: busiest(made, d, sharing.striping.servers) for d in DIRECTIONS}
         if sharing.transfer == "collective" and isinstance(library, Hdf5):
             p = min(c, p)
             counted = [_gathered(counted, sharing.striping.stripe_nbytes, p)]
             most = counted[0]
-        priced = [_priced(each, most, library.name, p, c, profile) for each in counted]
+        prices = [_trained_price(most, library.name, p, c, profile)] * len(counted)
+    priced = [_priced(each, price) for each, price in zip(counted, prices, strict=True)]
     slowest = max(range(len(priced)), key=lambda k: sum(priced[k][0].values()))
     parts, p2, reach = priced[slowest]
     seconds, (n, s) = sum(parts.values()), map(sum, zip(*counted[slowest].values(), strict=True))
@@ -192,61 +196,41 @@ def _by_formulas(
     )
 
 
-def _published(
-    counted: dict[Direction, tuple[float, float]],
-    opens: int,
-    library: str,
-    sharing: Sharing,
-    profile: PublishedProfile,
-) -> tuple[dict[str, float], float, float]:
+def _priced(counted: Counted, price: Price) -> Priced:
+    """What one process waits for, in both directions."""
     parts: dict[str, float] = {}
     baseline, reach = 0.0, 1.0
     for direction, own in counted.items():
-        if own[0] == 0:
-            continue
-        found, p2, factor = profile.seconds(
-            library,
-            direction,
-            own,
-            opens,
-            sharing.processes,
-            servers_of(library, sharing.striping),
-            sharing.striping.stripe_nbytes,
-            collective=sharing.transfer == "collective",
-        )
-        parts |= {f"{direction} {part}": seconds for part, seconds in found.items()}
-        baseline, reach = baseline + p2, max(reach, factor)
+        if own[0] > 0:
+            found, p2, factor = price(direction, own)
+            parts |= {f"{direction} {part}": seconds for part, seconds in found.items()}
+            baseline, reach = baseline + p2, max(reach, factor)
     return parts, baseline, reach
 
 
-def _gathered(
-    counted: Sequence[dict[Direction, tuple[float, float]]], stripe_nbytes: int, writers: int
-) -> dict[Direction, tuple[float, float]]:
+def _published_price(opens: int, library: str, p: int, c: int, sharing: Sharing, profile: PublishedProfile) -> Price:
+    def price(direction: Direction, own: tuple[float, float]) -> Priced:
+        is_collective, stripe_nbytes = sharing.transfer == "collective", sharing.striping.stripe_nbytes
+        return profile.seconds(library, direction, own, opens, p, c, stripe_nbytes, collective=is_collective)
+
+    return price
+
+
+def _trained_price(most: Counted, library: str, p: int, c: int, profile: ParallelProfile) -> Price:
+    def price(direction: Direction, own: tuple[float, float]) -> Priced:
+        found, _, p2 = profile.seconds(library, direction, Asked.of(own, most[direction]), p, c)
+        return found, p2, profile.reach(library, direction)
+
+    return price
+
+
+def _gathered(counted: Sequence[Counted], stripe_nbytes: int, writers: int) -> Counted:
     """What one of the writers of collective buffering asks: all bytes, in stripes, divided among the writers."""
-    found: dict[Direction, tuple[float, float]] = {}
+    found: Counted = {}
     for direction in DIRECTIONS:
         nbytes = sum(each[direction][1] for each in counted)
         found[direction] = (ceil_div(int(nbytes), stripe_nbytes) / writers, nbytes / writers)
     return found
-
-
-def _priced(
-    counted: dict[Direction, tuple[float, float]],
-    most: dict[Direction, tuple[float, float]],
-    library: str,
-    p: int,
-    c: int,
-    profile: ParallelProfile,
-) -> tuple[dict[str, float], float, float]:
-    parts: dict[str, float] = {}
-    baseline, reach = 0.0, 1.0
-    for direction, own in counted.items():
-        if own[0] == 0:
-            continue
-        found, _, p2 = profile.seconds(library, direction, Asked.of(own, most[direction]), p, c)
-        parts |= {f"{direction} {term}": seconds for term, seconds in found.items()}
-        baseline, reach = baseline + p2, max(reach, profile.reach(library, direction))
-    return parts, baseline, reach
 
 
 def _by_serial_prices(
@@ -263,7 +247,7 @@ def _by_serial_prices(
     """
     if sharing.transfer == "collective":
         raise UsageError("collective transfers need a parallel profile: `hyperslab calibrate --parallel` makes one")
-    c, p = servers_of(library.name, sharing.striping), sharing.processes
+    c, p = servers_of(library.name, sharing.striping), len(shares)
     cf = contention(p, c)
     priced = []
     for one in shares:

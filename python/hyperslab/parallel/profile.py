@@ -18,7 +18,7 @@ servers, they are n and s, so the serial limits stay.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from math import exp, log10, sqrt
 from pathlib import Path
@@ -40,6 +40,7 @@ TERMS = {library: (*terms, *BUSIEST) for library, terms in FORMULAS.items()}
 BASELINE_TERMS = ("s", "s*cf")
 DEVIATIONS = 1.96
 TOLERANCE = 1.5  # as in the serial model
+MOST_NBYTES = 10_000_000
 
 
 class Asked(NamedTuple):
@@ -74,6 +75,12 @@ class ParallelObservation:
     seconds: float
     name: str = ""
 
+    @property
+    def groups(self) -> tuple[tuple[str, object], ...]:
+        """What it has in common with other experiments: the table, the processes, and the servers."""
+        table = self.name.partition(",")[0]
+        return ("table", table), ("processes", self.processes), ("servers", self.servers)
+
     def values(self, terms: Sequence[str]) -> list[float]:
         """What the coefficients are multiplied with."""
         return self.asked.values(self.processes, self.servers, terms)
@@ -90,6 +97,9 @@ class ParallelProfile:
     baseline: dict[str, dict[str, float]]
     spread: dict[str, float]
     cells: list[ParallelObservation] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        _check(self)
 
     @property
     def libraries(self) -> list[str]:
@@ -148,11 +158,37 @@ def fit_profile(store: str, servers: int, cells: Sequence[ParallelObservation]) 
             raise TooFewCells(f"{key}: {len(mine)} experiments cannot determine {len(terms)} coefficients")
         coefficients[key] = _fitted(mine, terms)
         paper[key], baseline[key] = _fitted(mine, FORMULAS[library]), _fitted(mine, BASELINE_TERMS)
-        found = [sum(v * coefficients[key][t] for v, t in zip(c.values(terms), terms, strict=True)) for c in mine]
-        errors = [log10(one / cell.seconds) for one, cell in zip(found, mine, strict=True)]
-        freedom = max(len(mine) - len(terms), 1)
-        spread[key] = sqrt(sum(error**2 for error in errors) / freedom)
+        spread[key] = max(_spread(mine, terms, coefficients[key]), _spread_of_unseen(mine, terms))
     return ParallelProfile(store, servers, coefficients, paper, baseline, spread, list(cells))
+
+
+def _spread(cells: Sequence[ParallelObservation], terms: Sequence[str], coefficients: dict[str, float]) -> float:
+    """How far log10(measured / fitted) scatters over the experiments of a fit."""
+    freedom = max(len(cells) - sum(value > 0 for value in coefficients.values()), 1)
+    return sqrt(sum(error**2 for error in _errors(cells, terms, coefficients)) / freedom)
+
+
+def _spread_of_unseen(cells: Sequence[ParallelObservation], terms: Sequence[str]) -> float:
+    """The same for experiments that a fit has not seen: each table, number of processes and of servers in turn.
+
+    A program that somebody asks about differs from all of the training, so its interval must cover such errors.
+    """
+    errors: list[float] = []
+    for group in sorted({one for cell in cells for one in cell.groups}, key=str):
+        unseen = [cell for cell in cells if group in cell.groups]
+        others = [cell for cell in cells if group not in cell.groups]
+        if len(others) >= len(terms):
+            errors += _errors(unseen, terms, _fitted(others, terms))
+    return sqrt(sum(error**2 for error in errors) / len(errors)) if errors else 0.0
+
+
+def _errors(
+    cells: Sequence[ParallelObservation], terms: Sequence[str], coefficients: dict[str, float]
+) -> Iterator[float]:
+    for cell in cells:
+        predicted = sum(v * coefficients[t] for v, t in zip(cell.values(terms), terms, strict=True))
+        if predicted > 0:
+            yield log10(predicted / cell.seconds)
 
 
 def _fitted(cells: Sequence[ParallelObservation], terms: Sequence[str]) -> dict[str, float]:
@@ -162,6 +198,32 @@ def _fitted(cells: Sequence[ParallelObservation], terms: Sequence[str]) -> dict[
     sizes = np.maximum(np.abs(table).max(axis=0), 1e-300)
     found = best_of_subsets(table / sizes, np.ones(len(cells))) / sizes
     return {term: float(value) for term, value in zip(terms, found, strict=True)}
+
+
+def _check(profile: ParallelProfile) -> None:
+    """Raise ValueError if a profile lacks a coefficient, or has one that no fit can find."""
+    if not profile.coefficients:
+        raise ValueError("it has no coefficients")
+    for key in profile.coefficients:
+        library, _, direction = key.partition(" ")
+        if library not in TERMS or direction not in ("read", "write"):
+            raise ValueError(f"{key!r} is not a library and a direction, such as 'hdf5 read'")
+        tables = ((profile.coefficients, TERMS[library]), (profile.paper, FORMULAS[library]))
+        for found, terms in (*tables, (profile.baseline, BASELINE_TERMS)):
+            if missing := sorted(set(terms) - found[key].keys()):
+                raise ValueError(f"{key}: coefficients are missing: {', '.join(missing)}")
+            _check_numbers(key, *(found[key][term] for term in terms))
+        _check_numbers(key, profile.spread[key])
+    for cell in profile.cells:
+        _check_numbers(cell.name, *cell.asked, cell.seconds)
+        if not (cell.asked.n > 0 and cell.seconds > 0 and cell.processes >= 1):
+            raise ValueError(f"{cell.name}: an experiment makes at least one request, and takes time")
+
+
+def _check_numbers(name: str, *values: object) -> None:
+    for value in values:
+        if not isinstance(value, int | float) or not 0 <= value < float("inf"):
+            raise ValueError(f"{name}: {value!r} is not a number from 0")
 
 
 def is_parallel_profile(path: Path) -> bool:
@@ -182,12 +244,14 @@ def load_parallel_profile(path: Path) -> ParallelProfile:
         The file cannot be read, or is not a parallel profile of this version.
     """
     try:
-        given: dict[str, Any] = json.loads(path.read_text())
+        if path.stat().st_size > MOST_NBYTES:
+            raise NotAStoreProfile(f"{path} has more than {MOST_NBYTES} bytes: it is not a parallel profile")
+        given: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if given.pop("kind") != KIND or given.pop("version") != VERSION:
             raise NotAStoreProfile(f"{path} is not a parallel profile of version {VERSION}: calibrate again")
         cells = [ParallelObservation(**{**cell, "asked": Asked(*cell["asked"])}) for cell in given.pop("cells")]
         return ParallelProfile(**given, cells=cells)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, NotAStoreProfile):
             raise
         raise NotAStoreProfile(f"{path} is not a parallel profile: {error}") from error

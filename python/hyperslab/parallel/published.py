@@ -78,7 +78,7 @@ class PublishedEvaluation:
             cells = [each.cell for each in self.predictions if each.cell.file_system == name]
             found.append(f"{name}: a shared file has pieces of {assumed.piece_mib:.3g} MiB.")
             if any(cell.osts is None for cell in cells):
-                found.append(f"{name}: {assumed.targets:g} targets, where osts is empty.")
+                found.append(f"{name}: {assumed.targets:g} targets, where osts is empty or 0.")
         return found
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -17,10 +16,13 @@ MIB_PER_GB = 1e9 / 2**20
 MIB_PER_MB = 1e6 / 2**20
 NEEDED = ("file_system", "app", "direction", "mode", "processes", "gbytes", "mb_per_request", "osts", "mib_s_median")
 CHOICES = {"direction": ("read", "write"), "mode": ("shared", "file-per-process")}
-# Of the columns that a table must have, these may be empty in a row: `machine.assumptions` says what is assumed then.
+# Of the columns that a table must have, these may be empty or 0 in a row; an evaluation says what it assumes then.
 MAY_BE_EMPTY = ("mb_per_request", "osts")
+ALWAYS_GIVEN = tuple(name for name in NEEDED if name not in MAY_BE_EMPTY)
 MOST_NBYTES, MOST_CELLS = 10_000_000, 400
 MOST_PROCESSES = 10**8
+# Values of any real machine lie between these; beyond them, arithmetic would overflow.
+LEAST_VALUE, MOST_VALUE = 1e-9, 1e15
 
 
 @dataclass(frozen=True)
@@ -159,17 +161,20 @@ def _cell(path: Path, line: int, header: Sequence[str], row: Sequence[str]) -> P
 
 def _number(path: Path, line: int, name: str, text: str) -> float | None:
     if text.lower() in ("", "nan", "na", "null"):
-        if name in NEEDED and name not in MAY_BE_EMPTY:
+        if name in ALWAYS_GIVEN:
             raise UsageError(f"{path}, line {line}: {name} is empty")
         return None
     try:
         value = float(text)
     except ValueError:
         raise UsageError(f"{path}, line {line}: {name} is {text!r}, which is not a number") from None
-    if not math.isfinite(value) or value <= 0:
-        if name == "scatter_log10" and value == 0:
-            return value
-        raise UsageError(f"{path}, line {line}: {name} is {text}: write a number above 0")
+    if value == 0 and name not in ALWAYS_GIVEN:
+        # Nothing has 0 targets or requests of 0 bytes: the program that made the table did not know them.
+        return 0.0 if name == "scatter_log10" else None
+    if not LEAST_VALUE <= value <= MOST_VALUE:
+        raise UsageError(
+            f"{path}, line {line}: {name} is {text}: write a number from {LEAST_VALUE:g} to {MOST_VALUE:g}"
+        )
     return value
 
 

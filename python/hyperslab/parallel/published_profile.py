@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import log10
 
 from hyperslab.errors import UsageError
 from hyperslab.model.counting import Direction
 from hyperslab.parallel.bytes_only import fit_bytes
-from hyperslab.parallel.contended_storage import Load, Path, seconds_of, shares
+from hyperslab.parallel.contended_storage import Coefficients, Load, Path, seconds_of, shares
 from hyperslab.parallel.machine import MOST_PIECES_GATHERED, USUAL_PROCESSES_PER_NODE, Machine
 from hyperslab.parallel.published_cells import PublishedCell, own_tables, read_cells
 
@@ -63,23 +64,18 @@ class PublishedProfile:
 
         `asked` are the requests and bytes of the process, `opens` the files that it opens.
         """
-        cell = self._like(direction, processes)
+        coefficients, (first, second), reach = _constants(self, library, direction, processes, targets)
         mib = asked[1] / MIB
         piece = stripe_nbytes / MIB
         path: Path = "own file"
         if library == "hdf5":
             path = "shared, collective" if collective else "shared, direct"
         load = Load(path, direction, processes, USUAL_PROCESSES_PER_NODE, targets, mib, piece)
-        parts = dict(seconds_of(load, self.machine.coefficients(cell)))
+        parts = dict(seconds_of(load, coefficients))
         if library == "hdf5" and not collective:
             parts["pieces"] *= max(1.0, piece / mib) if mib else 1.0  # at least one
         else:
             parts["metadata"] = parts.get("metadata", 0.0) * opens
-        known = [one for one in self.machine.training if one.direction == direction]
-        rows = zip(*((k.mib_per_process, k.processes, k.osts or targets, k.seconds) for k in known), strict=True)
-        first, second = fit_bytes(*rows)
-        like = replace(cell, mode="shared" if library == "hdf5" else "file-per-process")
-        reach = 10 ** (DEVIATIONS * self.machine.deviation_log10(like))
         return parts, mib * (first + second * shares(processes, targets)), reach
 
     def outside(self, requests: float, nbytes: float, processes: int) -> tuple[str, ...]:
@@ -93,7 +89,7 @@ class PublishedProfile:
             found.append(f"{processes} processes, published from {min(counts)} to {max(counts)}")
         return tuple(found)
 
-    def _like(self, direction: Direction, processes: int) -> PublishedCell:
+    def like(self, direction: Direction, processes: int) -> PublishedCell:
         """A cell for these processes, with a request large enough to be direct."""
         mine = [cell for cell in self.cells if cell.direction == direction]
         if not mine:
@@ -102,6 +98,18 @@ class PublishedProfile:
         piece = self.machine.assumed[near.file_system].piece_mib
         large = 2 * MOST_PIECES_GATHERED * piece * MIB / 1e6
         return replace(near, line=0, processes=processes, mb_per_request=large, nodes=None)
+
+
+@lru_cache(maxsize=64)
+def _constants(
+    profile: PublishedProfile, library: str, direction: Direction, processes: int, targets: int
+) -> tuple[Coefficients, tuple[float, float], float]:
+    """What is the same for all processes: the coefficients, those of P2, and the factor to the ends of the interval."""
+    machine, cell = profile.machine, profile.like(direction, processes)
+    known = [one for one in machine.training if one.direction == direction]
+    rows = zip(*((k.mib_per_process, k.processes, k.osts or targets, k.seconds) for k in known), strict=True)
+    like = replace(cell, mode="shared" if library == "hdf5" else "file-per-process")
+    return machine.coefficients(cell), fit_bytes(*rows), 10 ** (DEVIATIONS * machine.deviation_log10(like))
 
 
 def is_published(named: str) -> bool:

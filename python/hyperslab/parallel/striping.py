@@ -16,6 +16,8 @@ from hyperslab.model.libraries import Hdf5, Layout, Library, Zarr, options_of
 from hyperslab.model.workload import Workload
 
 WRITES = ("write_chunk", "write_part")
+# What can be counted in seconds and held in memory.
+MOST_SERVERS, MOST_REQUESTS = 100_000, 10_000_000
 Placed: TypeAlias = tuple[int, int, bool, int, int]
 
 
@@ -34,6 +36,8 @@ class Striping:
     def __post_init__(self) -> None:
         if self.servers < 1:
             raise UsageError(f"servers is {self.servers}: there must be at least one data server")
+        if self.servers > MOST_SERVERS:
+            raise UsageError(f"servers is {self.servers}: no file system has more than {MOST_SERVERS} data servers")
         if self.stripe_nbytes < 1:
             raise UsageError(f"the stripe size is {self.stripe_nbytes}: it must be at least one byte")
         if not 1 <= self.stripe_count <= self.servers:
@@ -127,6 +131,11 @@ def _placed(rows: list[Any], library: Library, striping: Striping, made: list[Pl
             made.append((striping.servers, -1, writes, chunk + 1, 0))
             made.append((chunk % striping.servers, nbytes, writes, chunk + 1, offset))
         else:
+            if len(made) + nbytes // striping.stripe_nbytes > MOST_REQUESTS:
+                raise UsageError(
+                    f"stripes of {striping.stripe_nbytes} bytes cut the accesses of one process into more than "
+                    f"{MOST_REQUESTS} requests: use larger stripes"
+                )
             made += [(server, length, writes, 0, place) for server, place, length in striping.pieces(offset, nbytes)]
     return opens
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hyperslab.errors import FileChanged, MissingLibrary, Refused, UsageError
+from hyperslab.errors import FileChanged, Refused, UsageError
+from hyperslab.needed import missing
 from hyperslab.references.chunks import ChunkTable
 from hyperslab.references.export import Document, Export
 
@@ -66,7 +67,7 @@ def _check_store(store: Any) -> None:
     try:
         from icechunk import IcechunkStore
     except ImportError as error:
-        raise MissingLibrary("Icechunk is not installed: pip install 'hyperslab[icechunk]'") from error
+        raise missing("icechunk") from error
     if not isinstance(store, IcechunkStore):
         kind = type(store).__name__
         raise UsageError(f"{kind} is not an Icechunk store: use repository.writable_session('main').store")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.errors import MissingLibrary
+from hyperslab.needed import need
 from hyperslab.references import zarr2
 from hyperslab.references.chunks import ChunkTable
 from hyperslab.references.export import Export
@@ -53,10 +53,7 @@ def _lines(key: str, item: dict[str, Any] | ChunkTable) -> Iterator[str]:
 
 def save_parquet(roots: Mapping[str, Group], target: Path, export: Export, record_size: int = RECORD_SIZE) -> None:
     """Write a folder: `.zmetadata` with all documents, and for each array tables of `record_size` chunks."""
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise MissingLibrary("Parquet needs pyarrow: pip install 'hyperslab[report]'") from error
+    need("writing references in Parquet", "pyarrow")
     documents: dict[str, dict[str, Any]] = {}
     with replacing(target, is_folder=True) as beside:
         beside.mkdir()

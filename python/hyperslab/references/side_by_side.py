@@ -8,7 +8,8 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any, TypeVar
 
-from hyperslab.errors import MissingLibrary, UsageError
+from hyperslab.errors import UsageError
+from hyperslab.needed import missing
 
 T = TypeVar("T")
 CONNECT_SECONDS = 30
@@ -95,7 +96,7 @@ def client_of(scheduler: Any) -> Iterator[Any]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise MissingLibrary("scheduler= needs Dask: pip install 'hyperslab[dask]'") from error
+        raise missing("distributed", "scheduler=") from error
     if isinstance(scheduler, Client):
         yield scheduler
         return

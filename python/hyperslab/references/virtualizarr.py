@@ -18,7 +18,8 @@ from hyperslab.archive.opening import open
 from hyperslab.archive.remote import is_url
 from hyperslab.archive.tree import Group
 from hyperslab.archive.url_prefix import HTTP
-from hyperslab.errors import MissingLibrary, Refused, UsageError
+from hyperslab.errors import Refused, UsageError
+from hyperslab.needed import missing
 from hyperslab.references import zarr3
 from hyperslab.references.chunks import ChunkTable
 from hyperslab.references.export import Document, Export
@@ -71,7 +72,7 @@ class HyperslabParser:
         try:
             from virtualizarr.manifests import ManifestStore
         except ImportError as error:
-            raise MissingLibrary("VirtualiZarr is not installed: pip install 'hyperslab[virtualizarr]'") from error
+            raise missing("virtualizarr") from error
         options = self.storage_options
         if options is None and is_url(url):
             options = _options_of(registry.resolve(url)[0], url)

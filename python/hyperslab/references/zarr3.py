@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hyperslab.errors import HyperslabError, MissingLibrary, Refused
+from hyperslab.errors import HyperslabError, Refused
+from hyperslab.needed import missing
 from hyperslab.references import chunks, zarr2
 from hyperslab.references.chunks import ChunkTable
 
@@ -118,7 +119,7 @@ def _data_type(dtype: np.dtype[Any], fill: Any) -> tuple[Any, Any]:
     try:
         from hyperslab.archive.zarr_store import parse_dtype
     except ImportError as error:
-        raise MissingLibrary("references in Zarr 3 need zarr-python: pip install 'zarr>=3.1'") from error
+        raise missing("zarr", "writing references as Zarr 3") from error
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # zarr-python warns about types outside the core specification

@@ -1,4 +1,4 @@
-"""Grouped bars for create, write, open and read: the figures 1 to 20, 22 to 27 and 31 to 33 of seed 0."""
+"""Grouped bars for create, write, open and read: the figures 1 to 20, 22 to 27 and 31 to 33 of Ambatipudi et al."""
 
 from __future__ import annotations
 

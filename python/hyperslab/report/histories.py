@@ -1,4 +1,4 @@
-"""Seed 4's figures and verdicts as a Markdown page with pictures: file size, creation, versions, reading."""
+"""The figures and verdicts of versioned-hdf5's article as a page: file size, creation, versions, reading."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def make_page(histories: list[History], verdicts: list[Verdict], output: Path) -
     done = [history for history in histories if history.status == "ok"]
     plain = [history for history in done if history.compression == "none"]
     claims = [verdict for verdict in verdicts if verdict.study == STUDY]
-    parts = ["# Files with versions: seed 4's study\n", _verdicts(claims)]
+    parts = ["# Files with versions: the study of versioned-hdf5's article\n", _verdicts(claims)]
     for name, (title, value_of) in FIGURES.items():
         _drawn(plain, output / f"{name}.png", title, value_of)
         parts.append(f"## {title}\n\n![{title}]({name}.png)\n")

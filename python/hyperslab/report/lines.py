@@ -1,4 +1,4 @@
-"""Lines over a series of sizes: seed 0's log-log scale figures (21, 28 to 30) and the speed curves of 2002."""
+"""Lines over a series of sizes: Ambatipudi's log-log scale figures (21, 28 to 30) and the speed curves of 2002."""
 
 from __future__ import annotations
 

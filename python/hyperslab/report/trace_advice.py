@@ -13,6 +13,7 @@ from hyperslab.chunk_grid import ceil_div
 from hyperslab.model.libraries import Hdf5, HyperslabEngine
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.report.trace_prices import ArrayPrices, prices_of
+from hyperslab.trace.byte_ranges import LAYOUT
 from hyperslab.trace.chunk_touches import decode_count
 from hyperslab.trace.summaries import ArraySummary, capacity_of
 from hyperslab.trace.table import TracedArray
@@ -21,6 +22,8 @@ from hyperslab.trace.trace import Trace
 MIB = 1 << 20
 MOST_CACHE_NBYTES = 8 << 30
 WORTH = 0.1
+WITHOUT_LIBHDF5 = ("POSIX", "Darshan")
+"""Recorders that see bytes: whether the program has a libhdf5 is not known."""
 """Advice is given if it saves at least this share of the decoded chunks."""
 
 
@@ -129,13 +132,13 @@ def _order(one: ArraySummary, prices: ArrayPrices) -> Advice | None:
 def _engine(trace: Trace, one: ArraySummary, prices: ArrayPrices) -> Advice | None:
     """The same reads by our own engine."""
     array = one.array
-    if array.library == "hyperslab" or one.write_count:
+    if array.library == "hyperslab" or array.layout == LAYOUT or one.write_count:
         return None
     program = " ".join(map(str, trace.program.get("arguments", ["PROGRAM"])))
     if array.library == "zarr":
         call = 'zarr.config.set({"codec_pipeline.path": "hyperslab.archive.zarr_pipeline.Pipeline"})'
-        what = "Let our engine decode, with all cores, by one line before the program opens the array."
-    elif find_spec("hyperslab.running") is not None:
+        what = "Let our engine decode, with all cores, by one line before the program opens the array (zarr-python 3)."
+    elif array.library not in WITHOUT_LIBHDF5 and find_spec("hyperslab.running") is not None:
         call, what = (
             f"hyperslab run -- {program}",
             "Let our engine serve the reads, with all cores, without any change.",

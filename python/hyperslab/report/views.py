@@ -13,7 +13,7 @@ from hyperslab.bench.results import Run
 from hyperslab.bench.study import Case
 
 # The study with speed curves and ratio tables HDF5/LIB.
-SPEED_STUDY = "seed2"
+SPEED_STUDY = "formats-2002"
 RATIO_OF = "hdf5"
 
 

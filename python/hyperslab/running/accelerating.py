@@ -17,6 +17,7 @@ from hyperslab.running.records import MAGIC, Totals
 _lock = threading.Lock()
 _depth = 0
 _loaded: ctypes.CDLL | None = None
+_serves_anyway = False  # `hyperslab run` stays in effect
 
 
 def accelerate() -> Callable[[], None]:
@@ -78,7 +79,7 @@ def accelerations() -> Totals:
 def _count(found: ctypes.CDLL, step: int) -> None:
     global _depth
     _depth += step
-    found.hyperslab_serve(int(_depth > 0))
+    found.hyperslab_serve(int(_depth > 0 or _serves_anyway))
     if _depth == 1 and step == 1:
         _prefer_our_engine()
     elif _depth == 0:
@@ -87,7 +88,7 @@ def _count(found: ctypes.CDLL, step: int) -> None:
 
 def _library() -> ctypes.CDLL:
     """Our library, in the scope of the whole process, so that modules that are loaded later find its functions."""
-    global _loaded
+    global _loaded, _serves_anyway
     if _loaded is None:
         path = library()
         if path is None:
@@ -97,9 +98,9 @@ def _library() -> ctypes.CDLL:
         _loaded.hyperslab_patch.restype = ctypes.c_size_t
         _loaded.hyperslab_counts.restype = ctypes.c_size_t
         _loaded.hyperslab_counts.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-        if is_preloaded:
-            global _depth
-            _depth += 1  # `hyperslab run` stays in effect
+        serves = bool(_loaded.hyperslab_serve(0))
+        _serves_anyway = is_preloaded and serves  # under `hyperslab trace` alone, it does not
+        _loaded.hyperslab_serve(int(_serves_anyway))
     return _loaded
 
 

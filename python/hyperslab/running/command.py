@@ -72,7 +72,10 @@ def parse(arguments: list[str]) -> Options:
             options.is_json |= name == "--json"
             options.is_help |= name in ("--help", "-h")
         else:
-            raise WrongUse(f"there is no option {name}; options of the program come after its name")
+            from hyperslab.meant import meant
+
+            near = meant(name, [*names, "--no-prefetch", "--quiet", "--json", "--help"])
+            raise WrongUse(f"there is no option {name}{near}; options of the program come after its name")
     options.program = rest
     for name in names.values():
         _check(name, options.settings.get(name, os.environ.get(name)))

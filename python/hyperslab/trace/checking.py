@@ -21,17 +21,24 @@ def valid_rows(table: AccessTable) -> npt.NDArray[np.bool_]:
     is_known &= (columns["memory_type"] >= 0) & (columns["memory_type"] < len(table.memory_types))
     is_known &= (columns["nbytes"] >= 0) & (columns["duration_ns"] >= 0) & np.isin(columns["kind"], list(NAMES))
     is_known &= (np.abs(columns["start_ns"]) < MOST) & (columns["duration_ns"] < MOST) & (lengths >= 0)
-    for number, array in enumerate(table.arrays):
-        mine = is_known & (columns["array"] == number)
-        shape = np.array([min(max(length, 0), MOST) for length in array.shape], np.int64)
-        found |= mine & np.isin(columns["kind"], (ALL, NOTHING)) & (lengths == 0)
-        slabs = np.flatnonzero(mine & (columns["kind"] == HYPERSLAB) & (lengths == 4 * len(shape)))
+    for rows in _by_array(columns["array"], np.flatnonzero(is_known)):
+        shape = np.array([min(max(n, 0), MOST) for n in table.arrays[columns["array"][rows[0]]].shape], np.int64)
+        kinds = columns["kind"][rows]
+        found[rows] = np.isin(kinds, (ALL, NOTHING)) & (lengths[rows] == 0)
+        slabs = rows[(kinds == HYPERSLAB) & (lengths[rows] == 4 * len(shape))]
         places = table.offsets[slabs][:, None] + np.arange(4 * len(shape))
         found[slabs] = _are_inside(table.numbers[places].reshape(len(slabs), len(shape), 4), shape)
-        others = np.isin(columns["kind"], (BOXES, POINTS, LISTS, BOUNDS))
-        for row in np.flatnonzero(mine & others).tolist():
+        for row in rows[np.isin(kinds, (BOXES, POINTS, LISTS, BOUNDS))].tolist():
             found[row] = _is_inside(*table.selection(row), shape)
     return found
+
+
+def _by_array(arrays: npt.NDArray[np.int32], rows: npt.NDArray[np.intp]) -> list[npt.NDArray[np.intp]]:
+    """Rows in groups of the same array. A program may read thousands of arrays, once each."""
+    if not len(rows):
+        return []
+    ordered = rows[np.argsort(arrays[rows], kind="stable")]
+    return np.split(ordered, np.flatnonzero(np.diff(arrays[ordered])) + 1)
 
 
 def _are_inside(slabs: npt.NDArray[np.int64], shape: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hyperslab.errors import HyperslabError, UsageError
+from hyperslab.trace.byte_ranges import mapped
 from hyperslab.trace.raw_logs import read_logs, say_program
 from hyperslab.trace.recording.log import clock
 from hyperslab.trace.storing import logs_of, write
@@ -34,7 +35,7 @@ class Traced:
     messages: list[str] = field(default_factory=list)
 
 
-def run_traced(program: Sequence[str], path: Path, library: str | None = None) -> Traced:
+def run_traced(program: Sequence[str], path: Path, library: str | None = None, records_bytes: bool = False) -> Traced:
     """Run a program to its end and write its trace. If the trace fails, the program runs all the same.
 
     Parameters
@@ -45,6 +46,8 @@ def run_traced(program: Sequence[str], path: Path, library: str | None = None) -
         The trace.
     library : str | None
         The library that records what is done with libhdf5, to be preloaded. Without it, only Python is recorded.
+    records_bytes : bool
+        Whether reads of files by libc are recorded too, for programs that use no library. The library does that.
 
     Raises
     ------
@@ -57,6 +60,7 @@ def run_traced(program: Sequence[str], path: Path, library: str | None = None) -
     try:
         folder.mkdir()
         environment |= _recording(environment, folder, library)
+        environment |= {"HYPERSLAB_TRACE_POSIX": "1"} if records_bytes else {}
     except FileExistsError as error:
         remedy = f"look at it with `hyperslab trace show {path}`, then remove the folder, or choose another name"
         raise UsageError(f"{folder} has the raw logs of a trace that is not finished: {remedy}") from error
@@ -78,7 +82,7 @@ def run_traced(program: Sequence[str], path: Path, library: str | None = None) -
 
 def _finish(done: Traced, folder: Path, path: Path, facts: dict[str, Any]) -> None:
     try:
-        done.trace = read_logs(folder)
+        done.trace = mapped(read_logs(folder))
         done.trace.program = {name: value for name, value in facts.items() if name != "begun_ns"}
         done.trace.notes = [note for note in done.trace.notes if "was killed" not in note or note.startswith("process")]
         write(done.trace, path)
@@ -120,9 +124,9 @@ def _run(program: Sequence[str], environment: Mapping[str, str]) -> tuple[int, s
         if process is not None:
             process.send_signal(number)
 
-    # Ctrl-C reaches the program by the terminal; we wait for what it does.
+    # Ctrl-C and Ctrl-\ reach the program by the terminal; we wait for what it does.
     handlers = {number: signal.signal(number, pass_on) for number in PASSED_ON}
-    handlers[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
+    handlers |= {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGQUIT)}
     try:
         process = subprocess.Popen(program, env=environment)
         return process.wait(), None

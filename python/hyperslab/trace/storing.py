@@ -48,7 +48,7 @@ def _checked(folder: Path) -> AccessTable:
 
 def write(trace: AccessTable, path: Path) -> None:
     """Write a trace, row group by row group, into a new file that takes the name in the end."""
-    need("saving a trace", "report", "pyarrow")
+    need("saving a trace", "pyarrow")
     import pyarrow.parquet as pq
 
     described = {
@@ -111,7 +111,7 @@ def _cache_text(array: TracedArray) -> str:
 
 
 def _read(path: Path) -> AccessTable:
-    need("opening a trace", "report", "pyarrow")
+    need("opening a trace", "pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self
 
+from hyperslab.archive import display, display_html
 from hyperslab.trace import storing
 from hyperslab.trace.checking import without_invalid
-from hyperslab.trace.table import AccessTable
+from hyperslab.trace.table import OPERATIONS, AccessTable
 
 
 class Trace(AccessTable):
@@ -40,3 +41,20 @@ class Trace(AccessTable):
             pyarrow is not installed.
         """
         storing.write(self, Path(path))
+
+    def __repr__(self) -> str:
+        return f"<hyperslab.Trace: {len(self)} accesses to {len(self.arrays)} arrays>"
+
+    def _repr_html_(self) -> str:
+        columns = self.columns
+        cells = []
+        for number, array in enumerate(self.arrays):
+            own = columns["array"] == number
+            reads = int((own & (columns["operation"] == OPERATIONS.index("read"))).sum())
+            moved, busy = int(columns["nbytes"][own].sum()), columns["duration_ns"][own].sum() / 1e9
+            shape = " × ".join(map(str, array.shape))
+            cells.append((array.title, shape, reads, int(own.sum()) - reads, display.nbytes(moved), f"{busy:.3g}"))
+        titles = ["array", "shape", "reads", "writes", "decoded", "seconds"]
+        program = " ".join(map(str, self.program.get("arguments", [])))
+        name = f"of {program}: {len(self)} accesses" if program else f"{len(self)} accesses"
+        return display_html.rows("hyperslab.Trace", name, titles, cells, self.notes)

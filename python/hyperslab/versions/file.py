@@ -446,6 +446,20 @@ class VersionedFile(Inspected):
         state = "closed" if self._closed else f"{len(self.table)} versions, current {self.table.current!r}"
         return f"<hyperslab.VersionedFile {self.path!r}: {state}>"
 
+    def _repr_html_(self) -> str:
+        from hyperslab.archive import display_html
+
+        if self._closed:
+            return display_html.rows("hyperslab.VersionedFile", str(self.path), [], [], ["closed"])
+        current = self.table.current
+        cells = (
+            (one.name, one.parent or "–", f"{one.time:%Y-%m-%d %H:%M:%S}", "current" if one.name == current else "")
+            for one in map(self.table.__getitem__, reversed(self.versions))
+        )
+        titles = ["version", "parent", "time (UTC)", ""]
+        name = f"{self.path}: {len(self)} versions"
+        return display_html.rows("hyperslab.VersionedFile", name, titles, cells, [])
+
     def _flush(self) -> None:
         if self._owned is not None:
             self._owned.commit()

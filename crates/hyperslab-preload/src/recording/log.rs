@@ -12,6 +12,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::process::Process;
+use crate::limits::file_limit;
 
 const MAGIC: [u8; 8] = *b"HSTRACE\0";
 const VERSION: u32 = 2;
@@ -232,7 +233,6 @@ impl Mapped {
 fn reserve(file: &Descriptor, start: u64, wanted: u64, least: u64) -> Result<u64, Errno> {
     let most = file_limit();
     for nbytes in [wanted, least] {
-        // Beyond the limit, the system would send a signal that ends most programs.
         let stop = start + nbytes;
         let (Ok(from), Ok(length)) = (libc::off_t::try_from(start), libc::off_t::try_from(nbytes)) else {
             return Err(libc::EFBIG);
@@ -251,16 +251,6 @@ fn reserve(file: &Descriptor, start: u64, wanted: u64, least: u64) -> Result<u64
         }
     }
     Err(libc::ENOSPC)
-}
-
-fn file_limit() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure is valid for writes.
-    if unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0 {
-        limit.rlim_cur
-    } else {
-        u64::MAX
-    }
 }
 
 fn page_nbytes() -> u64 {

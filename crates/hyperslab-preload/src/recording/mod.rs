@@ -6,18 +6,18 @@
 #![allow(unsafe_code)]
 
 mod arrays;
+mod bytes;
 mod json;
 mod log;
 mod process;
 mod recent;
 mod selections;
 mod state;
+mod switch;
 mod types;
 
-use std::cell::Cell;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::arrays::{described, is_writable};
 use self::process::Process;
@@ -40,13 +40,6 @@ const IS_COLLECTIVE: c_int = 1;
 const COLLECTIVE: u8 = 1;
 const FAILED: u8 = 2;
 const ENCODED: u8 = 4;
-
-static IS_ON: AtomicBool = AtomicBool::new(false);
-
-thread_local! {
-    /// How many accesses of other recorders this thread is in: these count, and not the ones that they make.
-    static INSIDE: Cell<u32> = const { Cell::new(0) };
-}
 
 /// What a call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +75,10 @@ pub(crate) fn start() {
     // Programs that this one replaced in the same process have ended.
     let _ = Process::own().paths(folder).find(|path| !log::say_replaced(path));
     state::forget();
-    IS_ON.store(true, Ordering::Release);
+    switch::turn_on();
+    if settings().records_bytes {
+        bytes::start();
+    }
 }
 
 /// A child that was forked has a log of its own.
@@ -93,7 +89,7 @@ pub(crate) fn forked() {
 
 /// The process ends.
 pub(crate) fn end() {
-    if IS_ON.load(Ordering::Relaxed) {
+    if switch::is_on() {
         state::close();
     }
 }
@@ -101,7 +97,7 @@ pub(crate) fn end() {
 /// When a call begins; `None` if it is not recorded.
 #[inline]
 pub(crate) fn begin(site: &Site) -> Option<u64> {
-    if !IS_ON.load(Ordering::Relaxed) || INSIDE.with(Cell::get) > 0 {
+    if !switch::counts() {
         return None;
     }
     site.libhdf5.library()?; // looked up before the call: asking for the version forgets errors
@@ -249,16 +245,16 @@ fn new_array(
     key: Key,
     shape: &[u64],
 ) -> Option<(u32, u64)> {
-    let is_writable = is_writable(library, key.1);
-    // In a file that is written to, another array may take the place of one that was removed.
-    let place = if is_writable { None } else { library.place(key.1) };
+    let place = library.place(key.1);
     if let Some(place) = place
         && let Some(known) = state::with(|state| state.keep_place(key, (key.0, place), shape))?
     {
         return Some(known);
     }
+    let is_writable = is_writable(library, key.1);
     let array = described(library, describing, site.label, key.1, shape, is_writable)?;
-    state::with(|state| state.keep_array(key, array, place))
+    // In a file that is written to, another array may take the place of one that was removed.
+    state::with(|state| state.keep_array(key, array, place.filter(|_| !is_writable)))
 }
 
 /// The number of the words for a type in memory that this identifier is new for.
@@ -296,7 +292,7 @@ pub(crate) fn shapes_changed() {
 /// libhdf5 was closed: it begins anew to number what it has open.
 pub(crate) fn identifiers_changed() {
     recent::forget();
-    if IS_ON.load(Ordering::Relaxed) && state::exists() {
+    if switch::is_on() && state::exists() {
         state::with(State::forget_identifiers);
     }
 }
@@ -313,6 +309,6 @@ fn collective(library: &Library, properties: Id) -> u8 {
 /// recorded here.
 #[unsafe(no_mangle)]
 pub extern "C" fn hyperslab_recording_inside(change: c_int) -> c_int {
-    INSIDE.with(|inside| inside.set(inside.get().saturating_add_signed(change)));
-    c_int::from(IS_ON.load(Ordering::Relaxed))
+    switch::change_inside(change);
+    c_int::from(switch::is_on())
 }

@@ -31,6 +31,9 @@ const MOST_TRIES: usize = 100_000;
 /// An identifier, and the number of its library.
 pub(crate) type Key = (usize, Id);
 
+/// The device, the inode, and the time of a file's last change: seconds and nanoseconds.
+pub(crate) type FileKey = (u64, u64, i64, i64);
+
 /// One access, without its array and its selection.
 pub(crate) struct Row {
     pub times: (u64, u64),
@@ -69,6 +72,9 @@ pub(crate) struct State {
     /// The texts of numbers that `types::simple` gives.
     simple_types: HashMap<u64, u32>,
     next_type: usize,
+    /// Files that were read without libhdf5, with the number in the log and the length that the log knows; `None`
+    /// for those that are not recorded.
+    pub files: HashMap<FileKey, Option<(u32, u64)>>,
 }
 
 /// Null while a thread has it. `NEW` stands for one that nobody has made yet.
@@ -215,12 +221,11 @@ impl State {
 
     /// Keeps what an array is.
     pub fn keep_array(&mut self, key: Key, array: Described, place: Option<Place>) -> (u32, u64) {
-        self.begin();
         if self.arrays.len() >= MOST_ARRAYS {
             self.arrays.clear();
             self.places.clear();
         }
-        let number = numbered(&mut self.log, ARRAY, &mut self.numbers, array.text, 0);
+        let number = self.number(array.text);
         let Described { shape, width, chunk, .. } = array;
         self.arrays.insert(key, Known { number, shape, width, chunk });
         if let Some(place) = place {
@@ -243,6 +248,12 @@ impl State {
             self.next_type = (self.next_type + 1) % TYPES;
         }
         text
+    }
+
+    /// The number of what a text describes, in a log that has begun.
+    pub fn number(&mut self, text: String) -> u32 {
+        self.begin();
+        numbered(&mut self.log, ARRAY, &mut self.numbers, text, 0)
     }
 
     /// Creates the log, at the first access.

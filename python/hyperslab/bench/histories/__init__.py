@@ -1,1 +1,1 @@
-"""Histories are files that get one version after another. They answer seed 4's question; each history is a trial."""
+"""Histories: files that get one version after another, as in versioned-hdf5's article. Each of them is a trial."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from hyperslab.bench.histories.edits import Edit
 from hyperslab.errors import MissingLibrary
+from hyperslab.needed import missing
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 Reading = Callable[[str | None], Arrays]
@@ -30,7 +31,7 @@ def _library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise MissingLibrary(f"{name} is not installed: pip install {name.replace('_', '-')}") from error
+        raise missing(name) from error
 
 
 class HistoryFormat(ABC):

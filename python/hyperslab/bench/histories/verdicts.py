@@ -1,4 +1,4 @@
-"""Verdicts on seed 4's claims, with today's versioned-hdf5 on this machine, and our own figures next to it."""
+"""Verdicts on the claims of versioned-hdf5's article, with today's release on this machine and our own figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hyperslab.bench.histories.trials import History
 from hyperslab.bench.records import Verdict
 
 Word = Literal["holds", "reverses", "undecided"]
-STUDY = "seed4-histories"
+STUDY = "versioned-histories"
 CLAIMED, OURS, PLAIN = "versioned-hdf5", "hyperslab", "h5py, unversioned"
 CHUNK_LENGTH = 1 << 12
 CONSTANT = "large_fraction_constant_sparse"

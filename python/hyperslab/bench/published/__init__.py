@@ -51,10 +51,10 @@ class Replay(ABC):
 
 
 REPLAYS: dict[str, str] = {
-    "seed0-basic": "hyperslab.bench.published.seed0:Basic",
-    "seed0-csv": "hyperslab.bench.published.seed0:WithCsv",
-    "seed0-compound": "hyperslab.bench.published.compound:Compound",
-    "seed2": "hyperslab.bench.published.seed2:Seed2",
+    "common-io-basic": "hyperslab.bench.published.common_io:Basic",
+    "common-io-csv": "hyperslab.bench.published.common_io:WithCsv",
+    "common-io-compound": "hyperslab.bench.published.compound:Compound",
+    "formats-2002": "hyperslab.bench.published.formats_2002:Formats2002",
 }
 
 

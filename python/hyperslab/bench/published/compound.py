@@ -22,8 +22,9 @@ import numpy as np
 
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.published import PublishedArrays, Replay
-from hyperslab.bench.published.seed0 import copy_and_rename, random_array
-from hyperslab.errors import MissingLibrary, Refused
+from hyperslab.bench.published.common_io import copy_and_rename, random_array
+from hyperslab.errors import Refused
+from hyperslab.needed import missing
 
 TABLE = "Dataset"
 MOST_ROWS_BY_ROW = 1024
@@ -32,8 +33,8 @@ MOST_ROWS_BY_ROW = 1024
 class Compound(Replay):
     """A table of float32 properties, in HDF5 and in CSV."""
 
-    name: ClassVar[str] = "seed0-compound"
-    source: ClassVar[str] = "seed 0, figures 31-33; programs of 2023"
+    name: ClassVar[str] = "common-io-compound"
+    source: ClassVar[str] = "Ambatipudi et al. 2023, figures 31-33; programs of 2023"
     formats: ClassVar[tuple[str, ...]] = ("hdf5-compound", "csv")
     trials: ClassVar[int] = 5
     dropped: ClassVar[int] = 0
@@ -157,7 +158,7 @@ def _rows(arrays: PublishedArrays) -> int:
 
 def _properties(arrays: PublishedArrays) -> list[str]:
     if arrays.properties is None:
-        raise Refused("seed0-compound writes tables: a study that replays it must give the number of `properties`")
+        raise Refused("common-io-compound writes tables: a study that replays it must give the number of `properties`")
     return [f"p{index}" for index in range(arrays.properties)]
 
 
@@ -165,6 +166,6 @@ def _pandas() -> Any:
     try:
         import pandas as pd
         import tables  # noqa: F401  (what pandas.read_hdf reads with)
-    except ImportError as missing:
-        raise MissingLibrary(f"{missing.name} is not installed: pip install pandas tables") from missing
+    except ImportError as error:
+        raise missing(error.name or "tables") from error
     return pd

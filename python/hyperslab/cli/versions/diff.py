@@ -14,7 +14,9 @@ from rich.table import Table
 from hyperslab.cli.output import console, line, plain
 from hyperslab.cli.progress import live
 from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, name_of, opened
-from hyperslab.errors import MissingLibrary, UsageError
+from hyperslab.errors import UsageError
+from hyperslab.meant import meant
+from hyperslab.needed import need
 
 if TYPE_CHECKING:
     from hyperslab.versions.inspect.diff import ArrayDiff, Change, VersionDiff
@@ -40,11 +42,14 @@ def diff(
 
     Example: hyperslab versions diff survey.h5 march april --elements --figure april.png
     """
+    if figure is not None:
+        need("--figure", "matplotlib")
     with opened(file) as versions:
         found = versions.diff(name_of(versions, before), name_of(versions, after))
         for path in array or ():
             if all(path not in versions[name] for name in (found.before, found.after)):
-                raise UsageError(f"there is no array {path!r} in {found.before} or {found.after}")
+                near = meant(path, found.arrays)
+                raise UsageError(f"there is no array {path!r} in {found.before} or {found.after}{near}")
         if array:
             found = replace(found, arrays={path: one for path, one in found.arrays.items() if path in array})
         if elements or figure is not None:
@@ -63,10 +68,6 @@ def diff(
 
 
 def _draw(found: VersionDiff, target: Path) -> list[str]:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise MissingLibrary("figures need matplotlib: pip install 'hyperslab[report]'") from error
     from hyperslab.report.version_figures import draw_difference
 
     if not target.absolute().parent.is_dir():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from hyperslab.errors import HyperslabError, UsageError
+from hyperslab.meant import meant
 
 if TYPE_CHECKING:
     from hyperslab.versions import VersionedFile
@@ -53,7 +54,8 @@ def name_of(file: VersionedFile, said: str | None) -> str:
     except (KeyError, IndexError) as error:
         known = file.versions
         some = ", ".join(known[-8:])
-        raise UsageError(f"{error.args[0]}; there are {len(known)}: {'…, ' if len(known) > 8 else ''}{some}") from error
+        near = meant(said or "", known) or f"; there are {len(known)}: {'…, ' if len(known) > 8 else ''}{some}"
+        raise UsageError(f"{error.args[0]}{near}") from error
 
 
 def _key(file: VersionedFile, said: str | None) -> VersionKey:

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from hyperslab.cli.archives import Entry, entries
-from hyperslab.cli.info import describe
+from hyperslab.cli.contents import describe
 from hyperslab.cli.output import console, line, plain
 from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, name_of, opened
 

@@ -1,7 +1,8 @@
-"""A process that makes requests: `python -m hyperslab.parallel.striped_store.client PLAN NUMBER ADDRESS:PORT ...`.
+"""A process that makes requests: `python -m hyperslab.parallel.striped_store.client ADDRESS:PORT ...`.
 
-The plan has what `requests_of` counted for each process. The client connects to all servers, says that it is ready,
-waits for a line on its standard input, makes its requests one after another, and prints the seconds that they took.
+It connects to all servers, and then does what the lines of its standard input say. `plan PATH NUMBER` reads what
+`requests_of` counted for one process of a plan, and answers "ready". `at SECONDS` waits for that time of the system's
+monotonic clock, makes the requests one after another, and answers with the seconds that they took.
 """
 
 from __future__ import annotations
@@ -9,48 +10,67 @@ from __future__ import annotations
 import socket
 import sys
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
-from hyperslab.parallel.striped_store.wire import ANSWER, HEADER, OPEN, READ, WRITE, receive, tuned
+from hyperslab.parallel.striped_store.parent import end_with_parent
+from hyperslab.parallel.striped_store.wire import ask_open, ask_read, ask_write, connect
 
-TIMEOUT_SECONDS = 120.0
+
+@dataclass(frozen=True)
+class Planned:
+    """The requests of one process: server, bytes (-1 for a visit to the metadata server), whether it writes, place."""
+
+    number: int
+    rows: list[tuple[int, int, bool, int, int]]
+    blank: bytes
 
 
-def run(plan: str, number: int, addresses: list[str]) -> None:
-    """Make the requests of one process of a plan."""
-    with np.load(plan) as columns:
+def read_plan(path: str, number: int) -> Planned:
+    """The part of a plan that one process has."""
+    with np.load(path) as columns:
         first, last = columns["starts"][number : number + 2].tolist()
-        servers, nbytes = columns["servers"][first:last].tolist(), columns["nbytes"][first:last].astype(int).tolist()
-        writes, offsets = columns["writes"][first:last].tolist(), columns["offsets"][first:last].tolist()
-        objects = columns["objects"][first:last].tolist()
-    connections = []
-    for address in addresses:
-        host, _, port = address.rpartition(":")
-        connections.append(tuned(socket.create_connection((host, int(port)), timeout=TIMEOUT_SECONDS)))
-    blank = bytes(max([0, *nbytes]))
-    print("ready", flush=True)
-    sys.stdin.readline()
-    begun = time.monotonic()
-    for server, length, is_write, offset, name in zip(servers, nbytes, writes, offsets, objects, strict=True):
-        connection = connections[server]
+        names = ("servers", "nbytes", "writes", "offsets", "objects")
+        servers, nbytes, *others = (columns[name][first:last] for name in names)
+        lengths = nbytes.astype(int).tolist()
+    rows = list(zip(servers.tolist(), lengths, *(each.tolist() for each in others), strict=True))
+    return Planned(number, rows, bytes(max([0, *lengths])))
+
+
+def make(planned: Planned, connections: list[socket.socket]) -> None:
+    """Make the requests, one after another."""
+    number, blank = planned.number, memoryview(planned.blank)
+    for server, length, is_write, offset, name in planned.rows:
         if length < 0:
-            connection.sendall(HEADER.pack(OPEN, number, name, 0, 0))
-            receive(connection, ANSWER.size)
+            ask_open(connections[server], number, name)
         elif is_write:
-            connection.sendall(HEADER.pack(WRITE, number, name, offset, length))
-            receive(connection, ANSWER.size)  # the server is ready
-            connection.sendall(memoryview(blank)[:length])
-            receive(connection, ANSWER.size)
+            ask_write(connections[server], number, name, offset, blank[:length])
         else:
-            connection.sendall(HEADER.pack(READ, number, name, offset, length))
-            receive(connection, ANSWER.size + length)
-    print(f"{time.monotonic() - begun:.9f}", flush=True)
+            ask_read(connections[server], number, name, offset, length)
+
+
+def run(addresses: list[str]) -> None:
+    """Do what standard input says, until it ends."""
+    end_with_parent()
+    connections = connect(addresses)
+    planned = Planned(0, [], b"")
+    for line in sys.stdin:
+        command, _, rest = line.strip().partition(" ")
+        if command == "plan":
+            path, _, number = rest.rpartition(" ")
+            planned = read_plan(path, int(number))
+            print("ready", flush=True)
+        elif command == "at":
+            time.sleep(max(float(rest) - time.monotonic(), 0.0))
+            begun = time.monotonic()
+            make(planned, connections)
+            print(f"{time.monotonic() - begun:.9f}", flush=True)
 
 
 if __name__ == "__main__":
     try:
-        run(sys.argv[1], int(sys.argv[2]), sys.argv[3:])
-    except (OSError, EOFError) as error:
+        run(sys.argv[1:])
+    except (OSError, EOFError, ValueError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         sys.exit(1)

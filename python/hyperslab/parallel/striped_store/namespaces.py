@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +16,14 @@ from hyperslab.errors import RunError
 
 # The name of a namespace has the process that made it: what is left of a process that is gone can be removed.
 PREFIX = "hyperslab-"
+ROOM = "hyperslab-striped-"  # a directory of logs and plans, also with the process that made it
 NAME = re.compile(rf"^{PREFIX}(\d+)-(\d+)\b")
+ROOM_NAME = re.compile(rf"^{ROOM}(\d+)-")
 # A burst is what passes without waiting: a request must be far larger. The limit is what may wait.
 BURST_NBYTES, LIMIT_NBYTES = 1 << 13, 1 << 22
 COMMAND_SECONDS = 20
+
+_network: str | None = None
 
 
 def why_not() -> str | None:
@@ -54,8 +59,7 @@ def make(number: int, mbit_s: float) -> Namespace:
     """
     owner = os.getpid()
     name, outside, inside = f"{PREFIX}{owner}-{number}", f"hs{owner}o{number}", f"hs{owner}i{number}"
-    # A block of addresses for private networks; the owner's number keeps two stores apart.
-    net = f"10.{150 + owner % 100}.{number}"
+    net = f"{free_network()}.{number}"
     limit = ["tbf", "rate", f"{mbit_s:g}mbit", "burst", str(BURST_NBYTES), "limit", str(LIMIT_NBYTES)]
     _run("ip", "netns", "add", name)
     _run("ip", "link", "add", outside, "type", "veth", "peer", "name", inside, "netns", name)
@@ -66,6 +70,21 @@ def make(number: int, mbit_s: float) -> Namespace:
     _run("tc", "qdisc", "add", "dev", outside, "root", *limit)
     _run("tc", "-n", name, "qdisc", "add", "dev", inside, "root", *limit)
     return Namespace(name, f"{net}.2")
+
+
+def free_network() -> str:
+    """Two numbers of private addresses that no link of this machine has, and always the same ones for this process."""
+    global _network
+    if _network is None:
+        listed = subprocess.run(["ip", "-o", "-4", "addr"], capture_output=True, text=True, timeout=COMMAND_SECONDS)
+        taken = set(re.findall(r"inet (10\.\d+)\.", listed.stdout))
+        # The owner's number makes it unlikely that two stores that start at the same time choose the same one.
+        order = [f"10.{150 + (os.getpid() + k) % 100}" for k in range(100)]
+        found = next((each for each in order if each not in taken), None)
+        if found is None:
+            raise RunError("no private addresses are free: 10.150 to 10.249 are all in use")
+        _network = found
+    return _network
 
 
 def remove(name: str) -> None:
@@ -81,7 +100,7 @@ def remove(name: str) -> None:
 
 
 def remove_left() -> list[str]:
-    """Remove the namespaces of processes that are gone, and return their names."""
+    """Remove the namespaces and directories of processes that are gone, and return the names of the namespaces."""
     listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, timeout=COMMAND_SECONDS)
     left = []
     for each in listed.stdout.splitlines():
@@ -89,11 +108,18 @@ def remove_left() -> list[str]:
         if matched and not Path(f"/proc/{matched[1]}").exists():
             left.append(matched[0])
             remove(matched[0])
+    for room in Path(tempfile.gettempdir()).glob(f"{ROOM}*"):
+        owner = ROOM_NAME.match(room.name)
+        if owner and not Path(f"/proc/{owner[1]}").exists():
+            shutil.rmtree(room, ignore_errors=True)
     return left
 
 
 def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_SECONDS)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        raise RunError(f"{' '.join(command)}: no answer within {COMMAND_SECONDS} s") from error
     if done.returncode:
         raise RunError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
 

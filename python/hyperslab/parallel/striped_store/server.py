@@ -7,18 +7,27 @@ ended. A process in its own network namespace cannot be reached faster than the 
 
 from __future__ import annotations
 
-import ctypes
 import selectors
-import signal
 import socket
 import sys
 import time
 from pathlib import Path
 from typing import TextIO
 
-from hyperslab.parallel.striped_store.wire import ANSWER, HEADER, MOST_LENGTH, OPEN, READ, WRITE, drain, receive, tuned
+from hyperslab.parallel.striped_store.parent import end_with_parent
+from hyperslab.parallel.striped_store.wire import (
+    ANSWER,
+    HEADER,
+    MOST_LENGTH,
+    OPEN,
+    READ,
+    REMOVE,
+    WRITE,
+    drain,
+    receive,
+    tuned,
+)
 
-PR_SET_PDEATHSIG = 1
 OPERATIONS = {READ: "read", WRITE: "write", OPEN: "open"}
 IDLE_SECONDS = 60.0  # a client that stops in the middle of a request does not hold up the others for longer
 
@@ -34,6 +43,10 @@ class Server:
         """Serve one request of a connection. Raises EOFError if there is none."""
         operation, process, number, offset, length = HEADER.unpack(receive(connection, HEADER.size))
         begun = time.monotonic()
+        if operation == REMOVE:
+            self._objects.pop(number, None)
+            connection.sendall(ANSWER.pack(number))
+            return
         if operation not in OPERATIONS or length > MOST_LENGTH:
             raise EOFError("not a request")
         held = self._objects.setdefault(number, bytearray())
@@ -57,7 +70,7 @@ class Server:
 
 def run(address: str, port: int, seconds: float, log: Path) -> None:
     """Serve until the process is terminated, or its parent ends."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     waiting = selectors.DefaultSelector()
     with socket.create_server((address, port), backlog=512) as listening, log.open("w", buffering=1) as lines:
         server = Server(seconds, lines)

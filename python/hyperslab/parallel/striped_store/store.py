@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import subprocess
 import sys
@@ -19,10 +20,12 @@ import numpy.typing as npt
 
 from hyperslab.errors import Refused, RunError
 from hyperslab.parallel.striped_store import namespaces
+from hyperslab.parallel.striped_store.wire import wait_until_served
 from hyperslab.parallel.striping import ProcessRequests
 
 START_SECONDS = 30.0
 RUN_SECONDS = 300.0
+TOGETHER_SECONDS = 0.02  # from the last line to the processes of a run until all of them begin
 PORT = 7411
 MODULE = "hyperslab.parallel.striped_store"
 
@@ -63,6 +66,7 @@ class StripedStore:
         self.servers, self.speeds = servers, speeds or StoreSpeeds()
         self.addresses: list[str] = []
         self.processes: list[subprocess.Popen[str]] = []
+        self._clients: list[subprocess.Popen[str]] = []
         self._namespaces: list[namespaces.Namespace] = []
         self._room: tempfile.TemporaryDirectory[str] | None = None
 
@@ -77,7 +81,7 @@ class StripedStore:
         if reason := namespaces.why_not():
             raise Refused(f"the striped store cannot run here: {reason}")
         namespaces.remove_left()
-        self._room = tempfile.TemporaryDirectory(prefix="hyperslab-striped-")
+        self._room = tempfile.TemporaryDirectory(prefix=f"{namespaces.ROOM}{os.getpid()}-")
         try:
             for number in range(self.servers + 1):
                 self._start(number)
@@ -93,6 +97,7 @@ class StripedStore:
 
     def close(self) -> None:
         """Terminate the servers and remove their namespaces."""
+        self._end_clients()
         for process in self.processes:
             process.kill()
         for process in self.processes:
@@ -116,28 +121,26 @@ class StripedStore:
         """
         path = self.directory / "plan.npz"
         _write_plan(path, plan)
-        clients = [
-            subprocess.Popen(
-                [sys.executable, "-m", f"{MODULE}.client", str(path), str(number), *self.addresses],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            )
-            for number in range(len(plan))
-        ]  # fmt: skip
+        while len(self._clients) < len(plan):
+            self._clients.append(self._client())
+        clients = self._clients[: len(plan)]
         try:
             for number, client in enumerate(clients):
+                _tell(client, f"plan {path} {number}")
+            for number, client in enumerate(clients):
                 self._line(client, f"process {number}", START_SECONDS)
+            together = time.monotonic() + TOGETHER_SECONDS  # Linux has one monotonic clock for all processes
             for client in clients:
-                assert client.stdin is not None
-                client.stdin.write("\n")
-                client.stdin.flush()
+                _tell(client, f"at {together:.6f}")
             return [float(self._line(client, f"process {n}", RUN_SECONDS)) for n, client in enumerate(clients)]
-        finally:
-            for client in clients:
-                client.kill()
-                client.communicate()
+        except BaseException:
+            self._end_clients()  # the next run starts others
+            raise
 
     def logs(self) -> list[Logged]:
         """What all servers have served so far, in the order of each."""
+        # A process has its answer before the server has logged it.
+        wait_until_served(self.addresses)
         found = []
         for number in range(self.servers + 1):
             for line in (self.directory / f"server-{number}.log").read_text().splitlines():
@@ -148,6 +151,20 @@ class StripedStore:
                     )
                 )
         return found
+
+    def _client(self) -> subprocess.Popen[str]:
+        """A process that stays for all runs, so that starting it delays none of them."""
+        return subprocess.Popen(
+            [sys.executable, "-m", f"{MODULE}.client", *self.addresses],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def _end_clients(self) -> None:
+        for client in self._clients:
+            client.kill()
+        for client in self._clients:
+            client.communicate()
+        self._clients = []
 
     def _start(self, number: int) -> None:
         is_metadata = number == self.servers
@@ -187,6 +204,14 @@ class StripedStore:
                 return f"server {number} of the striped store has ended: start again"
         said = process.stderr.read().strip() if process.stderr is not None else ""
         return f"{name} of the striped store failed: {said or process.wait()}"
+
+
+def _tell(client: subprocess.Popen[str], line: str) -> None:
+    assert client.stdin is not None
+    # A process that has ended takes no line. Reading its answer says why it has ended.
+    with contextlib.suppress(BrokenPipeError):
+        client.stdin.write(line + "\n")
+        client.stdin.flush()
 
 
 def _write_plan(path: Path, plan: Sequence[ProcessRequests]) -> None:

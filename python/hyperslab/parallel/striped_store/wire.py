@@ -10,13 +10,16 @@ import fcntl
 import socket
 import struct
 import time
+from collections.abc import Sequence
 
 # Operation, process, object, offset, length.
 HEADER = struct.Struct("<BIQQQ")
-READ, WRITE, OPEN = 1, 2, 3
+READ, WRITE, OPEN, REMOVE = 1, 2, 3, 4
 ANSWER = struct.Struct("<Q")
 BUFFER_NBYTES = 1 << 18
 PAUSE_SECONDS = 0.0002
+NO_OBJECT = (1 << 64) - 1
+TIMEOUT_SECONDS = 120.0
 SIOCOUTQNSD = 0x894B  # of linux/sockios.h: bytes that were not sent yet
 MOST_LENGTH = 1 << 28
 
@@ -50,3 +53,45 @@ def drain(connection: socket.socket, seconds: float) -> None:
             return
         time.sleep(PAUSE_SECONDS)
     raise TimeoutError("the other side takes nothing")
+
+
+def connect(addresses: Sequence[str]) -> list[socket.socket]:
+    """A connection to each server, such as `10.150.0.2:7411`."""
+    found = []
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        found.append(tuned(socket.create_connection((host, int(port)), timeout=TIMEOUT_SECONDS)))
+    return found
+
+
+def ask_open(connection: socket.socket, process: int, number: int) -> None:
+    """Let the metadata server open or create an object."""
+    connection.sendall(HEADER.pack(OPEN, process, number, 0, 0))
+    receive(connection, ANSWER.size)
+
+
+def ask_read(connection: socket.socket, process: int, number: int, offset: int, length: int) -> memoryview:
+    """Bytes of an object, from a data server. What was never written is 0."""
+    connection.sendall(HEADER.pack(READ, process, number, offset, length))
+    return memoryview(receive(connection, ANSWER.size + length))[ANSWER.size :]
+
+
+def ask_write(connection: socket.socket, process: int, number: int, offset: int, given: memoryview) -> None:
+    """Write bytes of an object on a data server."""
+    connection.sendall(HEADER.pack(WRITE, process, number, offset, len(given)))
+    receive(connection, ANSWER.size)  # the server is ready
+    connection.sendall(given)
+    receive(connection, ANSWER.size)
+
+
+def wait_until_served(addresses: Sequence[str]) -> None:
+    """Wait until the servers have finished, and logged, every request that came before this one."""
+    for connection in connect(addresses):
+        with connection:
+            ask_remove(connection, NO_OBJECT)
+
+
+def ask_remove(connection: socket.socket, number: int) -> None:
+    """Let a data server forget an object. This takes no time there, and is not logged."""
+    connection.sendall(HEADER.pack(REMOVE, 0, number, 0, 0))
+    receive(connection, ANSWER.size)

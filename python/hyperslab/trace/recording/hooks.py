@@ -14,6 +14,7 @@ from .log import Log
 RECORDERS = {
     "h5py._hl.dataset": ".h5py_recorder",
     "zarr.core.array": ".zarr_recorder",
+    "zarr.core": ".zarr2_recorder",
     "hyperslab.archive.array": ".engine_recorder",
 }
 

@@ -41,11 +41,22 @@ def put_into(module: Any, log: Log) -> Callable[[], None]:
 
 def _note(log: Log, stored: Any, indexer: Any, operation: int, times: tuple[int, int], dtype: Any, flags: int) -> None:
     with contextlib.suppress(Exception):  # what cannot be described is not recorded; the program goes on
-        described = _described(stored)
-        selection, size = selected(indexer, tuple(stored.shape))
-        nbytes = size * described["element_nbytes"]
-        memory_type = log.dtype_name(dtype)
-        log.access(times, log.array(described), operation, selection, nbytes, memory_type, flags)
+        note(log, _described(stored), selected(indexer, tuple(stored.shape)), operation, times, dtype, flags)
+
+
+def note(
+    log: Log,
+    described: dict[str, Any],
+    selection_and_size: tuple[Encoded, int],
+    operation: int,
+    times: tuple[int, int],
+    dtype: Any,
+    flags: int,
+) -> None:
+    """Write an access to an array of zarr-python."""
+    selection, size = selection_and_size
+    nbytes = size * described["element_nbytes"]
+    log.access(times, log.array(described), operation, selection, nbytes, log.dtype_name(dtype), flags)
 
 
 def selected(indexer: Any, shape: tuple[int, ...]) -> tuple[Encoded, int]:
@@ -83,7 +94,7 @@ def _described(stored: Any) -> dict[str, Any]:
         "shape": list(stored.shape),
         "chunks": list(stored.chunks), "shards": None if shards is None else list(shards),
         "dtype": dtype.str if dtype.names is None and dtype.kind != "O" else str(dtype),
-        "element_nbytes": dtype.itemsize, "filters": [_codec_name(one) for one in codecs], "layout": "chunked",
+        "element_nbytes": dtype.itemsize, "filters": [codec_name(one) for one in codecs], "layout": "chunked",
     }  # fmt: skip
 
 
@@ -92,6 +103,7 @@ def _location(store: Any) -> str:
     return str(store) if root is None else os.path.abspath(str(root))
 
 
-def _codec_name(codec: Any) -> str:
+def codec_name(codec: Any) -> str:
+    """The name of a codec, of zarr-python or of numcodecs."""
     named = getattr(codec, "codec_id", None)
     return str(named) if named else type(codec).__name__.removesuffix("Codec").lower()

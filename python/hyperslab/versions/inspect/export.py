@@ -11,7 +11,7 @@ from typing import Any
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
-from hyperslab.needed import need_h5py
+from hyperslab.needed import need, need_h5py
 from hyperslab.progress import Progress
 from hyperslab.references import kerchunk, zarr2, zarr3
 from hyperslab.references.chunks import ChunkTable
@@ -48,6 +48,10 @@ def export(
     """
     if target.suffix in HDF5:
         need_h5py("exporting a version as HDF5")
+    if target.suffix in ZARR:
+        need("exporting a version as Zarr 3", "zarr")
+    if target.suffix in PARQUET:
+        need("exporting a version as Parquet", "pyarrow")
     done = Exported(str(target), version)
     report = progress or (lambda *_: None)
     if target.absolute() == Path(path):

@@ -15,6 +15,7 @@ from hyperslab.errors import FileChanged, HyperslabError, ReadError
 from hyperslab.journal import write_guard
 from hyperslab.journal.journal import journal_path
 from hyperslab.journal.settling import between_commits
+from hyperslab.needed import missing
 from hyperslab.progress import Progress
 from hyperslab.versions.inspect import witness
 from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMap
@@ -27,7 +28,7 @@ from hyperslab.versions.layout.reading import parsed
 from hyperslab.versions.layout.slots import MISSING, Slots
 from hyperslab.versions.layout.table import VersionTable
 
-NO_WITNESS = "h5py is not installed: pip install 'hyperslab[versions]'"
+NO_WITNESS = str(missing("h5py"))
 MOST_PROBLEMS = 1000  # to keep; all are counted
 MOST_USERS = 8  # versions to name for a damaged chunk
 

@@ -1,0 +1,269 @@
+"""What `hyperslab info` shows of an archive: its tree, how arrays are chunked and stored, and their attributes.
+
+This module imports neither typer nor pydantic, which take longer to import than all that `info` does.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from hyperslab.cli.archives import Entry, entries, lost, message_of, open_archive, status_of
+from hyperslab.cli.output import console, line, plain
+from hyperslab.errors import HyperslabError, ReadError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree import Group
+
+# In stored bytes. For smaller chunks, latency costs more than transfer; for larger ones, a worker waits long and needs
+# much memory.
+LEAST_CHUNK_NBYTES, MOST_CHUNK_NBYTES = 1 << 20, 100 << 20
+WIDTH_OF_FILES = 1000  # do not fold names and shapes in logs and pipes, so that people can search there
+# Which columns go first if the terminal is too narrow.
+DROPPED = ("mean chunk", "ratio", "chunks stored", "in memory", "stored", "codecs")
+MOST_ATTRIBUTES, MOST_ATTRIBUTE_LENGTH = 20, 120
+COLUMNS = ("shape", "element", "chunks", "codecs", "in memory", "stored", "ratio", "chunks stored", "mean chunk")
+
+
+def show(
+    files: list[str],
+    *,
+    as_json: bool = False,
+    every: bool = False,
+    advise: bool = False,
+    options: list[str] | None = None,
+    allowed: list[str] | None = None,
+    concat: str | None = None,
+) -> None:
+    """Print what the files contain. Of several files, those that cannot be opened do not keep the others from you."""
+    if concat is not None and len(files) > 1:
+        raise UsageError("--concat takes one pattern, in quotes: 'sst-*.nc'")
+    documents, failures = [], 0
+    for number, file in enumerate(files):
+        try:
+            with open_archive(file, options or [], concat, allowed) as root:
+                rows = [describe(entry) for entry in entries(root)]
+                if as_json:
+                    documents.append(_as_json(file, root, rows))
+                else:
+                    print("\n" * (number > 0), end="")
+                    _print(file, root, rows, console(), advise=advise or "://" in file, every=every)
+        except (UsageError, ReadError) as error:
+            if len(files) == 1:
+                raise
+            failures += 1
+            print(f"hyperslab: {error} [{error.code}]", file=sys.stderr)
+    if as_json:
+        print(json.dumps(documents[0] if len(files) == 1 else documents, indent=1))
+    if failures:
+        sys.exit(1)
+
+
+def describe(entry: Entry) -> dict[str, Any]:
+    """One row for a name in the archive: a group, an array with its facts, or the problem with it."""
+    from hyperslab.archive.array import Array
+
+    row: dict[str, Any] = {"name": entry.path, "branch": entry.branch}
+    try:
+        if isinstance(entry.found, Array):
+            return {**row, "kind": "array", **facts(entry.found), "attributes": attributes_of(entry.found)}
+    except (HyperslabError, OSError) as error:
+        return {**row, "kind": status_of(error), "problem": message_of(error)}
+    if isinstance(entry.found, Exception):
+        return {**row, "kind": status_of(entry.found), "problem": message_of(entry.found)}
+    shown = {} if entry.is_again else attributes_of(entry.found)
+    return {**row, "kind": "group", "again": entry.is_again, "attributes": shown}
+
+
+def attributes_of(found: Group | Array) -> dict[str, Any]:
+    """The attributes of a group or an array as JSON expresses them; a problem takes the place of a value."""
+    made = {}
+    for name in found.attrs:
+        try:
+            made[name] = plain(found.attrs[name])
+        except (HyperslabError, OSError) as error:
+            made[name] = f"({message_of(error)})"
+    return made
+
+
+def facts(array: Array) -> dict[str, Any]:
+    """Shape, element, chunks, codecs, sizes and advice of an array."""
+    count, stored_count, stored_nbytes = array.chunk_count, array.stored_chunk_count, array.stored_nbytes
+    element, nbytes = _element(array)
+    found = {
+        "shape": None if array.is_null else list(array.shape),
+        "dims": None if array.dims is None else list(array.dims),
+        "element": element,
+        "chunks": None if array.chunks is None else list(array.chunks),
+        "codecs": list(array.codecs),
+        "nbytes": nbytes,
+        "stored_nbytes": stored_nbytes,
+        "ratio": nbytes / stored_nbytes if nbytes and stored_nbytes else None,
+        "chunk_count": count,
+        "stored_chunk_count": stored_count,
+        "missing_chunk_count": None if stored_count is None else count - stored_count,
+        "mean_stored_chunk_nbytes": stored_nbytes / stored_count if stored_nbytes and stored_count else None,
+        "via": array.via,
+        "unsupported": array.unsupported,
+        "damaged": array.damaged,
+    }
+    return {**found, "advice": [*problems(found), *advice(found)]}
+
+
+def _element(array: Array) -> tuple[str | None, int | None]:
+    """The dtype in words and the size in memory; None for an array that neither hyperslab nor h5py can read."""
+    from hyperslab.archive import display
+
+    if array.unsupported and array.via == "hyperslab":
+        return None, None
+    try:
+        return display.element(array), array.nbytes
+    except HyperslabError:
+        raise
+    except OSError:  # h5py, which should read the array, cannot open the file
+        return None, None
+
+
+def problems(found: dict[str, Any]) -> Iterator[str]:
+    """What keeps an array from being read, or from being read fast."""
+    if found["damaged"]:
+        yield f"damaged: {found['damaged']}"
+    if found["unsupported"]:
+        how = "hyperslab reads it through h5py, with one thread" if found["via"] == "h5py" else "it cannot be read"
+        yield f"unsupported: {found['unsupported']}; {how}"
+
+
+def advice(found: dict[str, Any]) -> Iterator[str]:
+    """What a user should know before reading the array from a cloud."""
+    mean, count = found["mean_stored_chunk_nbytes"], found["stored_chunk_count"]
+    if found["chunks"] is None or mean is None:
+        return
+    if mean < LEAST_CHUNK_NBYTES and count > 1:
+        said = f"{count} stored chunks of {_size(mean)} on average are too small for reading from a cloud"
+        yield f"{said}: {_larger(found)}"
+    if mean > MOST_CHUNK_NBYTES:
+        said = f"stored chunks of {_size(mean)} on average are too large for reading from a cloud"
+        times = f"{mean / MOST_CHUNK_NBYTES * 10:.0f}"
+        yield f"{said}: reading any part of a chunk fetches the whole chunk; make them about {times} times smaller"
+
+
+def _larger(found: dict[str, Any]) -> str:
+    if found["stored_nbytes"] < LEAST_CHUNK_NBYTES:
+        return "one chunk would hold them all"
+    times = LEAST_CHUNK_NBYTES * 10 / found["mean_stored_chunk_nbytes"]
+    return f"make them about {min(times, found['stored_chunk_count']):.0f} times larger (1 to 100 MiB stored)"
+
+
+def _size(count: float | None) -> str:
+    from hyperslab.archive import display
+
+    return "–" if count is None else display.nbytes(count)
+
+
+def _as_json(file: str, root: Group, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    plain = [{key: value for key, value in row.items() if key not in ("branch", "again")} for row in rows]
+    said = {"array": "arrays", "group": "groups"}
+    found: dict[str, Any] = {
+        "file": str(file),
+        "format": root.format,
+        "attributes": attributes_of(root),
+        "lost_nbytes": root.lost_nbytes,
+        "arrays": [],
+        "groups": [],
+        "problems": [],
+    }
+    for row, again in zip(plain, (row.get("again") for row in rows), strict=True):
+        if not again:
+            found[said.get(row["kind"], "problems")].append(row)
+    return found
+
+
+def _print(
+    file: str, root: Group, rows: list[dict[str, Any]], out: Console, *, advise: bool = True, every: bool = False
+) -> None:
+    arrays = [row for row in rows if row["kind"] == "array"]
+    stored = [row["stored_nbytes"] for row in arrays]
+    size = "unknown size" if None in stored else _size(sum(stored))
+    out.print(line(f"{file}: {root.format}, {len(arrays)} arrays, {size} in chunks"), soft_wrap=True)
+    if root.lost_nbytes:
+        out.print(line(lost(root)), soft_wrap=True)
+    if not out.is_terminal:
+        out.width = WIDTH_OF_FILES
+    if rows:
+        out.print(_table(rows, out))
+    for said in _attribute_lines([{"name": "", "attributes": attributes_of(root)}, *rows], out, every=every):
+        out.print(line(said), soft_wrap=True)
+    for row in rows:
+        notes = [row["problem"]] if "problem" in row else []
+        if row["kind"] == "array":
+            notes = [*problems(row), *(advice(row) if advise else ())]
+        for one in notes:
+            out.print(line(f"{row['name']}: {one}"), soft_wrap=True)
+
+
+def _table(rows: list[dict[str, Any]], out: Console) -> Table:
+    """The table with as many columns as fit the terminal."""
+    from rich.table import Table
+
+    for left_out in range(len(DROPPED) + 1):
+        shown = [column for column in COLUMNS if column not in DROPPED[:left_out]]
+        table = Table("name", box=None)
+        for column in shown:
+            table.add_column(column, overflow="fold", no_wrap=column in ("chunks", "codecs"))
+        for row in rows:
+            name, *cells = _line(row)
+            named = dict(zip(COLUMNS, cells, strict=False))
+            table.add_row(line(name), *(line(named[column]) for column in shown if column in named))
+        if out.measure(table, options=out.options.update(width=WIDTH_OF_FILES)).maximum <= out.width:
+            break
+    return table
+
+
+def _attribute_lines(rows: list[dict[str, Any]], out: Console, *, every: bool) -> Iterator[str]:
+    """Attributes as `ncdump -h` writes them: `sst:units = "K"`."""
+    found = [
+        f"{row['name'].lstrip('/')}:{name} = {json.dumps(value, ensure_ascii=False)}"
+        for row in rows
+        for name, value in row.get("attributes", {}).items()
+    ]
+    most = len(found) if every else MOST_ATTRIBUTES
+    width = out.width if out.is_terminal else MOST_ATTRIBUTE_LENGTH
+    for said in found[:most]:
+        yield said if every or len(said) <= width else f"{said[: width - 1]}…"
+    if len(found) > most:
+        yield f"… {len(found) - most} more attributes: -v shows all of them"
+
+
+def _line(row: dict[str, Any]) -> list[str]:
+    name = row["branch"] + row["name"].rsplit("/", 1)[-1]
+    if row["kind"] == "group":
+        return [name + "/" + (" (again)" if row["again"] else "")]
+    if row["kind"] != "array":
+        return [f"{name}: {row['kind']}"]
+    missing = f" of {row['chunk_count']}" if row["missing_chunk_count"] else ""
+    return [
+        name,
+        _shape(row),
+        row["element"] or "?",
+        "×".join(map(str, row["chunks"])) if row["chunks"] else "–",
+        "+".join(row["codecs"]) or "–",
+        _size(row["nbytes"]),
+        _size(row["stored_nbytes"]),
+        f"{row['ratio']:.3g}" if row["ratio"] else "–",
+        "–" if row["stored_chunk_count"] is None else f"{row['stored_chunk_count']}{missing}",
+        _size(row["mean_stored_chunk_nbytes"]),
+    ]
+
+
+def _shape(row: dict[str, Any]) -> str:
+    if row["shape"] is None:
+        return "empty"
+    if row["dims"] and len(row["dims"]) == len(row["shape"]):
+        return "(" + ", ".join(f"{name}: {n}" for name, n in zip(row["dims"], row["shape"], strict=True)) + ")"
+    return str(tuple(row["shape"]))

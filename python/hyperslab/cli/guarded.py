@@ -1,0 +1,78 @@
+"""How every command ends: an error prints one line, and the exit status says what kind of error it was."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+from hyperslab.cli.signals import STOPPED, as_signalled, end_by_signals
+from hyperslab.errors import HyperslabError, UsageError, printable
+from hyperslab.needed import EXTRA_OF, missing
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def guarded(work: Callable[[], object]) -> None:
+    """Do the work of a command. The exit status is 2 for a wrong request, 1 for a failure."""
+    end_by_signals()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an ASCII terminal shows "?" for what it does not have
+    try:
+        with as_signalled():
+            _flushed(work)
+    except HyperslabError as error:
+        _end(error)
+    except KeyboardInterrupt:
+        _say("interrupted")
+        sys.exit(130)
+    except SystemExit as stopped:
+        if stopped.code in STOPPED:
+            _say(STOPPED[stopped.code])
+        raise
+    except ImportError as error:
+        library = (error.name or "").partition(".")[0]
+        if library not in EXTRA_OF:
+            raise
+        _end(missing(library))
+    except OSError as error:
+        _end_by_system(error)
+
+
+def _end(error: HyperslabError) -> NoReturn:
+    _say(f"{error} [{error.code}]")
+    sys.exit(2 if isinstance(error, UsageError) else 1)
+
+
+def _end_by_system(error: OSError) -> NoReturn:
+    """End after an error of the operating system, as of `run/log.csv: Permission denied`."""
+    if isinstance(error, BrokenPipeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python would complain when it writes the rest
+        sys.exit(141)
+    said = error.strerror or str(error)
+    if is_full(error):
+        _say(f"nothing more can be written: {said}")
+        os._exit(1)  # Python would try to write the rest again
+    _say(said if error.filename is None else f"{error.filename}: {said}")
+    sys.exit(1)
+
+
+def _flushed(work: Callable[[], object]) -> None:
+    """Do the work and write its output, so that errors of the output come here and not at Python's end."""
+    try:
+        work()
+    finally:
+        sys.stdout.flush()
+
+
+def is_full(error: OSError) -> bool:
+    """Whether an error says that standard output is full: errors of a file that has a name say that name."""
+    return error.filename is None and error.errno in FULL
+
+
+def _say(text: str) -> None:
+    print(f"hyperslab: {printable(text)}", file=sys.stderr)

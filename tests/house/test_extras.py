@@ -1,0 +1,66 @@
+"""Messages about missing libraries name extras that pyproject.toml has, and that bring these libraries."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from hyperslab import needed
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+# Distributions whose modules have other names.
+MODULES = {"obspec-utils": "obspec_utils", "iris-sample-data": "iris_sample_data", "versioned-hdf5": "versioned_hdf5"}
+NOT_IMPORTED = {"maturin", "pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "ruff", "mypy", "types-PyYAML",
+                "flask", "flask-cors"}  # fmt: skip
+
+
+def libraries(extra: str) -> set[str]:
+    """What an extra installs, by the names of modules."""
+    found: set[str] = set()
+    for requirement in EXTRAS[extra]:
+        name, asked = re.match(r"([\w.-]+)(?:\[([\w,-]+)\])?", requirement).groups()  # type: ignore[union-attr]
+        if name == "hyperslab":
+            found |= set().union(*(libraries(other) for other in asked.split(",")))
+        else:
+            found |= {MODULES.get(name, name)} | ({"distributed"} if asked == "distributed" else set())
+    return found
+
+
+@pytest.mark.parametrize("extra", needed.EXTRAS)
+def test_an_extra_brings_what_messages_say(extra: str) -> None:
+    assert set(needed.EXTRAS[extra]) <= libraries(extra)
+
+
+def test_every_optional_library_has_its_extra() -> None:
+    optional = set().union(*map(libraries, EXTRAS)) - NOT_IMPORTED
+    assert optional == set(needed.EXTRA_OF)
+
+
+def test_gpl_and_lgpl_are_in_no_other_extra() -> None:
+    for library, own in {"fitsio": "fitsio-gpl", "hidefix": "hidefix-lgpl"}.items():
+        assert [extra for extra in EXTRAS if library in libraries(extra)] == [own]
+        assert "GPL" in needed.advice(library)
+
+
+def test_only_pip_commands_of_one_module_are_written() -> None:
+    """Nothing else in the package writes `pip install` with a name that may not exist."""
+    found = [
+        f"{path.name}: {name}"
+        for path in (ROOT / "python").rglob("*.py")
+        for name in re.findall(r"hyperslab\[([\w,-]+)\]", path.read_text())
+        if not set(name.split(",")) <= set(EXTRAS)
+    ]
+    assert not found
+
+
+def test_what_is_missing_in_several_extras() -> None:
+    assert needed.advice("h5py", "pyarrow") == "pip install 'hyperslab[hdf5,report]'"
+    assert needed.advice("nosuch") == "pip install nosuch"
+    assert "scheduler= needs distributed: pip install 'hyperslab[dask]'" in str(
+        needed.missing("distributed", "scheduler=")
+    )
