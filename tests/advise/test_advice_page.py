@@ -7,14 +7,19 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from hyperslab._core import Hyperslab
 from hyperslab.advise.advising import advise
 from hyperslab.advise.asking import ask
+from hyperslab.advise.demand import Demand
 from hyperslab.advise.formats import codecs_of, encodings_of
+from hyperslab.advise.heat_map import _counts
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.page import render
 from hyperslab.model.store_profile import StoreProfile
+from hyperslab.model.workload import Step
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
@@ -39,6 +44,25 @@ def test_names_are_escaped(page: str) -> None:
     assert "<script" not in page
     assert "default-src 'none'" in page
     assert "Which layout for your accesses" in page
+
+
+def test_both_figures_are_there(page: str) -> None:
+    assert "Seconds against size" in page
+    assert "Chunks that your calls touch" in page
+    assert page.count("<svg") == page.count("</svg>") == 2
+
+
+def test_the_heat_map_counts_what_is_touched() -> None:
+    steps = [Step("read", Hyperslab([row, 0, column], None, [1, 1, 1], [1, 8, 30]))
+             for row in (0, 5, 5) for column in (0, 10, 65)]  # fmt: skip
+    demand = Demand("made", (6, 8, 100), "f4", steps, weight=2.0)
+    found = _counts([demand], (6, 8, 100), (2, 3, 25), (0, 2))
+    expected = np.zeros((3, 4))
+    for step in steps:
+        (row, _, column), lengths = step.selection.start, step.selection.block
+        touched = slice(column // 25, (column + lengths[2] - 1) // 25 + 1)
+        expected[row // 2, touched] += 2.0 * 3  # three chunks along the axis between
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.slow

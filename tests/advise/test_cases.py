@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from advice_cases import CASES, Case
 
 import hyperslab as hs
-from hyperslab.advise.advising import advise
+from hyperslab.advise.advising import advise, today_of
 from hyperslab.advise.asking import ask
+from hyperslab.advise.candidate import netcdf_cache
 from hyperslab.advise.formats import codecs_of, encodings_of
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.results import ArrayAdvice
+from hyperslab.advise.verdict import ALIKE
 from hyperslab.model.far_store import LIBRARY
 from hyperslab.model.store_profile import StoreProfile
 
@@ -112,3 +115,29 @@ def test_a_good_layout_is_kept(tmp_path: Path, profile: StoreProfile) -> None:
     advice = advise(array, demands, profile, Limits(), {}, encodings_of(array, Limits(), profile))
     assert advice.keeps, advice.verdict
     assert "keep" in advice.verdict
+
+
+def test_the_first_row_that_can_be_advised_is_the_one_that_is(maps: Path, profile: StoreProfile) -> None:
+    for words in ("maps", "series", "maps and series", "boxes", "everything"):
+        for name in ("sst", "plain"):
+            ((array, demands),) = ask(f"{maps}:{name}", [], None, words).arrays
+            encodings = encodings_of(array, Limits(), profile)
+            found = advise(array, demands, profile, Limits(), {}, encodings)
+            first = next(one for one in found.options if one.can_be_advised)
+            if not found.keeps:
+                assert found.chosen is first
+                assert first.candidate.title in found.verdict
+            seconds = [one.seconds for one in found.options if one.seconds is not None]
+            assert min(seconds) * ALIKE >= seconds[0]
+
+
+@pytest.mark.parametrize(
+    ("caller", "cache", "said"),
+    [("netCDF", None, "netCDF4"), ("HDF5", netcdf_cache()[0], "libhdf5"), ("h5py", None, "h5py"),
+     ("PyTables", None, "PyTables"), ("HDF5", 3 << 20, "libhdf5, cache 3 MiB"), ("", None, "netCDF4")],
+)  # fmt: skip
+def test_who_makes_the_calls_is_said(maps: Path, profile: StoreProfile, caller: str, cache: Any, said: str) -> None:
+    ((array, demands),) = ask(f"{maps}:sst", [], None, "maps").arrays
+    made = [replace(demand, library="hdf5", caller=caller, cache_nbytes=cache) for demand in demands]
+    today = today_of(replace(array, format="netcdf4"), made, profile)
+    assert today.reader_text == said

@@ -125,6 +125,36 @@ def test_other_formats_to_netcdf(tmp_path: Path) -> None:
         xarray.testing.assert_identical(found.load(), old.load())
 
 
+@pytest.mark.parametrize("target", ["b.nc", "b.zarr"])
+def test_hdf4_and_fits_are_sources(tmp_path: Path, target: str) -> None:
+    hdf4 = pytest.importorskip("pyhdf.SD")
+    fits = pytest.importorskip("astropy.io.fits")
+    values = np.random.default_rng(1).integers(0, 999, (6, 50, 40)).astype("i2")
+    file = hdf4.SD(str(tmp_path / "a.hdf"), hdf4.SDC.WRITE | hdf4.SDC.CREATE)
+    made = file.create("counts", hdf4.SDC.INT16, values.shape)
+    for axis, name in enumerate(("time", "y", "x")):
+        made.dim(axis).setname(name)
+    made.setcompress(hdf4.SDC.COMP_DEFLATE, 6)
+    made.set(values)
+    made.endaccess()
+    file.end()
+    fits.HDUList(
+        [fits.PrimaryHDU(), fits.CompImageHDU(values.astype(">f4"), name="SCI"), fits.ImageHDU(values, name="RAW")]
+    ).writeto(tmp_path / "a.fits")
+    for source in ("a.hdf", "a.fits"):
+        hs.convert(tmp_path / source, tmp_path / target, codec="zstd-1" if target == "b.zarr" else "deflate-1",
+                   overwrite=True)  # fmt: skip
+        names = {"counts"} if source == "a.hdf" else {"SCI", "RAW"}
+        with hs.open(tmp_path / source) as before:
+            assert names <= {array.name.strip("/").rpartition("/")[2] for array in before.walk()}
+            paths = [array.name.strip("/") for array in before.walk() if array.shape == values.shape]
+        found = (
+            zarr.open_group(tmp_path / target, mode="r") if target == "b.zarr" else netcdf4.Dataset(tmp_path / target)
+        )
+        for path in paths:
+            np.testing.assert_array_equal(np.asarray(found[path][...]), values)
+
+
 def test_a_collection_becomes_one_file(netcdf: Path, tmp_path: Path) -> None:
     with xarray.open_dataset(netcdf) as before:
         before.isel(time=slice(0, 10)).to_netcdf(tmp_path / "1.nc")

@@ -67,6 +67,20 @@ def test_codecs(tmp_path: Path, codec: str, dtype: str) -> None:
         assert [one[0] for one in _filters(file["x"])] == [one[0] for one in _filters(before["x"])]
 
 
+@pytest.mark.parametrize("dtype", ["u1", "<i2", ">f4", "f8", "S3", "c16"])
+def test_columns_of_shuffled_chunks_become_rows(tmp_path: Path, dtype: str) -> None:
+    values = np.random.default_rng(2).integers(0, 99, (507, 9)).astype(dtype)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("x", data=values, chunks=(50, 1), compression=1, shuffle=True)
+        file.create_dataset("pairs", data=values, chunks=(50, 2), compression=1, shuffle=True)
+    for name in ("x", "pairs"):
+        found = hs.open(tmp_path / "a.h5")[name]
+        for key in (np.s_[:], np.s_[3:477:2, 1:6], np.s_[:, 4], np.s_[7:60, ::3], np.s_[48:52, :]):
+            np.testing.assert_array_equal(found[key], values[key])
+    hs.convert(tmp_path / "a.h5", tmp_path / "b.h5", chunks="507,3")
+    assert_same(tmp_path / "a.h5", tmp_path / "b.h5", {"x": (507, 3)})
+
+
 def _filters(array: h5py.Dataset) -> list[Any]:
     found = array.id.get_create_plist()
     return [found.get_filter(index) for index in range(found.get_nfilters())]

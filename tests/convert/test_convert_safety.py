@@ -314,14 +314,14 @@ def test_netcdf_gets_only_types_that_it_has(tmp_path: Path) -> None:
 def test_copied_chunks_and_texts_are_verified(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from hyperslab.conversion import stored_chunks, zarr_target
 
-    place = stored_chunks._Copier.place
+    copy = stored_chunks._Copier._copy
 
-    def damaging(self: Any, start: int, nbytes: int, within: int) -> None:
-        place(self, start, nbytes, within)
+    def damaging(self: Any, at: int, start: int, nbytes: int) -> None:
+        copy(self, at, start, nbytes)
         os.pwrite(self._file.descriptor, b"\x55", start + nbytes // 2)
 
     with monkeypatch.context() as patched:
-        patched.setattr(stored_chunks._Copier, "place", damaging)
+        patched.setattr(stored_chunks._Copier, "_copy", damaging)
         with pytest.raises(RunError, match="its copy is not the same"):
             hs.convert(source, tmp_path / "b.h5", relayout=True)
     with h5py.File(tmp_path / "texts.h5", "w") as file:

@@ -16,7 +16,7 @@ from hyperslab.advise.results import ArrayAdvice, Option, Tip
 from hyperslab.advise.search import Search
 from hyperslab.advise.stored import StoredArray
 from hyperslab.advise.tips import cache_tip, engine_tip, order_tip
-from hyperslab.advise.verdict import AS_GOOD, choose
+from hyperslab.advise.verdict import AS_GOOD, choose, in_order
 from hyperslab.errors import Refused
 from hyperslab.model.store_profile import StoreProfile
 
@@ -96,8 +96,10 @@ def advise(
     if any(one.candidate.format == "netcdf4" for one in ranked):
         notes.append("netCDF4 is priced as h5py with netCDF's own chunk cache: it is not calibrated by itself")
     advice = ArrayAdvice(
-        array, list(demands), mine, tips, ranked, mine, "", considered, search.refused, measured, notes
-    )
+        array, list(demands), mine, tips, ranked, mine, "", considered, search.refused, measured, notes,
+        append_axis=limits.append_axis,
+    )  # fmt: skip
+    advice.options = in_order(advice.options, advice)
     choose(advice, profile)
     return advice
 
@@ -111,9 +113,11 @@ def today_of(array: StoredArray, demands: Sequence[Demand], profile: StoreProfil
     nbytes, slots = (made.cache_nbytes, made.cache_slots) if made is not None and reader == "hdf5" else (None, None)
     # A trace of h5py says how large its chunk cache was.
     by_netcdf = array.format == "netcdf4" and nbytes is None
+    caller = made.caller if made is not None and reader == "hdf5" else ""
     return Candidate(
-        array.format, reader, array.layout, array.encoding, nbytes, slots, by_netcdf, is_today=True, label="today"
-    )
+        array.format, reader, array.layout, array.encoding, nbytes, slots, by_netcdf, caller, is_today=True,
+        label="today",
+    )  # fmt: skip
 
 
 def _readers(format_name: str, profile: StoreProfile, demands: Sequence[Demand]) -> list[str]:

@@ -19,6 +19,8 @@ MIB = 1 << 20
 NETCDF_CACHE = (16 * MIB, 4133)
 # zarr-python decodes this many chunks of a call at a time.
 SIDE_BY_SIDE = 10
+# What the calls of HDF5 go through. The preloaded recorder sees only libhdf5, whatever program calls it.
+CALLERS = {"h5py": "h5py", "netCDF": "netCDF4", "PyTables": "PyTables", "HDF5": "libhdf5"}
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Candidate:
     cache_nbytes: int | None = None  # of HDF5; None: the library's default
     cache_slots: int | None = None
     by_netcdf: bool = False  # whether HDF5 is called by netCDF, with its own chunk cache
+    caller: str = ""  # who calls HDF5, as a trace names it
     order: tuple[int, ...] | None = None
     is_today: bool = False
     label: str = ""  # what it is besides its layout: "today", "h5py's default chunks"
@@ -158,9 +161,13 @@ class Candidate:
             return "zarr-python"
         if self.reader == "flat":
             return "its own library"
-        name = "netCDF4" if self.by_netcdf else "h5py"
-        usual = None if self.by_netcdf else Hdf5Settings().library().chunk_cache_nbytes
-        if self.cache_nbytes in (None, usual):
+        name = CALLERS.get(self.caller, "netCDF4" if self.by_netcdf else "h5py")
+        usual: list[int | None] = [None]
+        if name != "netCDF4":
+            usual.append(Hdf5Settings().library().chunk_cache_nbytes)
+        if self.format == "netcdf4" and name != "h5py":
+            usual.append(netcdf_cache()[0])
+        if self.cache_nbytes in usual:
             return name
         return f"{name}, cache {(self.cache_nbytes or 0) / MIB:.3g} MiB"
 

@@ -69,6 +69,7 @@ class Demand:
     weight: float = 1.0
     cache: CellCache = "cold"
     library: str | None = None  # that made the calls, by the cost model's name
+    caller: str = ""  # the same as the trace names it: h5py, netCDF, PyTables, or HDF5 for any program
     cache_nbytes: int | None = None  # the chunk cache that the program gave it
     cache_slots: int | None = None
     notes: tuple[str, ...] = ()

@@ -87,9 +87,9 @@ def _gain(found: Gain | None) -> dict[str, Any] | None:
     return {"factor": found.factor, "low": found.low, "high": found.high, "is_sure": found.is_sure}
 
 
-def advice_file(file: str, arrays: list[ArrayAdvice], append_axis: int | None) -> AdviceFile:
+def advice_file(file: str, arrays: list[ArrayAdvice]) -> AdviceFile:
     """The file that `convert --like` reads."""
     made: dict[str, AdvisedArray] = {}
     for advice in arrays:
-        made[advice.array.name] = advice.chosen.candidate.advised(advice.verdict, append_axis)
+        made[advice.array.name] = advice.chosen.candidate.advised(advice.verdict, advice.append_axis)
     return AdviceFile(source=file, arrays=made)

@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hyperslab.advise.results import ArrayAdvice, Option
-from hyperslab.advise.verdict import AS_GOOD, change
+from hyperslab.advise.verdict import in_order
 from hyperslab.advise.verifying import Verification, Verified
 from hyperslab.report.wording import interval_text, seconds_text
+
+CONTRADICTED = (
+    "where measuring contradicts a prediction, the ranking and the advice follow the measurement. The prediction comes "
+    "from the calibration: if the machine or the disk has changed since, run `hyperslab calibrate` again"
+)
 
 
 def judge(advice: ArrayAdvice, found: Verification) -> None:
@@ -22,9 +27,7 @@ def judge(advice: ArrayAdvice, found: Verification) -> None:
         seconds = None if mine is None else mine.seconds(weights)
         interval = None if mine is None else mine.interval(weights)
         ranked.append(replace(option, measured_seconds=seconds, measured_interval=interval))
-    advice.options = sorted(
-        ranked, key=lambda one: (one.measured_seconds is None, one.measured_seconds or 0.0, one.price.rank)
-    )
+    advice.options = in_order(ranked, advice)
     advice.today = next(one for one in advice.options if one.candidate.is_today)
     advice.verified = [f"measured on {found.words}"]
     base = None if now is None else now.seconds(weights)
@@ -45,7 +48,7 @@ def _choose(advice: ArrayAdvice, found: Verification, now: Verified, base: float
     tips = [one for one in found.each if one.option.candidate.is_today and _is_tip(advice, one)]
     free = min((one for one in [now, *tips] if one.seconds(weights)), key=lambda one: one.seconds(weights) or 0.0)
     known = [one for one in advice.options if one.measured_seconds is not None and one.can_be_advised]
-    best = _simplest(known, advice)
+    best = known[0] if known else None  # they are in order
     least = free.seconds(weights) or base
     if best is not None and _is_faster(best.measured_interval, free.interval(weights)):
         advice.chosen = best
@@ -65,15 +68,6 @@ def _choose(advice: ArrayAdvice, found: Verification, now: Verified, base: float
     advice.verdict = "keep what you have: nothing was measured to be faster beyond the measured intervals"
 
 
-def _simplest(known: list[Option], advice: ArrayAdvice) -> Option | None:
-    """The fastest measured option, or one that cannot be told from it and changes less."""
-    if not known:
-        return None
-    best = min(known, key=lambda one: one.measured_seconds or 0.0)
-    limit = (best.measured_seconds or 0.0) * AS_GOOD
-    return min((one for one in known if (one.measured_seconds or 0.0) <= limit), key=lambda one: change(one, advice))
-
-
 def _is_faster(mine: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
     """Whether the measured intervals do not overlap."""
     return mine is not None and other is not None and mine[1] < other[0]
@@ -81,25 +75,44 @@ def _is_faster(mine: tuple[float, float] | None, other: tuple[float, float] | No
 
 def _contradictions(advice: ArrayAdvice, found: Verification, now: Verified, base: float, before: Option) -> None:
     weights, said = found.weights, advice.verified
+    is_contradicted = False
     for one in found.each:
-        seconds = one.seconds(weights)
+        seconds, title = one.seconds(weights), one.option.candidate.title
         if seconds is None:
             why = one.reason or f"no pass was accepted: {one.last_rejection}"
-            said.append(f"{one.option.candidate.title} was not measured: {why}")
+            said.append(f"{title} was not measured: {why}")
         elif not one.low <= seconds <= one.high:
+            is_contradicted = True
             said.append(
-                f"contradicted: {one.option.candidate.title} took {seconds_text(seconds)}, outside the predicted "
-                f"{interval_text(one.low, one.high)}"
+                f"contradicted: {title} took {seconds_text(seconds)}, {_compared(seconds, one.predicted)} as "
+                f"predicted ({seconds_text(one.predicted)}, interval {interval_text(one.low, one.high)})"
             )
         elif one is not now and (one.predicted < now.predicted) != (seconds < base):
-            which = "slower" if seconds > base else "faster"
-            said.append(f"contradicted: {one.option.candidate.title} was measured {which} than today's layout, but "
-                        "predicted the other way round")  # fmt: skip
-    regret = found.regret(_first_predicted(found))
+            is_contradicted = True
+            which, other = ("slower", "faster") if seconds > base else ("faster", "slower")
+            said.append(
+                f"contradicted: {title} was predicted to be {other} than today's layout, but was measured to be {which}"
+            )
+    first = _first_predicted(found)
+    regret = found.regret(first)
     if regret is not None:
-        said.append(f"regret: the layout that was predicted best took {100 * regret:.0f} % longer than the best one")
+        said.append(
+            f"regret: {first.candidate.title}, which was predicted to be the fastest, took {100 * regret:.0f} % longer "
+            f"than the fastest one"
+        )
     if before.candidate.key != advice.chosen.candidate.key:
-        said.append("re-ranked: measuring changed what is advised")
+        said.append(f"measuring changed the advice; by prediction it was: {_what(before)}")
+    if is_contradicted:
+        said.append(CONTRADICTED)
+
+
+def _compared(seconds: float, predicted: float) -> str:
+    factor = seconds / predicted if predicted > 0 else 0.0
+    return f"{factor:.2g} times as long"
+
+
+def _what(option: Option) -> str:
+    return "keep the file" if option.candidate.is_today else f"rewrite as {option.candidate.title}"
 
 
 def _first_predicted(found: Verification) -> Option:

@@ -8,6 +8,7 @@ from importlib.resources import files
 from math import log10
 from pathlib import Path
 
+from hyperslab.advise.heat_map import heat_maps
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.advise.rows import HEADER, cells_of, tip_lines
 from hyperslab.advise.verdict import pareto
@@ -32,6 +33,7 @@ thead th, tbody td { white-space: nowrap; overflow-wrap: normal; }
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 480, 280, 62, 36, 14, 14
 PAINTS = {"hdf5": "#1f5fa8", "netcdf4": "#e07b1a", "zarr3": "#35a873", "zarr2": "#1d7d54"}
 OTHER = "#444444"
+ORDER = "Of layouts that cannot be told from the best one, the one that changes least for your program comes first."
 
 
 def write_page(path: Path, file: str, arrays: Sequence[ArrayAdvice], profile: str) -> None:
@@ -69,7 +71,8 @@ def _array(place: int, advice: ArrayAdvice) -> str:
         "<h3>Without rewriting any data</h3><p>Nothing was found that helps.</p>"
     )  # fmt: skip
     said = "".join(f'<p class="note">{escape(note)}</p>' for note in [*advice.verified, *advice.notes])
-    inner = f'<p class="verdict">{escape(advice.verdict)}</p><p>{escape(calls)}</p>{tips}{_figure(advice)}'
+    figures = f"{_figure(advice)}{heat_maps(advice)}"
+    inner = f'<p class="verdict">{escape(advice.verdict)}</p><p>{escape(calls)}</p>{tips}{figures}'
     return section(f"array-{place}", advice.array.title, f"{inner}{_table(advice)}{said}")
 
 
@@ -85,7 +88,7 @@ def _table(advice: ArrayAdvice) -> str:
         kind = ' class="today"' if option.candidate.is_today else ""
         lines.append(f'<tr{kind}><th scope="row">{escape(row[0])}{why}</th>{cells}</tr>')
     table = f"<table><thead><tr>{header}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
-    return f'<h3>Layouts, the fastest first</h3><div class="scroll">{table}</div>'
+    return f'<h3>Layouts, the fastest first</h3><p>{ORDER}</p><div class="scroll">{table}</div>'
 
 
 def _figure(advice: ArrayAdvice) -> str:

@@ -72,6 +72,7 @@ class ArrayAdvice:
     measured: Measured = field(default_factory=dict, repr=False)
     notes: list[str] = field(default_factory=list)
     verified: list[str] = field(default_factory=list)  # what verification found, in words
+    append_axis: int | None = None  # that must be able to grow
 
     @property
     def keeps(self) -> bool:

@@ -193,7 +193,7 @@ class Search:
         # The program opens the new file as it opens today's.
         now = self.today
         by_netcdf = now.by_netcdf or (format_name == "netcdf4" and now.format not in ("hdf5", "netcdf4"))
-        return Candidate(format_name, reader, layout, used, now.cache_nbytes, now.cache_slots, by_netcdf)
+        return Candidate(format_name, reader, layout, used, now.cache_nbytes, now.cache_slots, by_netcdf, now.caller)
 
     def best_of(self, candidates: Iterable[Candidate], count: int) -> list[Candidate]:
         """The fastest of these candidates, by a sample of the calls."""

@@ -71,6 +71,7 @@ def traced_demand(
         weight,
         cache,  # type: ignore[arg-type] # one of two literals
         LIBRARY_OF.get(last.library),
+        last.library,
         *settings,
         tuple(notes),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 from hyperslab.advise.pricing import Gain, gain
@@ -26,7 +27,7 @@ def choose(advice: ArrayAdvice, profile: StoreProfile) -> None:
     base_price, base_reader = today.price, today.candidate.reader
     if tip is not None:
         base_price, base_reader = tip.price, tip.candidate.reader if tip.candidate is not None else base_reader
-    best = _least_change(known, advice) if known else None
+    best = in_order(known, advice)[0] if known else None
     over = None if best is None else gain(profile, base_price, best.price, (base_reader, best.candidate.reader))
     if best is not None and over is not None and over.is_sure and over.factor >= WORTH_REWRITING:
         advice.chosen = best
@@ -51,11 +52,27 @@ def choose(advice: ArrayAdvice, profile: StoreProfile) -> None:
         )
 
 
-def _least_change(known: Sequence[Option], advice: ArrayAdvice) -> Option:
-    """Of the options that cannot be told from the best, the one that changes least for the user's program."""
-    least = min(one.seconds or 0.0 for one in known)
-    alike = [one for one in known if (one.seconds or 0.0) <= least * ALIKE]
-    return min(alike, key=lambda one: change(one, advice))
+def in_order(options: Sequence[Option], advice: ArrayAdvice) -> list[Option]:
+    """The fastest first. Of those that cannot be told from the best, the one that changes least comes first.
+
+    Measured seconds count if there are any, and then predictions do not.
+    """
+    is_measured = any(one.measured_seconds is not None for one in options)
+    share = AS_GOOD if is_measured else ALIKE
+    best = min((_seconds(one, is_measured) for one in options if one.can_be_advised), default=inf)
+
+    def key(one: Option) -> tuple[Any, ...]:
+        seconds = _seconds(one, is_measured)
+        if one.can_be_advised and seconds <= best * share and best < inf:
+            return (best, 0, change(one, advice))
+        return (seconds, 1, one.price.rank)
+
+    return sorted(options, key=key)
+
+
+def _seconds(one: Option, is_measured: bool) -> float:
+    known = one.measured_seconds if is_measured else one.seconds
+    return inf if known is None else known
 
 
 def change(one: Option, advice: ArrayAdvice) -> tuple[Any, ...]:

@@ -88,8 +88,7 @@ def advise(
     if verify is not None:
         for one in found:
             _verify(one, profile, verify, scratch, most_sampled, option or [], log)
-    axis = _limits(question.arrays[0][0], [None] * 4, None, append_axis, None, None).append_axis
-    _write(question.file, found, profile_text(profile), output, html, axis)
+    _write(question.file, found, profile_text(profile), output, html)
     if as_json:
         from hyperslab.advise.documents import document
 
@@ -167,13 +166,11 @@ def _verify(
     judge(one, found)
 
 
-def _write(
-    file: str, found: list[ArrayAdvice], profile: str, output: Path | None, html: Path | None, axis: int | None
-) -> None:
+def _write(file: str, found: list[ArrayAdvice], profile: str, output: Path | None, html: Path | None) -> None:
     if output is not None:
         from hyperslab.advise.documents import advice_file
 
-        advice_file(file, found, axis).save(output)
+        advice_file(file, found).save(output)
     if html is not None:
         from hyperslab.advise.page import write_page
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from hyperslab.errors import RemoteError, UsageError
-from hyperslab.references.side_by_side import client_of
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 # So many slabs for each thread of the workers are under way or wait to be finished.
@@ -84,6 +83,8 @@ def cluster_of(scheduler: Any) -> Iterator[Cluster | None]:
     if scheduler is None:
         yield None
         return
+    from hyperslab.references.side_by_side import client_of  # takes time to import
+
     with client_of(scheduler) as client:
         yield Cluster(client)
 

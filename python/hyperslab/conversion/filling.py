@@ -89,7 +89,7 @@ class Filling:
 
     def nbytes_of(self, box: Box) -> int:
         """Bytes of the elements of a box."""
-        return math.prod(one.stop - one.start for one in box) * self.width
+        return int(math.prod(one.stop - one.start for one in box) * self.width)
 
 
 class Filler:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,6 +24,10 @@ from hyperslab.conversion.partial_file import PartialFile
 from hyperslab.errors import FileChanged, RunError
 
 BUFFER_NBYTES = 4 << 20
+COPY_NBYTES = 512 << 10
+TOGETHER_NBYTES = 4 << 20
+MOST_THREADS = 4
+PAGE = 4096
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,7 @@ class StoredChunks:
         self._tables = [(copy, copy.pieces()) for copy in copies]
         self.nbytes = sum(size for _, table in self._tables for *_, size in table)
 
-    def copy(self, file: PartialFile, source: str | None, meter: Meter) -> None:
+    def copy(self, file: PartialFile, source: str | None, meter: Meter, threads: int | None = None) -> None:
         """Copy all chunks.
 
         Parameters
@@ -81,6 +88,8 @@ class StoredChunks:
             The path of the source; None to place the chunks without copying them.
         meter : Meter
             Told what is done.
+        threads : int | None
+            How many threads copy.
 
         Raises
         ------
@@ -88,7 +97,7 @@ class StoredChunks:
             The source is shorter than its chunks.
         """
         descriptor = -1 if source is None else os.open(source, os.O_RDONLY)
-        copier = _Copier(descriptor, file)
+        copier = _Copier(descriptor, file, threads)
         try:
             file.instead = copier.place
             for copy, table in self._tables:
@@ -105,8 +114,10 @@ class StoredChunks:
                         meter.add(copy.path, waiting)
                         waiting = 0
                 meter.add(copy.path, waiting)
+            copier.finish()
         finally:
             file.instead = None
+            copier.close()
             if descriptor >= 0:
                 os.close(descriptor)
 
@@ -158,7 +169,10 @@ def copy_user_block(source: str, file: PartialFile, nbytes: int) -> None:
     """Copy what stands in front of an HDF5 file, which only the program that put it there understands."""
     descriptor = os.open(source, os.O_RDONLY)
     try:
-        _Copier(descriptor, file).place(0, nbytes, 0)
+        copier = _Copier(descriptor, file)
+        copier.place(0, nbytes, 0)
+        copier.finish()
+        copier.close()
     finally:
         os.close(descriptor)
 
@@ -184,19 +198,66 @@ def _base(array: Any, *, is_chunked: bool) -> int:
 
 
 class _Copier:
-    """Copies bytes between files in the kernel, or through memory where the kernel cannot."""
+    """Copies bytes between files with some threads. Pieces that follow each other in both files are copied together.
 
-    def __init__(self, source: int, file: PartialFile) -> None:
+    Parameters
+    ----------
+    source : int
+        The open source; -1 to copy nothing.
+    file : PartialFile
+        What is written.
+    threads : int | None
+        How many threads copy.
+    """
+
+    def __init__(self, source: int, file: PartialFile, threads: int | None = 1) -> None:
         self._source = source
         self._file = file
+        self._count = max(1, min(threads or os.cpu_count() or 1, MOST_THREADS))
+        self._threads = ThreadPoolExecutor(self._count, "hyperslab-copy")
+        self._under_way: deque[Future[None]] = deque()
+        self._buffers = threading.local()
         self._in_kernel = hasattr(os, "copy_file_range")
+        self._at = self._start = self._nbytes = 0
         self.next = 0
 
     def place(self, start: int, nbytes: int, within: int) -> None:
-        """Copy bytes of the next chunk to where libhdf5 would write its stand-in."""
+        """Copy bytes of the next chunk to where libhdf5 would write its stand-in, now or later."""
         if self._source < 0:
             return
         at = self.next + within
+        if (at, start) != (self._at + self._nbytes, self._start + self._nbytes) or self._nbytes >= TOGETHER_NBYTES:
+            self._begin()
+            self._at, self._start = at, start
+        self._nbytes += nbytes
+
+    def _begin(self) -> None:
+        """Let a thread copy what was collected; wait if too much is under way."""
+        if self._nbytes:
+            self._under_way.append(self._threads.submit(self._copy, self._at, self._start, self._nbytes))
+            self._nbytes = 0
+        while len(self._under_way) > 2 * self._count:
+            self._under_way.popleft().result()
+
+    def finish(self) -> None:
+        """Wait until everything is copied.
+
+        Raises
+        ------
+        FileChanged
+            The source is too short.
+        OSError
+            The disk is full, or damaged.
+        """
+        self._begin()
+        while self._under_way:
+            self._under_way.popleft().result()
+
+    def close(self) -> None:
+        """End the threads."""
+        self._threads.shutdown(cancel_futures=True)
+
+    def _copy(self, at: int, start: int, nbytes: int) -> None:
         while nbytes:
             done = self._copied(at, start, nbytes)
             if not done:
@@ -204,15 +265,19 @@ class _Copier:
             at, start, nbytes = at + done, start + done, nbytes - done
 
     def _copied(self, at: int, start: int, nbytes: int) -> int:
-        if self._in_kernel:
+        # The kernel copies page by page, which takes longer than through memory if pages do not lie alike.
+        if self._in_kernel and (at - start) % PAGE == 0:
             try:
                 return os.copy_file_range(self._source, self._file.descriptor, nbytes, at, start)
             except OSError as error:
                 if error.errno not in UNAVAILABLE:
                     raise
                 self._in_kernel = False
-        data = os.pread(self._source, min(nbytes, BUFFER_NBYTES), at)
-        return os.pwrite(self._file.descriptor, data, start)
+        buffer = getattr(self._buffers, "bytes", None)
+        if buffer is None:
+            buffer = self._buffers.bytes = memoryview(bytearray(COPY_NBYTES))
+        count = os.preadv(self._source, [buffer[: min(nbytes, COPY_NBYTES)]], at)
+        return os.pwrite(self._file.descriptor, buffer[:count], start)
 
 
 def _numbers(*names: str) -> frozenset[int]:

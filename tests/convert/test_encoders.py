@@ -1,0 +1,85 @@
+"""Our encoders, each decoded by a decoder that is not ours: numcodecs, and libhdf5 with hdf5plugin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hyperslab._core import encode_chunks
+from hyperslab.conversion.codecs import CodecChain
+
+numcodecs = pytest.importorskip("numcodecs")
+pytest.importorskip("hdf5plugin")
+
+HDF5 = (
+    "none", "deflate-0", "deflate-1", "deflate-9", "deflate-4+shuffle", "lzf", "lzf+shuffle", "fletcher32", "lz4",
+    "lz4+shuffle+fletcher32", "zstd-1", "zstd-22", "blosc-lz4-9", "blosc-lz4-5+shuffle", "blosc-zlib-3+shuffle",
+    "blosc-zstd-1+bits", "blosc-lz4-0", "bitshuffle", "bitshuffle-lz4", "bitshuffle-zstd",
+)  # fmt: skip
+ZARR = ("deflate-6", "gzip-1", "zstd-3", "lz4", "blosc-lz4-5+shuffle", "blosc-zstd-9+bits", "blosc-zlib-1",
+        "zstd-1+shuffle", "deflate-4+shuffle")  # fmt: skip
+DTYPES = ("u1", "<i2", ">f4", "<f8", "c16", "S3", "V7", "S300")
+
+
+@st.composite
+def elements(draw: st.DrawFn) -> Any:
+    """Elements that compress well, badly, or not at all, from one to many blocks of a codec."""
+    dtype = np.dtype(draw(st.sampled_from(DTYPES)))
+    count = draw(st.sampled_from([1, 2, 7, 8, 9, 255, 1000, 4097, 70_001]))
+    nbytes = count * dtype.itemsize
+    kind = draw(st.sampled_from(["zeros", "noise", "ramp", "mixed"]))
+    random = np.random.default_rng(draw(st.integers(0, 99)))
+    made = {
+        "zeros": np.zeros(nbytes, "u1"),
+        "noise": random.integers(0, 256, nbytes).astype("u1"),
+        "ramp": (np.arange(nbytes) // 11).astype("u1"),
+    }
+    made["mixed"] = np.where(np.arange(nbytes) % 5000 < 2500, made["noise"], made["zeros"])
+    return np.ascontiguousarray(made[kind]).view(dtype)
+
+
+def encoded(values: Any, steps: Any) -> tuple[bytes, int]:
+    found: list[tuple[bytes, int]] = []
+    shape = [len(values)]
+    plain = values.view("u1")
+    encode_chunks(plain, (shape, shape), bytes(values.dtype.itemsize), steps, lambda _, *one: found.append(one), 1)
+    return found[0]
+
+
+@pytest.mark.parametrize("codec", HDF5)
+@settings(max_examples=25, deadline=None)
+@given(values=elements())
+def test_libhdf5_decodes_what_we_encode(codec: str, values: Any) -> None:
+    width = values.dtype.itemsize
+    filters, steps = CodecChain.parse(codec).hdf5(width, values.nbytes)
+    stored, mask = encoded(values, steps)
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_chunk((len(values),))
+    for number, flags, parameters in filters:
+        plist.set_filter(number, flags, parameters[3:] if number == 32008 else parameters)
+    kind = h5py.h5t.py_create(values.dtype, logical=True)
+    with h5py.File("encoders", "w", driver="core", backing_store=False) as file:
+        made = h5py.h5d.create(file.id, b"x", kind, h5py.h5s.create_simple((len(values),)), plist)
+        made.write_direct_chunk((0,), stored, mask)
+        file.flush()
+        read = np.empty(len(values), values.dtype)
+        made.read(h5py.h5s.ALL, h5py.h5s.ALL, read, kind)
+        assert read.tobytes() == values.tobytes()
+
+
+@pytest.mark.parametrize("codec", ZARR)
+@settings(max_examples=25, deadline=None)
+@given(values=elements())
+def test_numcodecs_decodes_what_we_encode(codec: str, values: Any) -> None:
+    filters, last, steps = CodecChain.parse(codec).zarr2(values.dtype.itemsize)
+    stored, mask = encoded(values, steps)
+    assert mask == 0
+    decoded: Any = stored
+    for settings_ in [last, *reversed(filters or [])]:
+        decoded = numcodecs.get_codec(dict(settings_)).decode(decoded)
+    assert np.asarray(decoded).tobytes() == values.tobytes()
