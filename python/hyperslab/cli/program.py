@@ -47,7 +47,7 @@ def run() -> None:
     except _WrongLine as error:
         wrong: Any = error
         context = getattr(wrong, "ctx", None)
-        if type(error).__name__ == "NoArgsIsHelpError":
+        if context is not None and type(error).__name__ == "NoArgsIsHelpError":
             typer.echo(context.get_help(), err=True)
             sys.exit(2)
         hint = "" if context is None else f"; {context.command_path} --help says what there is"
