@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
-from hyperslab.archive import collection
 from hyperslab.archive.allowed import Locations
-from hyperslab.archive.combining import Combining
 from hyperslab.archive.far_listing import is_pattern
 from hyperslab.archive.given_files import Given
 from hyperslab.archive.open_file import locate
 from hyperslab.archive.remote import Remote
+from hyperslab.archive.source_files import are_many
 from hyperslab.archive.store_options import OF_READING
 from hyperslab.archive.tree import REFERENCES, Group, OpenFile
 from hyperslab.errors import NoSuchRemoteFile, UsageError
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 
 if TYPE_CHECKING:
+    from hyperslab.archive.combining import Combining
     from hyperslab.versions.layout.table import VersionKey
 
 
@@ -93,7 +93,9 @@ def open(
     """
     _check(mode, chunk_cache_nbytes=chunk_cache_nbytes, cache_nbytes=cache_nbytes)
     options = dict(storage_options or {})
-    if collection.are_many(path) or combining:
+    if are_many(path) or combining:
+        from hyperslab.archive import collection
+
         if version is not None:
             raise UsageError("version= works with one file only: open one file at a time")
         return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes, allowed)
@@ -109,6 +111,8 @@ def open(
     except NoSuchRemoteFile:
         if not isinstance(location, Remote) or not is_pattern(location.url):
             raise
+        from hyperslab.archive import collection
+
         return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes, allowed)
     if set(options) - OF_READING and not opened.is_remote and opened.core.format not in REFERENCES:
         raise UsageError(f"storage_options= is for URLs, {opened.path} is a local path")

@@ -7,7 +7,6 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias, TypeGuard
 
 from hyperslab.archive import far_listing
@@ -105,6 +104,8 @@ def opened(located: list[Located]) -> list[OpenFile]:
         The error of `hyperslab.open` for the first file that fails.
     """
     are_remote = any(not isinstance(file, Group) and isinstance(file[0], Remote) for file in located)
+    from concurrent.futures import ThreadPoolExecutor
+
     pool = ThreadPoolExecutor(threads_for(are_remote))
     try:
         return list(pool.map(_opened, located))

@@ -77,7 +77,10 @@ def _clock(attrs: dict[str, Any]) -> Clock | None:
 def _times(numbers: Numbers, clock: Clock) -> Numbers:
     epoch = Clock.of(EPOCH, clock.calendar)
     known = np.isfinite(numbers)
-    ticks, tick = ticks_since(epoch, clock, np.where(known, numbers, 0).astype(numbers.dtype))
+    filled = np.where(known, numbers, 0).astype(numbers.dtype)
+    if numbers.dtype.kind == "f" and (filled == np.rint(filled)).all() and (abs(filled) < 2**53).all():
+        filled = filled.astype(np.int64)  # masking made floats of them: as integers they lose nothing
+    ticks, tick = ticks_since(epoch, clock, filled)
     days = ticks // (DAY // tick)
     if clock.calendar in REAL and (clock.calendar != "standard" or not ticks.size or days.min() >= GREGORIAN_DAY):
         return _moments(ticks, known, tick)

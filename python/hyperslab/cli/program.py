@@ -46,7 +46,7 @@ def run() -> None:
         sys.exit("hyperslab: nothing was done, since you did not agree")
     except _WrongLine as error:
         wrong: Any = error
-        context = getattr(wrong, "ctx", None)
+        context: Any = getattr(wrong, "ctx", None)
         if context is not None and type(error).__name__ == "NoArgsIsHelpError":
             typer.echo(context.get_help(), err=True)
             sys.exit(2)
