@@ -44,7 +44,7 @@ def marked(page: Path) -> Any:
 ALONE = [page for page in PAGES if page.name not in ("clusters.md", "collections-on-s3.md")]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("page", [marked(page) for page in ALONE])
 def test_page_runs_from_top_to_bottom(page: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     give(page.name, tmp_path)
