@@ -81,7 +81,7 @@ def run_page(page: Path, folder: Path, environment: dict[str, str] | None = None
         elif language in ("sh", "console"):
             for command in commands(language, text):
                 done = subprocess.run(
-                    ["bash", "-ec", command], cwd=folder, env=around, capture_output=True, text=True, timeout=280
+                    ["bash", "-ec", command], cwd=folder, env=around, capture_output=True, text=True, timeout=900
                 )
                 assert done.returncode == 0, f"{page.name}: {command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
         else:

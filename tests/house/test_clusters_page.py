@@ -58,7 +58,7 @@ def address_in(path: Path, started: subprocess.Popen[bytes]) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_the_page_runs_on_a_scheduler_at_an_address(folder: Path) -> None:
     told = folder / "where.json"
     here = ["--host", "127.0.0.1", "--no-dashboard"]
