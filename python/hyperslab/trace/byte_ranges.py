@@ -116,8 +116,8 @@ def _opened(path: str, notes: list[str]) -> ChunkPlaces | None:
 
 
 def _row(table: AccessTable, number: int) -> Row:
-    values = (int(table.columns[name][number]) for name in COLUMNS)
-    return Row(*values, table.selection(number)[1].tolist())  # type: ignore[arg-type] # one value for each column
+    values = [int(table.columns[name][number]) for name in COLUMNS]
+    return Row._make([*values, table.selection(number)[1].tolist()])
 
 
 def _range(row: Row) -> tuple[int, int]:

@@ -88,7 +88,7 @@ class ChunkPlaces:
         place = int(np.searchsorted(self.starts, at)) - 1
         if place < 0 or at >= self.stops[place]:
             return False
-        return self.parts[self.owners[place]].has_codecs
+        return bool(self.parts[self.owners[place]].has_codecs)
 
     def touched(self, start: int, stop: int) -> list[TouchedChunk]:
         """What a range of bytes touches."""
