@@ -1,4 +1,4 @@
-"""Calls that pass through on purpose: asynchronous reads, and reads of encoded chunks."""
+"""Calls that pass through on purpose: asynchronous reads, reads of encoded chunks, and closing the library."""
 
 from __future__ import annotations
 
@@ -32,6 +32,31 @@ PROGRAM = r"""
 """
 
 
+# Closed and opened again, the library gives another file the number that the first one had, and its array has the same
+# place in it; the descriptor leads to the first file, as the program has opened that itself.
+CLOSING = r"""
+    #include <fcntl.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    long H5Fopen(const char *, unsigned, long), H5Dopen2(long, const char *, long), H5Dget_type(long);
+    int H5open(void), H5close(void), H5Dread(long, long, long, long, long, void *);
+    int main(int count, char **words) {
+        int *out = calloc(300 * 400, 4);
+        for (int k = 1; k < 3; k++) {
+            H5open();
+            long file = H5Fopen(words[k], 0, 0), array = H5Dopen2(file, "x", 0);
+            int done = H5Dread(array, H5Dget_type(array), 0, 0, 0, out);
+            unsigned long sum = 0;
+            for (int n = 0; n < 300 * 400; n++) sum = sum * 31 + out[n];
+            printf("%d %lx\n", done, sum);
+            H5close();
+            open(words[1], O_RDONLY);
+        }
+        return 0;
+    }
+"""
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     with h5py.File(tmp_path / "a.h5", "w") as made:
@@ -42,12 +67,16 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """The program, with the libhdf5 of h5py's wheel, which has asynchronous calls."""
+    return compiled(PROGRAM, tmp_path)
+
+
+def compiled(source: str, tmp_path: Path) -> Path:
+    """A program with the libhdf5 of h5py's wheel, which has asynchronous calls."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     libraries = sorted((Path(h5py.__file__).parents[1] / "h5py.libs").glob("libhdf5-*.so*"))
     if compiler is None or not libraries or h5py.version.hdf5_version_tuple < (1, 14):
         pytest.skip("no C compiler, or no wheel of h5py with HDF5 1.14")
-    (tmp_path / "a.c").write_text(PROGRAM)
+    (tmp_path / "a.c").write_text(source)
     made = tmp_path / "program"
     found = [f"-Wl,-rpath,{libraries[0].parent}", "-Wl,--allow-shlib-undefined"]
     subprocess.run([compiler, "-w", "-o", made, tmp_path / "a.c", libraries[0], *found], check=True)
@@ -69,6 +98,17 @@ def test_asynchronous_reads_are_not_traced(program: Path, file: Path, tmp_path: 
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, timeout=120)
     assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout)
     assert b"no access to an array was seen" in done.stderr
+
+
+def test_a_library_that_is_closed_and_opened_again(file: Path, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "b.h5", "w") as made:
+        values = np.random.default_rng(2).integers(0, 99, (300, 400), "i4")
+        made.create_dataset("x", data=values, chunks=(50, 400), compression="gzip")
+    program = compiled(CLOSING, tmp_path)
+    expected = subprocess.run([program, file, tmp_path / "b.h5"], capture_output=True, timeout=60)
+    assert len(set(expected.stdout.splitlines())) == 2
+    ran = run(program, file, tmp_path / "b.h5")
+    assert (ran.status, ran.out, ran.served) == (0, expected.stdout, 2)
 
 
 def test_encoded_chunks(file: Path) -> None:

@@ -14,9 +14,9 @@ import hyperslab as hs
 
 pytest.importorskip("pyarrow", reason="not installed: pip install 'hyperslab[report]'")
 KEPT = Path(__file__).parents[2] / "target" / "zarr2"  # keeps what was fetched, so that it is fetched only once
-VERSIONS = ("zarr==2.18.7", "numcodecs==0.15.1", "fasteners==0.20")
+VERSIONS = ("zarr==2.18.7", "numcodecs==0.15.1", "fasteners==0.20", "deprecated==1.2.18", "wrapt==1.17.3")
 # zarr-python 2 draws trees with this package, which has no wheel.
-ASCIITREE = "class LeftAligned: ...\nBoxStyle = BOX_LIGHT = None\n"
+ASCIITREE = {"__init__": "class LeftAligned: ...\nBoxStyle = BOX_LIGHT = None\n", "traversal": "class Traversal: ...\n"}
 PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -54,7 +54,9 @@ def zarr2() -> Path:
         done = subprocess.run([*words, *VERSIONS], capture_output=True, text=True, timeout=250)
         if done.returncode:
             pytest.skip(f"zarr-python 2 cannot be installed: {done.stderr[-200:]}")
-        (made / "asciitree.py").write_text(ASCIITREE)
+        (made / "asciitree").mkdir()
+        for name, text in ASCIITREE.items():
+            (made / "asciitree" / f"{name}.py").write_text(text)
         made.rename(KEPT)
     return KEPT
 

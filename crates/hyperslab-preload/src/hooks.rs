@@ -153,7 +153,17 @@ recorded! {
     write_chunk WriteChunk write_of_chunk;
 }
 
-/// Defines functions that stand for some after which the recorder has to ask again.
+fn shapes_changed() {
+    recording::shapes_changed();
+}
+
+/// libhdf5 begins anew to number the files and objects that it opens.
+fn library_closed() {
+    known::library_closed();
+    recording::identifiers_changed();
+}
+
+/// Defines functions that stand for some after which we have to ask again.
 macro_rules! changing {
     ($($name:ident $hook:ident $changed:ident;)*) => {
         $(
@@ -162,7 +172,7 @@ macro_rules! changing {
             ) -> usize {
                 let Some(site) = site(Hook::$hook, caller) else { return FAILURE };
                 let result = pass(site, (first, second, third, fourth, fifth, sixth));
-                recording::$changed();
+                $changed();
                 result
             }
         )*
@@ -173,7 +183,7 @@ changing! {
     set_extent SetExtent shapes_changed;
     extend Extend shapes_changed;
     refresh Refresh shapes_changed;
-    close_library CloseLibrary identifiers_changed;
+    close_library CloseLibrary library_closed;
 }
 
 /// An identifier among the arguments.

@@ -88,6 +88,16 @@ pub(crate) fn writers_changed() {
     WRITERS.fetch_add(1, Ordering::Release);
 }
 
+/// A libhdf5 was closed, with all its files: the numbers that it gave may mean other files from now on.
+pub(crate) fn library_closed() {
+    writers_changed();
+    if !KNOWN.is_unused()
+        && let Some(mut known) = known()
+    {
+        *known = Known::default();
+    }
+}
+
 /// A file may have been closed: forgets arrays whose files are not open any more.
 pub(crate) fn closed() {
     writers_changed();

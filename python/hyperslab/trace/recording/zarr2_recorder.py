@@ -23,25 +23,28 @@ def put_into(module: Any, log: Log) -> Callable[[], None]:
         return lambda: None
 
     def reading(original: Any) -> Any:
-        def read(self: Any, selection: Any, *rest: Any, **named: Any) -> Any:
+        def read(self: Any, *given: Any, **named: Any) -> Any:
             start, flags, value = clock(), FAILED, None
             try:
-                value = original(self, selection, *rest, **named)
+                value = original(self, *given, **named)
                 flags = 0
                 return value
             finally:
+                selection = _given(given, named, 0, "indexer", "selection")
                 _note(log, self, selection, READ, (start, clock()), getattr(value, "dtype", None), flags)
 
         return read
 
     def writing(original: Any) -> Any:
-        def write(self: Any, selection: Any, value: Any, *rest: Any, **named: Any) -> None:
+        def write(self: Any, *given: Any, **named: Any) -> None:
             start, flags = clock(), FAILED
             try:
-                original(self, selection, value, *rest, **named)
+                original(self, *given, **named)
                 flags = 0
             finally:
-                _note(log, self, selection, WRITE, (start, clock()), getattr(value, "dtype", None), flags)
+                selection = _given(given, named, 0, "indexer", "selection")
+                dtype = getattr(_given(given, named, 1, "value"), "dtype", None)
+                _note(log, self, selection, WRITE, (start, clock()), dtype, flags)
 
         return write
 
@@ -53,6 +56,13 @@ def put_into(module: Any, log: Log) -> Callable[[], None]:
         _get_basic_selection_zd=reading(kind._get_basic_selection_zd),
         _set_basic_selection_zd=writing(kind._set_basic_selection_zd),
     )
+
+
+def _given(given: tuple[Any, ...], named: dict[str, Any], place: int, *names: str) -> Any:
+    """An argument, by its place or by one of its names."""
+    if place < len(given):
+        return given[place]
+    return next((named[name] for name in names if name in named), None)
 
 
 def _note(log: Log, stored: Any, indexer: Any, operation: int, times: tuple[int, int], dtype: Any, flags: int) -> None:
