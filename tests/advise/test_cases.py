@@ -122,7 +122,7 @@ def test_the_first_row_that_can_be_advised_is_the_one_that_is(maps: Path, profil
         for name in ("sst", "plain"):
             ((array, demands),) = ask(f"{maps}:{name}", [], None, words).arrays
             encodings = encodings_of(array, Limits(), profile)
-            found = advise(array, demands, profile, Limits(), {}, encodings)
+            found = advise(array, demands, profile, Limits(), codecs_of(array, encodings, profile), encodings)
             first = next(one for one in found.options if one.can_be_advised)
             if not found.keeps:
                 assert found.chosen is first
