@@ -23,6 +23,7 @@ HDF5 = (
 )  # fmt: skip
 ZARR = ("deflate-6", "gzip-1", "zstd-3", "lz4", "blosc-lz4-5+shuffle", "blosc-zstd-9+bits", "blosc-zlib-1",
         "zstd-1+shuffle", "deflate-4+shuffle")  # fmt: skip
+MOST_NBYTES = 300_000  # more than one block of any codec
 DTYPES = ("u1", "<i2", ">f4", "<f8", "c16", "S3", "V7", "S300")
 
 
@@ -31,6 +32,7 @@ def elements(draw: st.DrawFn) -> Any:
     """Elements that compress well, badly, or not at all, from one to many blocks of a codec."""
     dtype = np.dtype(draw(st.sampled_from(DTYPES)))
     count = draw(st.sampled_from([1, 2, 7, 8, 9, 255, 1000, 4097, 70_001]))
+    count = min(count, MOST_NBYTES // dtype.itemsize)
     nbytes = count * dtype.itemsize
     kind = draw(st.sampled_from(["zeros", "noise", "ramp", "mixed"]))
     random = np.random.default_rng(draw(st.integers(0, 99)))
@@ -52,7 +54,7 @@ def encoded(values: Any, steps: Any) -> tuple[bytes, int]:
 
 
 @pytest.mark.parametrize("codec", HDF5)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(values=elements())
 def test_libhdf5_decodes_what_we_encode(codec: str, values: Any) -> None:
     width = values.dtype.itemsize
@@ -66,14 +68,14 @@ def test_libhdf5_decodes_what_we_encode(codec: str, values: Any) -> None:
     with h5py.File("encoders", "w", driver="core", backing_store=False) as file:
         made = h5py.h5d.create(file.id, b"x", kind, h5py.h5s.create_simple((len(values),)), plist)
         made.write_direct_chunk((0,), stored, mask)
-        file.flush()
+        made.close()  # libhdf5 would not look at the mask before
         read = np.empty(len(values), values.dtype)
-        made.read(h5py.h5s.ALL, h5py.h5s.ALL, read, kind)
+        file["x"].id.read(h5py.h5s.ALL, h5py.h5s.ALL, read, kind)
         assert read.tobytes() == values.tobytes()
 
 
 @pytest.mark.parametrize("codec", ZARR)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(values=elements())
 def test_numcodecs_decodes_what_we_encode(codec: str, values: Any) -> None:
     filters, last, steps = CodecChain.parse(codec).zarr2(values.dtype.itemsize)
