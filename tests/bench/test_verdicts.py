@@ -362,7 +362,10 @@ def test_a_wide_interval_around_a_likeness_proves_nothing() -> None:
 @pytest.mark.parametrize("word", ["holds", "reverses", "depends", "undecided"])
 def test_sentences_name_the_largest_difference(word: str) -> None:
     cases: dict[str, list[Case]] = {
-        "holds": [("supports", "a is {up to}2 times as fast as b", 2.0), ("supports", "a is {up to}3 times as fast as b", 3.0)],
+        "holds": [
+            ("supports", "a is {up to}2 times as fast as b", 2.0),
+            ("supports", "a is {up to}3 times as fast as b", 3.0),
+        ],
         "reverses": [("contradicts", "b is 2 times as fast as a", 2.0)],
         "depends": [("supports", "a is 2 times as fast as b", 2.0), ("contradicts", "b is 3 times as fast as a", 3.0)],
         "undecided": [("undecided", "b takes 0.9 to 1.2 times as long as a", 1.05)],
@@ -384,7 +387,7 @@ def test_few_decided_cases_of_many_may_be_chance_and_decide_nothing() -> None:
     unknown: list[Case] = [("undecided", "b takes 0.9 to 1.2 times as long as a", 1.05)] * 20
     assert word_of([case[0] for case in one + unknown]) == "undecided"
     assert sentence("HDF5 writes fastest", one + unknown) == (
-        "whether HDF5 writes fastest; as claimed in 1: a is 2 times as fast as b; 20 undecided, in one of which b takes "
-        "0.9 to 1.2 times as long as a. Chance alone may decide so few cases"
+        "whether HDF5 writes fastest; as claimed in 1: a is 2 times as fast as b; 20 undecided, in one of which b "
+        "takes 0.9 to 1.2 times as long as a. Chance alone may decide so few cases"
     )
     assert word_of([case[0] for case in one * 3 + unknown]) == "holds"

@@ -17,7 +17,7 @@ from made_up_profile import made_up_parallel_profile
 from typer.testing import CliRunner
 
 from hyperslab.cli import app
-from hyperslab.cli.predict_processes import stripe_of
+from hyperslab.cli.arguments import stripe_of
 from hyperslab.errors import NotAStoreProfile, StudyError, TooFewCells, UsageError
 from hyperslab.model import Hdf5, Layout, Workload, Zarr, load_workload
 from hyperslab.parallel.partition import PARTITIONS, divided, owned_boxes

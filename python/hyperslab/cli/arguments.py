@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, TypeAlias
 
 import typer
+
+from hyperslab.errors import UsageError
 
 FILE_HELP = "An HDF5, NetCDF, FITS or HDF4 file, a Zarr folder, a URL (https, s3, gs, az), or a quoted pattern."
 FileArgument: TypeAlias = Annotated[str, typer.Argument(help=FILE_HELP)]
@@ -22,3 +25,20 @@ Allowed: TypeAlias = Annotated[
         "--allowed", help="A folder or URL to which the file may lead (docs/security.md); '' means none. Repeatable."
     ),
 ]
+
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+
+
+def stripe_of(text: str) -> tuple[int, int | None]:
+    """The bytes and the count of a stripe such as `1MiB:4`.
+
+    Raises
+    ------
+    UsageError
+        The text is not a stripe.
+    """
+    found = re.fullmatch(r"(\d+)\s*(|[kmg]i?)b?(?::(\d+))?", text.strip().lower())
+    size = int(found[1]) * UNITS[found[2]] if found else 0
+    if not found or size < 1 or found[3] == "0":
+        raise UsageError(f"--stripe {text} is not a stripe: write SIZE:COUNT, such as 1MiB:4, or SIZE alone")
+    return size, None if found[3] is None else int(found[3])

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from hyperslab.cli.arguments import stripe_of
 from hyperslab.cli.output import console
-from hyperslab.cli.predict_processes import stripe_of
 from hyperslab.cli.progress import live
 from hyperslab.cli.signals import as_signalled
 from hyperslab.errors import RunError

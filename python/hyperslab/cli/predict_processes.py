@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from hyperslab.cli.arguments import stripe_of
 from hyperslab.cli.output import console
 from hyperslab.cli.predict_array import profile_or_offer, profile_text
 from hyperslab.errors import UsageError
@@ -32,7 +32,6 @@ PartitionName = Annotated[
     typer.Option("--partition", help="Which process owns which chunks: rows, columns, blocks, round-robin, random."),
 ]
 Collective = Annotated[bool, typer.Option("--collective", help="HDF5's processes gather their requests.")]
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
 
 @dataclass(frozen=True)
@@ -111,21 +110,6 @@ def _sharing(workload: Workload, layout: Layout, given: ParallelOptions, servers
     count = count or (declared.count if declared else None) or servers
     transfer = "collective" if given.collective else workload.transfer
     return Sharing(given.processes or workload.processes, Striping(servers, size, count), partition, transfer)
-
-
-def stripe_of(text: str) -> tuple[int, int | None]:
-    """The bytes and the count of a stripe such as `1MiB:4`.
-
-    Raises
-    ------
-    UsageError
-        The text is not a stripe.
-    """
-    found = re.fullmatch(r"(\d+)\s*(|[kmg]i?)b?(?::(\d+))?", text.strip().lower())
-    size = int(found[1]) * UNITS[found[2]] if found else 0
-    if not found or size < 1 or found[3] == "0":
-        raise UsageError(f"--stripe {text} is not a stripe: write SIZE:COUNT, such as 1MiB:4, or SIZE alone")
-    return size, None if found[3] is None else int(found[3])
 
 
 def _print(found: list[ParallelPrediction], sharing: Sharing, store: str) -> None:

@@ -79,8 +79,8 @@ def numpy_axis(step: Step, chunk_shape: Sequence[int]) -> int:
     selection = step.selection
     if isinstance(selection, Points):
         return selection.ndim - 1
-    extents = [min(pair) for pair in zip(selection.shape, chunk_shape, strict=True)]
-    return max((axis for axis, extent in enumerate(extents) if extent > 1), default=len(extents) - 1)
+    lengths = [min(pair) for pair in zip(selection.shape, chunk_shape, strict=True)]
+    return max((axis for axis, length in enumerate(lengths) if length > 1), default=len(lengths) - 1)
 
 
 def numpy_spread_nbytes(step: Step, chunk_shape: Sequence[int], width: int) -> int:

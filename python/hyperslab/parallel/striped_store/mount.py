@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import Refused
 from hyperslab.parallel.striped_store import fuse_protocol as fuse
 from hyperslab.parallel.striped_store.store import StripedStore
@@ -239,7 +240,7 @@ class MountedStore:
         seconds = int(node.changed)
         times = (seconds, seconds, seconds, 0, 0, 0)
         links = 2 if node.is_directory else 1
-        blocks = -(-node.size // 512)
+        blocks = ceil_div(node.size, 512)
         owner = (os.getuid(), os.getgid(), 0, BLOCK, 0)
         return fuse.ATTRIBUTES.pack(node.number, node.size, blocks, *times, node.mode, links, *owner)
 
