@@ -61,7 +61,7 @@ def _processes() -> Verdict:
         conclusion="a gain from more processes on one machine says nothing about another machine",
         published="faster with more processes on Cori, not on Owens and RI2 (takeaway iii)",
         by_published_method="not measured",
-        by_fair_method="not measured: one machine, one process",
+        by_fair_method="not measured by one process; it holds on two emulated stores (evaluate --parallel)",
         verdict="undecided",
     )
 
