@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 import hyperslab as hs
 from hyperslab.advise.advice import load_advice
+from hyperslab.advise.verdict import ALIKE
 from hyperslab.cli import app
 from hyperslab.errors import HyperslabError
 
@@ -81,7 +83,7 @@ def test_a_trace_gives_json(maps: Path, trace: Path, profile_file: Path) -> None
     (array,) = json.loads(done.stdout)["arrays"]
     assert array["calls"] == [{"name": "run.trace", "calls": 30, "weight": 1.0, "asked_nbytes": 30 * 160 * 4}]
     known = [one["seconds"] for one in array["options"] if one["seconds"] is not None]
-    assert known == sorted(known)
+    assert all(a <= b * ALIKE for a, b in pairwise(known)), "of those that are alike, the least change comes first"
     (today,) = (one for one in array["options"] if one["today"])
     assert today["chunks"] == [1, 40, 50]
     assert any(one["on_the_pareto_front"] for one in array["options"])

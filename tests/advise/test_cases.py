@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,8 @@ def touched(advice: ArrayAdvice, chunk: tuple[int, ...]) -> float:
 def test_the_ranking_of_a_case_is_sound(case: Case, tmp_path: Path, profile: StoreProfile) -> None:
     advice = advice_for(case, tmp_path, profile)
     seconds = [one.seconds for one in advice.options if one.seconds is not None]
-    assert seconds == sorted(seconds)
+    # The fastest first; of those that are alike, the one that changes least.
+    assert all(a <= b * ALIKE for a, b in pairwise(seconds))
     assert all(one > 0 for one in seconds)
     assert sum(one.candidate.is_today for one in advice.options) == 1
     assert advice.considered >= 30
@@ -52,7 +54,7 @@ def test_the_ranking_of_a_case_is_sound(case: Case, tmp_path: Path, profile: Sto
     best = advice.options[0]
     assert best.seconds is not None
     assert advice.today.seconds is not None
-    assert best.seconds <= advice.today.seconds
+    assert best.seconds <= advice.today.seconds * ALIKE
     for one in advice.options:
         if not one.candidate.is_today and one.seconds is not None:
             assert one.conversion_seconds is not None

@@ -287,7 +287,7 @@ def test_wrong_requests_are_refused_in_one_line(good, foreign, tmp_path) -> None
         assert "there is no file" in refused(2, command[0], tmp_path / "none.h5", *command[1:])
         assert "text.txt" in refused(1, command[0], tmp_path / "text.txt", *command[1:])
     cases = {
-        "it has /g/sst": ("g/sss",),
+        "did you mean '/g/sst'?": ("g/sss",),
         "is a group": ("g",),
         "/nowhere": ("gone",),
         "3 indices": ("g/sst", "0, 1, 2"),

@@ -102,7 +102,9 @@ def array_of(root: Group, name: str) -> Array:
     except KeyError as error:
         names = [array.name for _, array in zip(range(MOST_COMPARED), arrays_of(root), strict=False)]
         near = meant_or_known(name, names, "it has no arrays")
-        raise UsageError(f"{root.filename} has no array {name!r}{near}") from error
+        why = message_of(error).partition(";")[0]  # a link may lead to what is not there
+        because = "" if repr(f"/{name.strip('/')}") in why else f" ({why})"
+        raise UsageError(f"{root.filename} has no array {name!r}{because}{near}") from error
     except FileNotFoundError as error:
         raise UsageError(f"{name!r} of {root.filename} is in {error.filename}, which does not exist") from error
     if isinstance(found, Group):

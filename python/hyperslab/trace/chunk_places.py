@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab.archive.opening import open as open_archive
-from hyperslab.chunk_grid import chunk_counts
+from hyperslab.chunk_grid import ceil_div, chunk_counts
 from hyperslab.trace.table import TracedArray
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _boxes(part: _Part, index: int, inside: tuple[int, int]) -> list[Box]:
         runs: list[Box] = [((0,) * len(origin), part.chunk_shape)]
     else:
         width = max(part.element_nbytes, 1)
-        runs = boxes_of_run(min(inside[0] // width, whole), min(-(-inside[1] // width), whole), part.chunk_shape)
+        runs = boxes_of_run(min(inside[0] // width, whole), min(ceil_div(inside[1], width), whole), part.chunk_shape)
     found = []
     for starts, lengths in runs:
         moved = [
@@ -156,7 +156,7 @@ def boxes_of_run(first: int, last: int, shape: Sequence[int]) -> list[Box]:
     if not shape:
         return [((), ())]
     row = math.prod(shape[1:])
-    top, bottom = -(-first // row), last // row
+    top, bottom = ceil_div(first, row), last // row
     if top > bottom:  # within one row
         return _of_row(first // row, first % row, last - first // row * row, shape)
     found = []
