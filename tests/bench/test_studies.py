@@ -240,7 +240,6 @@ def test_the_automatic_rule_keeps_the_ratio_of_chunk_to_access(scale: str) -> No
         conditions={
             "map-chunks": {"chunks": [1, 180, 360]},
             "cubes": {"chunks": [32, 45, 45]},
-            "auto": {"chunks": "auto"},
         },
         operations=["read-map", "read-time-series"],
     )

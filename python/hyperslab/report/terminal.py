@@ -135,7 +135,7 @@ def print_verdicts(run: Run, console: Console) -> None:
         console.print()
     counts = {name: sum(v.verdict == name for v in run.verdicts) for name in VERDICTS}
     said = ", ".join(counted(counts[name], *words) for name, words in VERDICTS.items() if counts[name])
-    console.print(f"{len(run.verdicts)} published conclusions: {said}. report.html has the figures.")
+    console.print(f"{len(run.verdicts)} published conclusions: {said}. The report has the figures.")
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
