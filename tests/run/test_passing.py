@@ -215,7 +215,8 @@ def test_signals_that_the_program_itself_causes(file: Path) -> None:
     """
     expected, ran = without(code, file), python(code, file)
     assert b"Segmentation fault" in expected.stderr
-    assert "Segmentation fault" in ran.errors
+    # Two of our threads may fault at once, and then the second one ends the program while the handler still writes.
+    assert "Fatal Python error" in ran.errors
     assert ran.status == expected.returncode
 
 
