@@ -21,7 +21,7 @@ from test_crashes import commit, committed, state_of, text
 
 import hyperslab as hs
 import hyperslab.cli
-from hyperslab.cli import main
+from hyperslab.cli import main, signals
 
 
 @contextmanager
@@ -112,6 +112,7 @@ def run(log: Path, *arguments: object) -> int:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             sys.argv = ["hyperslab", "versions", *map(str, arguments)]
             main()
+            status = 0
         except SystemExit as stopped:
             status = int(stopped.code or 0)
         except BaseException:
@@ -236,8 +237,8 @@ def test_a_signal_inside_h5py(
         except (KeyboardInterrupt, SystemExit) as signalled:
             raise SystemError("a function returned a result with an exception set") from signalled
 
-    monkeypatch.setattr(hyperslab.cli, "app", app)
-    monkeypatch.setattr(hyperslab.cli.signals, "_received", [])
+    monkeypatch.setattr(hyperslab.cli, "_run", lambda _: app())
+    monkeypatch.setattr(signals, "_received", [])
     before = signal.getsignal(number)
     try:
         with pytest.raises(SystemExit) as stopped:

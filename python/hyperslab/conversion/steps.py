@@ -134,7 +134,7 @@ def _hdf5_again(work: Work) -> None:
             stored = StoredChunks(writing.copies)
             work.begin(writing, stored.nbytes)
             work.filler.fill(writing.fillings)
-            stored.copy(file, group.filename, work.meter, settings.threads)
+            stored.copy(file, group.filename, work.meter)
             check(file)
             file.is_replaying = False
             work.done.array_count = len(writing.fillings) + len(writing.copies)

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import threading
-from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,7 +23,6 @@ from hyperslab.errors import FileChanged, RunError
 BUFFER_NBYTES = 4 << 20
 COPY_NBYTES = 512 << 10
 TOGETHER_NBYTES = 4 << 20
-MOST_THREADS = 4
 PAGE = 4096
 
 
@@ -77,7 +73,7 @@ class StoredChunks:
         self._tables = [(copy, copy.pieces()) for copy in copies]
         self.nbytes = sum(size for _, table in self._tables for *_, size in table)
 
-    def copy(self, file: PartialFile, source: str | None, meter: Meter, threads: int | None = None) -> None:
+    def copy(self, file: PartialFile, source: str | None, meter: Meter) -> None:
         """Copy all chunks.
 
         Parameters
@@ -88,8 +84,6 @@ class StoredChunks:
             The path of the source; None to place the chunks without copying them.
         meter : Meter
             Told what is done.
-        threads : int | None
-            How many threads copy.
 
         Raises
         ------
@@ -97,7 +91,7 @@ class StoredChunks:
             The source is shorter than its chunks.
         """
         descriptor = -1 if source is None else os.open(source, os.O_RDONLY)
-        copier = _Copier(descriptor, file, threads)
+        copier = _Copier(descriptor, file)
         try:
             file.instead = copier.place
             for copy, table in self._tables:
@@ -117,7 +111,6 @@ class StoredChunks:
             copier.finish()
         finally:
             file.instead = None
-            copier.close()
             if descriptor >= 0:
                 os.close(descriptor)
 
@@ -172,7 +165,6 @@ def copy_user_block(source: str, file: PartialFile, nbytes: int) -> None:
         copier = _Copier(descriptor, file)
         copier.place(0, nbytes, 0)
         copier.finish()
-        copier.close()
     finally:
         os.close(descriptor)
 
@@ -198,7 +190,10 @@ def _base(array: Any, *, is_chunked: bool) -> int:
 
 
 class _Copier:
-    """Copies bytes between files with some threads. Pieces that follow each other in both files are copied together.
+    """Copies bytes between files. Pieces that follow each other in both files are copied together.
+
+    It copies while libhdf5 writes, and so while this thread holds h5py's lock. Other threads must not help: Python's
+    garbage collector runs in any of them, may free an object of h5py there, and would wait for that lock for ever.
 
     Parameters
     ----------
@@ -206,17 +201,12 @@ class _Copier:
         The open source; -1 to copy nothing.
     file : PartialFile
         What is written.
-    threads : int | None
-        How many threads copy.
     """
 
-    def __init__(self, source: int, file: PartialFile, threads: int | None = 1) -> None:
+    def __init__(self, source: int, file: PartialFile) -> None:
         self._source = source
         self._file = file
-        self._count = max(1, min(threads or os.cpu_count() or 1, MOST_THREADS))
-        self._threads = ThreadPoolExecutor(self._count, "hyperslab-copy")
-        self._under_way: deque[Future[None]] = deque()
-        self._buffers = threading.local()
+        self._buffer = memoryview(bytearray())
         self._in_kernel = hasattr(os, "copy_file_range")
         self._at = self._start = self._nbytes = 0
         self.next = 0
@@ -232,15 +222,12 @@ class _Copier:
         self._nbytes += nbytes
 
     def _begin(self) -> None:
-        """Let a thread copy what was collected; wait if too much is under way."""
-        if self._nbytes:
-            self._under_way.append(self._threads.submit(self._copy, self._at, self._start, self._nbytes))
-            self._nbytes = 0
-        while len(self._under_way) > 2 * self._count:
-            self._under_way.popleft().result()
+        """Copy what was collected."""
+        nbytes, self._nbytes = self._nbytes, 0
+        self._copy(self._at, self._start, nbytes)
 
     def finish(self) -> None:
-        """Wait until everything is copied.
+        """Copy the rest.
 
         Raises
         ------
@@ -250,12 +237,6 @@ class _Copier:
             The disk is full, or damaged.
         """
         self._begin()
-        while self._under_way:
-            self._under_way.popleft().result()
-
-    def close(self) -> None:
-        """End the threads."""
-        self._threads.shutdown(cancel_futures=True)
 
     def _copy(self, at: int, start: int, nbytes: int) -> None:
         while nbytes:
@@ -273,11 +254,10 @@ class _Copier:
                 if error.errno not in UNAVAILABLE:
                     raise
                 self._in_kernel = False
-        buffer = getattr(self._buffers, "bytes", None)
-        if buffer is None:
-            buffer = self._buffers.bytes = memoryview(bytearray(COPY_NBYTES))
-        count = os.preadv(self._source, [buffer[: min(nbytes, COPY_NBYTES)]], at)
-        return os.pwrite(self._file.descriptor, buffer[:count], start)
+        if not self._buffer:
+            self._buffer = memoryview(bytearray(COPY_NBYTES))
+        count = os.preadv(self._source, [self._buffer[: min(nbytes, COPY_NBYTES)]], at)
+        return os.pwrite(self._file.descriptor, self._buffer[:count], start)
 
 
 def _numbers(*names: str) -> frozenset[int]:
