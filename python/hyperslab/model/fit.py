@@ -151,7 +151,8 @@ def fit(
     draws = _resampled(solved, target, resamples) if resamples else np.array([solved.solution] * 2)
     low, high = np.percentile(draws, [2.5, 97.5], axis=0)
     errors = np.log(target / solved.predicted)
-    spread = _spread(matrix, target, mine, errors)
+    # A measurement differs from the one before, however well the fit knows the cell.
+    spread = float(np.hypot(_unseen_spread(matrix, target, mine, errors), REPEATED))
     each = tuple(map(Coefficient, terms, solved.solution.tolist(), low.tolist(), high.tolist()))
     return Coefficients(
         model.name,
@@ -168,29 +169,28 @@ def fit(
     )
 
 
-def _spread(
+def _unseen_spread(
     matrix: Matrix, target: npt.NDArray[np.float64], cells: Sequence[Observation], errors: npt.NDArray[np.float64]
 ) -> float:
     """The deviation of log(measured / predicted) for arrays and layouts that a fit has not seen.
 
     Cells with the same array and layout are left out together, a fifth of them at a time. With few of them, it is the
-    deviation that remains in the fit itself. To both is added that a measurement differs from the one before.
+    deviation that remains in the fit itself.
     """
     remaining = float(np.sqrt((errors**2).sum() / max(len(target) - matrix.shape[1], 1)))
     files = {name: number for number, name in enumerate(dict.fromkeys(map(_file_of, cells)))}
     fold = np.array([files[_file_of(cell)] % FOLDS for cell in cells])
     if len(files) < 2 * FOLDS:
-        return float(np.hypot(remaining, REPEATED))
+        return remaining
     found = np.zeros(len(target))
     for number in range(FOLDS):
         out = fold == number
         if len(target) - out.sum() < matrix.shape[1] + 2:
-            return float(np.hypot(remaining, REPEATED))
+            return remaining
         solution = _solve(matrix[~out], target[~out]).solution
         found[out] = np.log(target[out] / np.maximum(matrix[out] @ solution, target[out] * 1e-3))
     most = HUBER * max(float(np.median(np.abs(found))), 0.02)  # a cell unlike all others says little about the rest
-    unseen = max(remaining, float(np.sqrt(np.mean(np.clip(found, -most, most) ** 2))))
-    return float(np.hypot(unseen, REPEATED))
+    return max(remaining, float(np.sqrt(np.mean(np.clip(found, -most, most) ** 2))))
 
 
 def _file_of(cell: Observation) -> tuple[str, str]:
