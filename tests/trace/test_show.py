@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import hyperslab as hs
+from hyperslab.archive.display import counted
 from hyperslab.cli import app
-from hyperslab.report.wording import counted
 from hyperslab.trace import selection
 from hyperslab.trace.chunk_touches import decode_count, grid_shape, reuse_distances, touched
 from hyperslab.trace.patterns import classified

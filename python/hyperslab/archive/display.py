@@ -75,6 +75,11 @@ def nbytes(count: float) -> str:
     return f"{count:.4g} TB"
 
 
+def counted(count: int, one: str, more: str) -> str:
+    """A count with its noun, such as `1 access` or `21 accesses`."""
+    return f"{count:,} {one if count == 1 else more}"
+
+
 def group(shown: Group) -> str:
     """A tree of everything below a group, of at most `MOST_LINES` lines."""
     lines = [f"<hyperslab.Group {shown.name!r} of {printable(shown.filename)}>"]

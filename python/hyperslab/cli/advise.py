@@ -190,7 +190,7 @@ def _print(found: list[ArrayAdvice], notes: list[str], profile: str, output: Pat
 
 def _print_one(one: ArrayAdvice, out: Any) -> None:
     from hyperslab.advise.rows import tip_lines
-    from hyperslab.report.wording import counted
+    from hyperslab.archive.display import counted
 
     calls = ", ".join(f"{counted(len(each.steps), 'call', 'calls')} of {each.name}" for each in one.demands)
     out.print(line(f"{one.array.title}, {' × '.join(map(str, one.array.shape))} {one.array.dtype}: {calls}"))

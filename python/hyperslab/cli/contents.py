@@ -187,10 +187,13 @@ def _as_json(file: str, root: Group, rows: list[dict[str, Any]]) -> dict[str, An
 def _print(
     file: str, root: Group, rows: list[dict[str, Any]], out: Console, *, advise: bool = True, every: bool = False
 ) -> None:
+    from hyperslab.archive import display
+
     arrays = [row for row in rows if row["kind"] == "array"]
     stored = [row["stored_nbytes"] for row in arrays]
     size = "unknown size" if None in stored else _size(sum(stored))
-    out.print(line(f"{file}: {root.format}, {len(arrays)} arrays, {size} in chunks"), soft_wrap=True)
+    count = display.counted(len(arrays), "array", "arrays")
+    out.print(line(f"{file}: {root.format}, {count}, {size} in chunks"), soft_wrap=True)
     if root.lost_nbytes:
         out.print(line(lost(root)), soft_wrap=True)
     if not out.is_terminal:

@@ -166,7 +166,8 @@ def _print(done: Conversion, *, as_json: bool) -> None:
         typer.echo(json.dumps({**vars(done), "target": str(done.target)}, indent=1))
         return
     out = console()
-    said = f"{done.target}: {done.array_count} arrays, {display.nbytes(done.stored_nbytes)} in {done.seconds:.1f} s"
+    arrays = display.counted(done.array_count, "array", "arrays")
+    said = f"{done.target}: {arrays}, {display.nbytes(done.stored_nbytes)} in {done.seconds:.1f} s"
     out.print(
         line(f"{said}, {'not verified' if done.verified == 'none' else f'verified by {done.verified}'}"), soft_wrap=True
     )

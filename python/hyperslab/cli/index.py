@@ -111,7 +111,8 @@ def _print(saved: Saved) -> None:
     from hyperslab.archive import display
 
     out = console()
-    counts = f"{saved.file_count} files, {saved.array_count} arrays, {saved.chunk_count} chunks"
+    each = ((saved.file_count, "file"), (saved.array_count, "array"), (saved.chunk_count, "chunk"))
+    counts = ", ".join(display.counted(count, noun, f"{noun}s") for count, noun in each)
     out.print(line(f"{saved.path}: {counts}, {display.nbytes(saved.nbytes)}"), soft_wrap=True)
     for name, reason in list(saved.left_out.items())[:MOST_NAMES]:
         out.print(line(f"left out: {name}: {reason}"), soft_wrap=True)

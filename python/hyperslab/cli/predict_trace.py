@@ -28,9 +28,10 @@ def predict_trace(
     show: Callable[[Any, str], None],
 ) -> None:
     """Price each array of a trace in today's layout and in others, beside the seconds that were measured."""
+    from hyperslab.archive.display import counted
     from hyperslab.model.predict import parse_layout, predict
     from hyperslab.model.traced import LIBRARY_OF, layout_of_traced, workload_of
-    from hyperslab.report.wording import counted, seconds_text
+    from hyperslab.report.wording import seconds_text
     from hyperslab.trace.summaries import summaries_of
     from hyperslab.trace.trace import Trace
 

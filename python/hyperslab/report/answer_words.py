@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from hyperslab.archive.display import counted
 from hyperslab.bench.rankings import Ranking
 from hyperslab.bench.recommendations import Candidate, Recommendation
 from hyperslab.bench.results import Run
 from hyperslab.bench.standings import ALIKE, Standing, rounds_to_decide
 from hyperslab.lab.looks import MOST_ROUNDS
-from hyperslab.report.wording import contender_title, counted, digits, names_text, seconds_text
+from hyperslab.report.wording import contender_title, digits, names_text, seconds_text
 
 MARGIN = f"{ALIKE - 1:.0%}".replace("%", " %")
 MOST_AVOIDED = MOST_RIVALS = 3

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from hyperslab.archive.display import counted
 from hyperslab.bench.compare import Comparison, ComparisonRow, Outcome
 from hyperslab.bench.rankings import Ranking
 from hyperslab.bench.results import Run
@@ -27,7 +28,6 @@ from hyperslab.report.wording import (
     arrays_text,
     cache_title,
     contender_title,
-    counted,
     digits,
     names_text,
     operation_title,

@@ -153,11 +153,6 @@ def trials_text(counts: Iterable[int]) -> str:
     return f"n = {least}" if least == most else f"n = {least} to {most}"
 
 
-def counted(count: int, one: str, more: str) -> str:
-    """A count with its noun, such as `1 access` or `21 accesses`."""
-    return f"{count:,} {one if count == 1 else more}"
-
-
 def contender_title(name: str) -> str:
     """A contender in words: its format, and its reader if that is not the format's own library."""
     return CONTENDERS.get(name, name)
