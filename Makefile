@@ -11,7 +11,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: setup system demo wheel check suites matrix test test-rust test-python fuzz lint format bench docs clean
+.PHONY: setup system demo wheel check suites matrix test test-rust test-python fuzz lint lint-rust lint-python format bench docs clean
 
 setup: .stamps/built
 
@@ -24,9 +24,14 @@ setup: .stamps/built
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
 	@touch $@
 
-.stamps/built: .stamps/venv $(RUST_SOURCES) pyproject.toml
+# It needs no Python, so with -j2 it is built while packages are installed.
+.stamps/preload: $(RUST_SOURCES)
+	@mkdir -p .stamps
 	@command -v cargo >/dev/null || { echo "cargo is needed to build hyperslab's core: install Rust 1.88 or newer"; exit 1; }
 	@sh crates/hyperslab-preload/build.sh
+	@touch $@
+
+.stamps/built: .stamps/venv .stamps/preload $(RUST_SOURCES) pyproject.toml
 	$(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
@@ -72,9 +77,13 @@ SECONDS := 60
 fuzz: .stamps/built
 	HYPERSLAB_CORPUS="$(CURDIR)/../shared/corpus" $(BIN)/python fuzz/run.py --seconds $(SECONDS)
 
-lint: setup
+lint: lint-rust lint-python
+
+lint-rust:
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+
+lint-python: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

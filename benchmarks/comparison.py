@@ -47,7 +47,8 @@ class Row:
 
     `sides` prepare each side. They raise ImportError, MissingLibrary or FileNotFoundError if it is not installed.
     `targets` are the largest allowed ratios of our time to a peer's; `most_seconds` is the longest allowed time of
-    ours. A turn does the work `per_turn` times, and the seconds are those of one time.
+    ours. A turn does the work `per_turn` times, and the seconds are those of one time. Checking the answers is the
+    first run of every side, so rows that take minutes need no other one to warm up.
     """
 
     key: str
@@ -59,6 +60,7 @@ class Row:
     most_seconds: float | None = None
     turns: int = 9
     per_turn: int = 1
+    warms_up: bool = True
 
 
 def measure(row: Row, quick: bool) -> dict[str, Any]:
@@ -69,7 +71,8 @@ def measure(row: Row, quick: bool) -> dict[str, Any]:
     if OURS not in ready:
         raise RuntimeError(f"{row.key}: hyperslab itself is {absent[OURS]}")
     turns = min(3, row.turns) if quick else row.turns
-    took, proof = interleaved({name: partial(seconds_of, side.run) for name, side in ready.items()}, turns, row.files)
+    runs = {name: partial(seconds_of, side.run) for name, side in ready.items()}
+    took, proof = interleaved(runs, turns, row.files, warms_up=row.warms_up)
     seconds = {name: [each / row.per_turn for each in all_took] for name, all_took in took.items()}
     return measured(row, seconds, absent, proof, turns)
 
@@ -130,9 +133,9 @@ def same(read: Any, expected: Any) -> bool:
 
 
 def interleaved(
-    sides: Mapping[str, Callable[[], float]], turns: int, files: Sequence[Path] = ()
+    sides: Mapping[str, Callable[[], float]], turns: int, files: Sequence[Path] = (), *, warms_up: bool = True
 ) -> tuple[dict[str, list[float]], dict[str, Any]]:
-    """The seconds of each side over `turns` turns, after a warm-up turn, with the proof that the files stayed warm.
+    """The seconds of each side over `turns` turns, with the proof that the files stayed warm. A warm-up turn is first.
 
     A turn runs every side once in a new random order: it is one trial of the lab's rounds. If the files were not warm,
     the turn is repeated. After as many repeats as turns, the next turns count anyway, and the proof says what is wrong.
@@ -159,7 +162,7 @@ def interleaved(
         return Tally(next(iter(seconds.values())), proof["turns_made_again"])
 
     rounds = Rounds(rule, 1, lambda *_: None, trial_count(1, rule))
-    rounds.run(["turn"], make, tally, warm_up=warm_up)
+    rounds.run(["turn"], make, tally, warm_up=warm_up if warms_up else None)
     return seconds, proof
 
 

@@ -2,12 +2,13 @@
 
     python benchmarks/convert_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
 
-NAME is a group of rows (`series`, `columns`, `compressed`, `relayout`). Both sides of a row are programs of their own,
-with two threads and the same memory, except for the compressed write and the relayout, where calls inside one process
-are compared. Every output is read back through h5py and must hold the same elements. All sides run in one run, in a new
-random order each turn. Nobody syncs, and we do not verify, because nobody else does: `series-verified` says what that
-costs. Results are saved in benchmarks/results/convert_speed.json row by row. CONVERT_SPEED_MEGABYTES=128 in the
-environment makes everything smaller than 1024 MB.
+NAME is a group of rows (`series`, `rechunked`, `columns`, `compressed`, `relayout`). Both sides of a row are programs
+of their own, with two threads and the same memory, except for the compressed write and the relayout, where calls inside
+one process are compared. Every output is read back through h5py or zarr-python and must hold the same elements. All
+sides run in one run, in a new random order each turn. Nobody syncs, and we do not verify, because nobody else does:
+`series-verified` says what that costs. Results are saved in benchmarks/results/convert_speed.json row by row.
+CONVERT_SPEED_MEGABYTES=128 in the environment makes everything smaller than 1024 MB, for which the script takes about
+twelve minutes. rechunker 0.5.4 needs zarr-python 2: name a Python that has it in RECHUNKER_PYTHON.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,9 @@ from files import Files
 
 RESULTS = Path(__file__).parent / "results" / "convert_speed.json"
 MEGABYTES, QUICK_MEGABYTES = int(os.environ.get("CONVERT_SPEED_MEGABYTES", "1024")), 64
-# Smaller runs have three turns instead of five.
-MANY_MEGABYTES = 512
+# All rows together then take about twelve minutes.
+TURNS = 3
+LARGE_NBYTES = 100 << 20
 MEMORY_NBYTES = 2 << 30
 OUR_CODE = """
 import json, sys, hyperslab
@@ -45,6 +47,14 @@ dask.config.set(scheduler="threads", num_workers={threads})
 opened = xarray.open_dataset(source, engine="netcdf4", chunks=dict(d_time=1))
 encoding = dict(x=dict(zlib=True, complevel=4, shuffle=True, chunksizes={series}))
 opened.chunk(dict(d_time=-1, d_y=128, d_x_=128)).to_netcdf(target, engine="netcdf4", encoding=encoding)
+"""
+
+RECHUNKER = """
+import json, sys, dask, numcodecs, rechunker, zarr
+source, target, between, chunks, memory = sys.argv[1:6]
+dask.config.set(scheduler="threads", num_workers={threads})
+rechunker.rechunk(zarr.open(source, mode="r")["x"], tuple(json.loads(chunks)), int(memory) // {threads}, target,
+                  target_options=dict(compressor=numcodecs.Zstd(3)), temp_store=between).execute()
 """
 
 
@@ -77,12 +87,21 @@ def made(files: Path, name: str, shape: tuple[int, ...], chunks: tuple[int, ...]
 
 
 def answer(path: Path) -> Callable[[Any], Any]:
-    """What an output holds, through h5py: some rows of it, and its shape."""
+    """What an output holds: every sixteenth row, of large arrays the middle of it; decoding all would take minutes."""
+
+    def elements(array: Any) -> Any:
+        whole = array.size * 4 < LARGE_NBYTES
+        middle = [slice(None) if whole else slice(n * 3 // 8, n * 5 // 8) for n in array.shape[1:]]
+        return np.asarray(array[(slice(None, None, max(1, array.shape[0] // 16)), *middle)], "f4")[..., ::7]
 
     def read(_: Any) -> Any:
+        if path.suffix == ".zarr":
+            import zarr
+
+            opened: Any = zarr.open(path, mode="r")
+            return elements(opened if hasattr(opened, "chunks") else opened["x"])
         with h5py.File(path, "r") as file:
-            array = file["x"]
-            return np.asarray(array[:: max(1, array.shape[0] // 16)], "f4")[..., ::7]
+            return elements(file["x"])
 
     return read
 
@@ -92,16 +111,19 @@ def expected(path: Path) -> Any:
     return answer(path)(None)
 
 
-def program(words: list[str], target: Path) -> Callable[[], Side]:
-    """A side that is a program; it is absent if the program is not installed."""
+def program(words: list[str], target: Path, *others: Path) -> Callable[[], Side]:
+    """A side that is a program, which writes `target` and `others`; it is absent if the program is not installed."""
 
     def ready() -> Side:
         if shutil.which(words[0]) is None:
             raise FileNotFoundError(words[0])
 
         def run() -> None:
-            target.unlink(missing_ok=True)
-            subprocess.run(words, check=True, capture_output=True)
+            for path in (target, *others):
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+            done = subprocess.run(words, check=False, capture_output=True, text=True)
+            if done.returncode:
+                raise RuntimeError(f"{words[0]}: {done.stderr.strip()[-200:]}")
 
         return Side(run, answer(target))
 
@@ -123,17 +145,27 @@ def predicted(source: Path, target: Path, **options: Any) -> dict[str, float]:
     return {"predicted": done.predicted_seconds or 0.0, "took": done.seconds}
 
 
+def nbytes_of(path: Path) -> int:
+    """The bytes of a file, or of all files in a folder."""
+    inner = path.rglob("*") if path.is_dir() else [path]
+    return sum(one.stat().st_size for one in inner if one.is_file())
+
+
 def row(
-    key: str, work: str, source: Path, sides: dict[str, Any], targets: dict[str, float], quick: bool
+    key: str,
+    work: str,
+    source: Path,
+    sides: dict[str, Any],
+    targets: dict[str, float],
+    quick: bool,
+    *,
+    turns: int = TURNS,
+    files: Sequence[Path] = (),
 ) -> dict[str, Any]:
-    """One row."""
-    measured = comparison.measure(
-        Row(
-            key, work, [source], expected(source), sides, targets, turns=3 if quick or MEGABYTES < MANY_MEGABYTES else 5
-        ),
-        quick,
-    )
-    sizes = {one.name: one.stat().st_size for one in source.parent.glob(f"{key}-*")}
+    """One row. Its source is one file, or these."""
+    made = Row(key, work, files or [source], expected(source), sides, targets, turns=turns, warms_up=False)
+    measured = comparison.measure(made, quick)
+    sizes = {one.name: nbytes_of(one) for one in source.parent.glob(f"{key}-*")}
     return measured | {"nbytes": sizes}
 
 
@@ -150,17 +182,48 @@ def series(where: Path, megabytes: int, quick: bool) -> Iterator[dict[str, Any]]
             ["h5repack", "-l", f"x:CHUNK={wanted.replace(',', 'x')}", str(source), str(out["h5repack"])],
             out["h5repack"],
         ),
+    }
+    yield row("series", f"maps to series, {megabytes} MiB", source, sides, {"h5repack": 0.5}, quick, turns=2)
+    # Both take a minute for 1 GiB, and the figure is far from its target: one turn is enough.
+    slower = {
+        OURS: ours(source, out["ours"], chunks=wanted, codec="deflate-4+shuffle", verify="none"),
         "nccopy": program(
             ["nccopy", "-k", "nc4", "-m", "2G", "-s", "-d", "4", "-c", f"x:{wanted}", str(source), str(out["nccopy"])],
             out["nccopy"],
         ),
         "xarray + Dask": program([sys.executable, "-c", code, str(source), str(out["dask"])], out["dask"]),
     }
-    targets = {"h5repack": 0.5, "nccopy": 0.5, "xarray + Dask": 0.5}
-    yield row("series", f"maps to series, {megabytes} MiB", source, sides, targets, quick)
+    targets = {"nccopy": 0.5, "xarray + Dask": 0.5}
+    yield row("series-others", f"the same, {megabytes} MiB", source, slower, targets, quick, turns=1)
     checked = {OURS: ours(source, out["ours"], chunks=wanted, codec="deflate-4+shuffle")}
-    measured = row("series-verified", "the same with every chunk verified", source, checked, {}, quick)
+    measured = row("series-verified", "the same with every chunk verified", source, checked, {}, quick, turns=1)
     yield measured | {"prediction": predicted(source, out["ours"], chunks=wanted, codec="deflate-4+shuffle")}
+
+
+def rechunked(where: Path, megabytes: int, quick: bool) -> Iterator[dict[str, Any]]:
+    """The same from Zarr 2 to Zarr 2, against rechunker, which needs zarr-python 2 and so an environment of its own."""
+    import hyperslab
+
+    count = max(16, megabytes // 4)
+    maps = made(where, f"maps-{megabytes}.nc", (count, 1024, 1024), (1, 512, 512), 4)
+    source = where / f"maps-{megabytes}.zarr"
+    if not source.exists():
+        hyperslab.convert(maps, source, format="zarr2", codec="zstd-3", threads=peers.THREADS)
+    files = [path for path in source.rglob("*") if path.is_file()]
+    out = {name: where / f"rechunked-{name}.zarr" for name in ("ours", "rechunker")}
+    wanted, given = [count, 32, 32], {"threads": peers.THREADS, "memory": MEMORY_NBYTES, "verify": "none"}
+    options = json.dumps({**given, "format": "zarr2", "chunks": {"x": wanted}, "codec": {"x": "zstd-3"}})
+    between = where / "rechunked-between.zarr"
+    other = [os.environ.get("RECHUNKER_PYTHON", "python-with-rechunker"), "-c", RECHUNKER.format(threads=peers.THREADS)]
+    sides: dict[str, Any] = {
+        OURS: program([sys.executable, "-c", OUR_CODE, str(source), str(out["ours"]), options], out["ours"]),
+        "rechunker": program(
+            [*other, str(source), str(out["rechunker"]), str(between), json.dumps(wanted), str(MEMORY_NBYTES)],
+            out["rechunker"], between,
+        ),
+    }  # fmt: skip
+    work = f"maps to series, {megabytes} MiB, Zarr 2"
+    yield row("rechunked", work, maps, sides, {"rechunker": 0.5}, quick, turns=1, files=files)
 
 
 def columns(where: Path, megabytes: int, quick: bool) -> Iterator[dict[str, Any]]:
@@ -249,6 +312,7 @@ def groups(files: Files, quick: bool) -> command.Groups:
     where = files.directory
     return {
         "series": lambda: series(where, megabytes, quick),
+        "rechunked": lambda: rechunked(where, megabytes, quick),
         "columns": lambda: columns(where, megabytes, quick),
         "compressed": lambda: compressed(where, megabytes, quick),
         "relayout": lambda: relayout(where, megabytes, quick),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -17,11 +18,11 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TARGET = "x86_64-unknown-linux-gnu"
+TARGET = f"{platform.machine()}-unknown-linux-gnu"
 GLIBC = "2.28"
 TOOLS = ["maturin>=1.7,<2", "ziglang==0.13.*", "cargo-zigbuild>=0.19"]
 PACKAGE = ROOT / "python" / "hyperslab"
-PAGE = ROOT / "hyperslab.data" / "data" / "share" / "man" / "man1" / "hyperslab.1"
+PAGE = ROOT / "hyperslab._core.data" / "data" / "share" / "man" / "man1" / "hyperslab.1"
 SHIPPED = ("hyperslab/py.typed", "hyperslab/NOTICES.txt", "hyperslab/_core.abi3.so",
            "hyperslab/libhyperslab_preload.so", "share/man/man1/hyperslab.1", "licenses/LICENSE")  # fmt: skip
 
@@ -37,27 +38,59 @@ def tools() -> Path:
     return folder / "bin"
 
 
-def generate() -> None:
+def generate(programs: Path) -> None:
     """The files of the wheel that are made from others."""
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     command = [sys.executable, "-c", "from hyperslab.cli.manual import manual; print(manual(), end='')"]
     PAGE.write_text(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
-    notices = [sys.executable, str(ROOT / "packaging" / "notices.py"), str(PACKAGE / "NOTICES.txt")]
+    (zig,) = programs.parent.glob("lib/python*/site-packages/ziglang")
+    notices = [sys.executable, str(ROOT / "packaging" / "notices.py"), str(PACKAGE / "NOTICES.txt"), str(zig)]
     subprocess.run(notices, check=True)
 
 
-def build(out: Path) -> Path:
+def linker(programs: Path) -> dict[str, str]:
+    """One linker and C compiler for both libraries.
+
+    cargo-zigbuild and maturin would each use one of their own, and if the linker has another path, cargo compiles
+    everything again.
+    """
+    made = {"cc": f"-g -fno-sanitize=all -target {platform.machine()}-linux-gnu.{GLIBC}", "ar": ""}
+    for name, words in made.items():
+        script = programs / f"zig-{name}"
+        script.write_text(f'#!/bin/sh\nexec "{programs}/cargo-zigbuild" zig {name} -- {words} "$@"\n')
+        script.chmod(0o755)
+    below = TARGET.replace("-", "_")
+    cc, ar = str(programs / "zig-cc"), str(programs / "zig-ar")
+    return {f"CARGO_TARGET_{below.upper()}_LINKER": cc, f"CC_{below}": cc, f"AR_{below}": ar}
+
+
+def flags() -> dict[str, str]:
+    """Settings of the compilers: no symbols that only a debugger reads, and no path of this machine."""
+    home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
+    sources = (home / "registry" / "src").iterdir()  # cargo has fetched them for the notices
+    renamed = [(Path.home(), "home"), (home, "cargo"), (ROOT, "hyperslab"), *((one, "crates") for one in sources)]
+    rust = [f"--remap-path-prefix={path}={name}" for path, name in renamed]  # of several that fit, the last is taken
+    c = [f"-ffile-prefix-map={path}={name}" for path, name in renamed]
+    variable = f"CFLAGS_{TARGET.replace('-', '_')}"
+    return {
+        "CARGO_ENCODED_RUSTFLAGS": "\x1f".join([*os.environ.get("RUSTFLAGS", "").split(), *rust]),
+        variable: " ".join([os.environ.get(variable, ""), *c]).strip(),
+        "CARGO_PROFILE_RELEASE_STRIP": "symbols",
+    }
+
+
+def build(out: Path, programs: Path) -> Path:
     """The wheel, and the sdist beside it."""
-    programs = tools()
-    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    environment = {**os.environ, **flags(), **linker(programs), "PATH": f"{programs}:{os.environ['PATH']}"}
     cargo = ["cargo", "zigbuild", "--release", "--locked", "--package", "hyperslab-preload"]
     subprocess.run([*cargo, "--target", f"{TARGET}.{GLIBC}"], cwd=ROOT, env=environment, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     beside = PACKAGE / "libhyperslab_preload.so.new"
     shutil.copy(target / TARGET / "release" / "libhyperslab_preload.so", beside)
     beside.replace(PACKAGE / "libhyperslab_preload.so")  # renamed, because running programs may have it loaded
-    shutil.rmtree(out, ignore_errors=True)
+    for old in [*out.glob("hyperslab-*.whl"), *out.glob("hyperslab-*.tar.gz")]:
+        old.unlink()
     maturin = [str(programs / "maturin")]
     command = [*maturin, "build", "--release", "--locked", "--zig", "--target", TARGET]
     command += ["--compatibility", f"manylinux_{GLIBC.replace('.', '_')}", "--out", str(out)]
@@ -68,18 +101,23 @@ def build(out: Path) -> Path:
 
 
 def faults(wheel: Path) -> list[str]:
-    """What the wheel lacks, and symbols of a newer glibc than it promises."""
-    found = []
+    """What the wheel lacks or has too much, paths of this machine, and symbols of a newer glibc than it promises."""
+    found = [] if "abi3-manylinux" in wheel.name else [f"its name is {wheel.name}"]
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         found += [f"{wanted} is not in it" for wanted in SHIPPED if not any(name.endswith(wanted) for name in names)]
-        for name in (name for name in names if name.endswith(".so")):
-            asked = re.findall(rb"GLIBC_([0-9.]+)", archive.read(name))
+        found += [
+            f"{name} is in it"
+            for name in names
+            if not re.match(r"hyperslab/|hyperslab-[\d.]+\.(dist-info|data)/", name)
+        ]
+        for name in names:
+            content = archive.read(name)
+            found += [f"{name} contains {path}" for path in (ROOT, Path.home()) if f"{path}/".encode() in content]
+            asked = re.findall(rb"GLIBC_([0-9.]+)", content) if name.endswith(".so") else []
             newest = max((tuple(map(int, one.split(b"."))) for one in asked), default=(0,))
             if newest > tuple(map(int, GLIBC.split("."))):
                 found.append(f"{name} needs glibc {'.'.join(map(str, newest))}")
-    if "abi3-manylinux" not in wheel.name:
-        found.append(f"its name is {wheel.name}")
     return found
 
 
@@ -88,8 +126,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     out = parser.parse_args().out
-    generate()
-    wheel = build(out)
+    programs = tools()
+    generate(programs)
+    wheel = build(out, programs)
     wrong = faults(wheel)
     for path in sorted(out.iterdir()):
         print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB")

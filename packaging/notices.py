@@ -1,11 +1,14 @@
-"""Write the licences of all crates that are linked into our libraries: `python packaging/notices.py TARGET`.
+"""Write the licences of all that is linked into our libraries: `python packaging/notices.py TARGET [ZIG]`.
 
-The list comes from `cargo metadata`, the texts from the crates' sources as cargo has fetched them.
+The list of crates comes from `cargo metadata`, and the texts from their sources as cargo has fetched them. Rust's
+standard library brings its own list. If zig links, its folder is given, and the licences of what it adds come too.
 """
 
 from __future__ import annotations
 
+import html
 import json
+import platform
 import re
 import subprocess
 import sys
@@ -15,14 +18,17 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 LINKED = ("hyperslab-python", "hyperslab-preload")
-PLATFORM = "x86_64-unknown-linux-gnu"
+PLATFORM = f"{platform.machine()}-unknown-linux-gnu"
 TEXT = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense)[\w.-]*", re.IGNORECASE)
 NO_TEXT = (".rs", ".py", ".c", ".h", ".html", ".toml", ".json", ".yml", ".sh")
 RULE = "=" * 80
+# What Rust's standard library lists for other systems than Linux.
+ELSEWHERE = re.compile(r"windows|wasi|wit-|hermit|vex-|r-efi|moto-|fortanix|dlmalloc")
 ABOUT = """hyperslab is distributed under the Apache License 2.0 (the file LICENSE).
 Its compiled libraries contain the following software, under the licences that follow.
 Crates with the same text share it.
 """
+Entry = tuple[str, str, list[str]]  # name and version, licence, texts
 
 
 def linked(metadata: dict[str, Any]) -> list[dict[str, Any]]:
@@ -50,19 +56,59 @@ def texts(package: dict[str, Any]) -> Iterator[str]:
             yield path.read_text(errors="replace").replace("\r\n", "\n").strip()
 
 
-def notices() -> str:
-    """The whole file."""
+def crates() -> Iterator[Entry]:
+    """What our crates link, and what these link."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", PLATFORM]
     metadata = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
-    users: dict[str, list[str]] = {}
-    lines = [ABOUT]
     for package in linked(metadata):
-        name = f"{package['name']} {package['version']}"
-        found = list(dict.fromkeys(texts(package)))
-        more = "" if found else "; its sources have no file with the text"
         where = f" ({package['repository']})" if package["repository"] else ""
-        lines.append(f"{name}: {package['license'] or 'see its text'}{where}{more}")
-        for text in found:
+        yield (
+            f"{package['name']} {package['version']}",
+            f"{package['license'] or 'see its text'}{where}",
+            list(texts(package)),
+        )
+
+
+def standard_library() -> Iterator[Entry]:
+    """Rust's standard library, and the crates that it links: rustc's own page lists them."""
+    asked = {word: subprocess.check_output(["rustc", *words], text=True).split() for word, words in
+             {"version": ["--version"], "folder": ["--print", "sysroot"]}.items()}  # fmt: skip
+    folder = Path(asked["folder"][0]) / "share" / "doc" / "rust"
+    own = [folder / "licenses" / f"{name}.txt" for name in ("MIT", "Unicode-3.0")]
+    name = f"the Rust standard library {asked['version'][1]}"
+    yield (
+        name,
+        "MIT OR Apache-2.0, its tables of Unicode Unicode-3.0",
+        [one.read_text().strip() for one in own if one.exists()],
+    )
+    page = folder / "COPYRIGHT-library.html"
+    parts = re.split(r"<h3>\W*([\w-]+?)-(\d[^<]*)</h3>", page.read_text())[1:] if page.exists() else []
+    for crate, version, said in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        if not ELSEWHERE.match(crate):
+            licence = re.search(r"License:</b> ([^<]+)", said)
+            found = [html.unescape(text).strip() for text in re.findall(r"<pre>(.*?)</pre>", said, flags=re.DOTALL)]
+            yield f"{crate} {version}", f"{licence[1] if licence else 'see its text'} (in the standard library)", found
+
+
+def zig(folder: Path) -> Iterator[Entry]:
+    """What zig links: LLVM's unwinder, and its own compiler_rt."""
+    yield (
+        "libunwind of LLVM",
+        "Apache-2.0 WITH LLVM-exception",
+        [(folder / "lib" / "libunwind" / "LICENSE.TXT").read_text().strip()],
+    )
+    yield "compiler_rt of zig", "MIT", [(folder / "LICENSE").read_text().strip()]
+
+
+def notices(linker: Path | None = None) -> str:
+    """The whole file."""
+    users: dict[str, list[str]] = {}
+    first: dict[str, str] = {}  # of texts that differ in their spaces
+    lines = [ABOUT]
+    for name, licence, found in [*crates(), *standard_library(), *(zig(linker) if linker else ())]:
+        more = "" if found else "; its sources have no file with the text"
+        lines.append(f"{name}: {licence}{more}")
+        for text in dict.fromkeys(first.setdefault(" ".join(one.split()), one) for one in found):
             users.setdefault(text, []).append(name)
     for text, names in users.items():
         lines += ["", RULE, ", ".join(names), RULE, "", text]
@@ -70,4 +116,4 @@ def notices() -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(notices())
+    Path(sys.argv[1]).write_text(notices(Path(sys.argv[2]) if len(sys.argv) > 2 else None))

@@ -1525,3 +1525,6 @@ class ReadPlan:
 
     def requests(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """The requests as file numbers (0 is the opened file), offsets and lengths, ordered by file and offset."""
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the totals as a table."""

@@ -7,6 +7,11 @@ from itertools import islice
 
 MOST_COMPARED = 10_000  # a file may have a million names, and comparing takes time
 MOST_SHOWN = 20
+# The dtypes that a wrong one may mean.
+NUMBERS = (
+    *("float16", "float32", "float64", "complex64", "complex128", "bool"),
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -40,3 +45,9 @@ def meant_or_known(name: str, known: Iterable[str], none: str = "there are none"
     more = ", …" if len(names) > MOST_SHOWN else ""
     there = f"there are {', '.join(map(repr, names[:MOST_SHOWN]))}{more}" if names else none
     return meant(name, names) or f"; {there}"
+
+
+def meant_or_choose(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'temp'?`, or else the few names to choose from."""
+    names = list(known)
+    return meant(name, names) or f"; choose from {', '.join(names)}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,3 +45,42 @@ def make_ready(nbytes: int) -> None:
     """
     wanted = min(int(nbytes * MARGIN) + MARGIN_NBYTES, os.sysconf("SC_AVPHYS_PAGES") * PAGE // 4)
     np.empty(wanted, np.uint8)[::PAGE] = 1
+
+
+def available_nbytes(root: Path = Path("/")) -> int:
+    """The memory that this process may still use: what the machine has available, within the limits of control groups.
+
+    A job of a batch system or a container is killed above its limit, however much memory the machine has.
+
+    Parameters
+    ----------
+    root : Path
+        Where /proc and /sys are.
+    """
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with suppress(OSError, ValueError, StopIteration):
+        lines = (root / "proc/meminfo").read_text().splitlines()
+        free = int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) * 1024
+    with suppress(OSError, ValueError):
+        for line in (root / "proc/self/cgroup").read_text().splitlines():
+            _, controllers, group = line.split(":", 2)
+            if not controllers or "memory" in controllers.split(","):
+                free = min(free, _left_in_groups(root / "sys/fs/cgroup", group, is_first="memory" in controllers))
+    return max(free, 0)
+
+
+def _left_in_groups(mount: Path, group: str, *, is_first: bool) -> int:
+    """What the limits of a control group, and of those around it, leave; files in the page cache make room."""
+    mount = mount / "memory" if is_first else mount
+    names = ("memory.limit_in_bytes", "memory.usage_in_bytes") if is_first else ("memory.max", "memory.current")
+    left = 1 << 62
+    inner = mount / group.lstrip("/")
+    for folder in (inner, *inner.parents):
+        if not folder.is_relative_to(mount):
+            break
+        with suppress(OSError, ValueError):
+            limit, used = (int((folder / name).read_text()) for name in names)
+            counted = [line.split() for line in (folder / "memory.stat").read_text().splitlines()]
+            files = sum(int(value) for name, value in counted if name in ("inactive_file", "total_inactive_file"))
+            left = min(left, limit - used + files)
+    return left

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +39,28 @@ def touched(advice: ArrayAdvice, chunk: tuple[int, ...]) -> float:
     return sum(float(demand.touches(chunk).sum()) for demand in advice.demands)
 
 
+def check_order(advice: ArrayAdvice) -> None:
+    """The fastest first; those that can be advised and are as good as the best stand together, by what they change."""
+    known = [one for one in advice.options if one.seconds is not None]
+    assert known == advice.options[: len(known)], "what has no price is last"
+    best = min((one.seconds for one in known if one.can_be_advised), default=0.0)
+    alike = [one for one in known if one.can_be_advised and one.seconds <= best * ALIKE]
+    others = [one for one in known if one not in alike]
+    faster = [one for one in others if one.seconds < best]
+    assert known == faster + alike + others[len(faster) :]
+    assert [one.seconds for one in others] == sorted(one.seconds for one in others)
+    now = advice.today.candidate
+    changes = [(one.candidate.format != now.format, one.candidate.order is not None, one.candidate.reader != now.reader,
+                one.candidate.cache_nbytes != now.cache_nbytes) for one in alike]  # fmt: skip
+    assert changes == sorted(changes)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [one for one in CASES if not one.is_far], ids=lambda case: case.name)
 def test_the_ranking_of_a_case_is_sound(case: Case, tmp_path: Path, profile: StoreProfile) -> None:
     advice = advice_for(case, tmp_path, profile)
-    seconds = [one.seconds for one in advice.options if one.seconds is not None]
-    # The fastest first; of those that are alike, the one that changes least.
-    assert all(a <= b * ALIKE for a, b in pairwise(seconds))
-    assert all(one > 0 for one in seconds)
+    assert all(one.seconds > 0 for one in advice.options if one.seconds is not None)
+    check_order(advice)
     assert sum(one.candidate.is_today for one in advice.options) == 1
     assert advice.considered >= 30
     assert any("default chunks" in one.candidate.label for one in advice.options)
@@ -125,8 +138,13 @@ def test_the_first_row_that_can_be_advised_is_the_one_that_is(maps: Path, profil
     found = advise(array, demands, profile, Limits(), codecs_of(array, encodings, profile), encodings)
     first = next(one for one in found.options if one.can_be_advised)
     assert found.keeps or (found.chosen is first and first.candidate.title in found.verdict)
-    seconds = [one.seconds for one in found.options if one.seconds is not None]
-    assert min(seconds) * ALIKE >= seconds[0]
+    check_order(found)
+    # The same check says no to any two options that change places without being alike.
+    slowest = [place for place, one in enumerate(found.options) if one.seconds is not None][-1]
+    assert found.options[slowest].seconds > 2 * found.options[0].seconds
+    for moved in (found.options[::-1], [found.options[slowest], *found.options[:slowest]]):
+        with pytest.raises(AssertionError):
+            check_order(replace(found, options=moved))
 
 
 @pytest.mark.parametrize(

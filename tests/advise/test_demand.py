@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from hyperslab._core import ChunkGrid, Hyperslab
 from hyperslab.advise.demand import Demand, in_chunk_order, permuted
-from hyperslab.advise.limits import Limits, axis_of, nbytes_of
+from hyperslab.advise.limits import Limits, axis_of
 from hyperslab.advise.sampling import sample_for
 from hyperslab.advise.words import KINDS, demand_of, parse
+from hyperslab.cli.sizes import nbytes_of
 from hyperslab.errors import UsageError
 from hyperslab.model.workload import Step
 
@@ -64,8 +65,12 @@ def test_sizes_and_axes_are_read() -> None:
     assert nbytes_of("64MiB", "--memory") == 64 << 20
     assert nbytes_of("500 kB", "--memory") == 500_000
     assert nbytes_of("12", "--memory") == 12
-    with pytest.raises(UsageError, match="--memory"):
-        nbytes_of("lots", "--memory")
+    assert nbytes_of("2GiB", "--memory") == 2 << 30
+    assert nbytes_of("1.5 mb", "--memory") == 1_500_000
+    assert nbytes_of(None, "--memory") is None
+    for wrong in ("lots", "-1", "9" * 400):
+        with pytest.raises(UsageError, match="--memory"):
+            nbytes_of(wrong, "--memory")
     assert axis_of("lon", (2, 3), ("lat", "lon")) == 1
     with pytest.raises(UsageError, match="lat, lon, or a number"):
         axis_of("height", (2, 3), ("lat", "lon"))

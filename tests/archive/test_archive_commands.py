@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -109,6 +110,9 @@ def test_info_shows_attributes(tmp_path) -> None:
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["x"] = np.arange(3)
         file["x"].attrs["units"] = "m\x1b[31m/s"
+        file["x"].attrs["_FillValue"] = np.array([np.nan], "f4")
+        file["x"].attrs["valid_range"] = [0.5, np.inf]
+        file["x"].attrs["note"] = "nan"
         file.attrs.update({f"note{number}": "long " * 40 for number in range(25)})
     shown = hyperslab("info", tmp_path / "a.h5").stdout
     assert ':note0 = "long' in shown
@@ -116,9 +120,31 @@ def test_info_shows_attributes(tmp_path) -> None:
     assert "-v shows all" in shown
     every = hyperslab("info", tmp_path / "a.h5", "-v").stdout
     assert "\nx:units = " in every
+    assert "\nx:_FillValue = nan\n" in every
+    assert "\nx:valid_range = 0.5, inf\n" in every
+    assert '\nx:note = "nan"\n' in every
     assert "\x1b" not in every
     assert "…" not in every
     assert as_json("info", tmp_path / "a.h5")["attributes"]["note3"] == "long " * 40
+
+
+def test_info_shows_nested_attributes_of_zarr(tmp_path) -> None:
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(tmp_path / "a.zarr", mode="w", zarr_format=3)
+    group.attrs["multiscales"] = [{"name": "x", "levels": [0, 1]}]
+    assert as_json("info", tmp_path / "a.zarr")["attributes"]["multiscales"] == group.attrs["multiscales"]
+    assert ':multiscales = {"name": "x", "levels": [0, 1]}' in hyperslab("info", tmp_path / "a.zarr").stdout
+
+
+def test_info_names_dimensions_that_have_no_coordinates(tmp_path) -> None:
+    netcdf4 = pytest.importorskip("netCDF4")
+    with netcdf4.Dataset(tmp_path / "a.nc", "w") as file:
+        file.createDimension("time", 12)
+        file.createVariable("sst", "f4", ("time",))[:] = 1
+    shown = hyperslab("info", tmp_path / "a.nc").stdout
+    assert "1 array, 1 dimension without coordinates" in shown
+    assert re.search(r"time +a dimension of length 12 *\n", shown)
+    assert [one["is_dimension_only"] for one in as_json("info", tmp_path / "a.nc")["arrays"]] == [True, False]
 
 
 def test_info_of_several_files(good, tmp_path) -> None:

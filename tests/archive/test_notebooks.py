@@ -106,3 +106,15 @@ def test_what_people_guess(path) -> None:
     with pytest.raises(hs.errors.UsageError, match="only reads"):
         hs.open(path, "w")
     assert {"open", "Array", "VersionedFile"} <= set(dir(hs))
+
+
+def test_html_of_a_plan(path) -> None:
+    with h5py.File(path, "r+") as file:
+        file.create_dataset("rows", shape=(10, 100), chunks=(1, 100), dtype="f4")
+        file["rows"][:8] = 1
+    with hs.open(path) as file:
+        plan = file["rows"].plan((slice(None), 5))
+        shown = Checked(plan._repr_html_())
+    assert {"table", "summary"} <= set(shown.tags)
+    for said in ("hyperslab.ReadPlan", "10 chunks, 2 of them never written", "40 B", "times as many bytes"):
+        assert said in shown.text, said

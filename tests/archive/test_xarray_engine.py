@@ -1,6 +1,7 @@
 """xarray's engine "hyperslab" gives what its engines "netcdf4" and "zarr" give."""
 
 import asyncio
+import os
 import pickle
 from importlib.util import find_spec
 from pathlib import Path
@@ -189,7 +190,8 @@ def difference(ours, theirs):
 def _cases():
     """Each file of the corpus. One has more than 2^31 elements, which every judge reads."""
     huge = {"tiny_huge_1d_over_maxint.hdf5"}
-    return [pytest.param(one, id=one.name, marks=[pytest.mark.slow] if one.name in huge else []) for one in _corpus()]
+    in_full = pytest.mark.skipif(not os.environ.get("HYPERSLAB_SUITES"), reason="takes a minute: HYPERSLAB_SUITES=1")
+    return [pytest.param(one, id=one.name, marks=[in_full] if one.name in huge else []) for one in _corpus()]
 
 
 @pytest.mark.parametrize("path", _cases())
@@ -217,3 +219,10 @@ def test_foreign_files(path):
         assert path.suffix not in (".nc", ".nc4"), differences[0]
         pytest.skip(f"only one judge, and no NetCDF file: {differences[0][:200]}")
     raise AssertionError("\n\n".join(differences))
+
+
+def test_a_misspelled_argument_is_answered_by_the_nearest() -> None:
+    from hyperslab.archive.xarray_options import split
+
+    with pytest.raises(TypeError, match="no argument conct; did you mean 'concat'"):
+        split({"conct": "time"})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hyperslab.bench.budgets import RULES, Budget, looks_of, rule_of
+from hyperslab.bench.budgets import RULES, Budget, TimeLimit, looks_of, rule_of
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.records import Cell
 from hyperslab.lab.looks import MOST_ROUNDS, Looks
@@ -79,3 +79,57 @@ def test_an_exact_number_of_trials_is_one_look() -> None:
     assert looks_of(Request(trials=9)) == Looks(9, 9)
     assert rule_of(Request(trials=9)).most == 9
     assert all(RULES[scale].least >= 6 for scale in RULES), "fewer than six rounds decide nothing"
+
+
+class Clock:
+    """Seconds that pass only if a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_group_has_its_share_of_the_time_and_what_others_left() -> None:
+    clock = Clock()
+    limit, looks = TimeLimit(2, [10, 10, 20], clock), Looks(6, 50)
+    limit.begin(0)  # 30 of 120 s
+    clock.now = 29
+    assert limit.allows(10, looks)
+    clock.now = 31
+    assert not limit.allows(6, looks)
+    assert limit.allows(5, looks), "the rounds of the first look are made in any case"
+    limit.begin(1)  # a third of 89 s
+    clock.now = 31 + 29
+    assert limit.allows(10, looks)
+    clock.now = 31 + 31
+    assert not limit.allows(10, looks)
+    limit.begin(2)
+    assert limit.allows(10, looks)
+    assert not limit.is_over()
+    clock.now = 120
+    assert limit.is_over()
+
+
+def test_without_a_limit_all_may_go_on() -> None:
+    clock = Clock()
+    limit = TimeLimit(None, [1], clock)
+    limit.begin(0)
+    clock.now = 1e9
+    assert limit.allows(10, Looks(6, 50))
+    assert not limit.is_over()
+
+
+def test_no_trial_begins_when_the_time_is_over() -> None:
+    clock, made = Clock(), []
+    limit = TimeLimit(1, [3], clock)
+    rule = rule_of(Request(trials=2))
+    rounds = Rounds(rule, 1, lambda *_: None, trial_count(3, rule), is_over=limit.is_over)
+
+    def make(point: str) -> None:
+        made.append(point)
+        clock.now += 25
+
+    rounds.run(["a", "b", "c"], make, lambda point: Tally([1.0] * made.count(point)))
+    assert len(made) == 3, "one began at 0, 25 and 50 s, and none after 60"

@@ -51,7 +51,7 @@ def test_the_best_over_all_operations_is_recommended_although_another_reads_fast
         "Use hdf5 for these 2 operations, each of which counts the same. This is clear (95 %, 6 rounds)"
     )
     assert "Avoid csv, 12" in text
-    assert short_text(found).startswith("use hdf5: it is certainly the fastest (1.5")
+    assert short_text(found).startswith("use hdf5: it is certainly the fastest, and the next best takes 1.5")
 
 
 def test_bare_bytes_are_the_floor_and_never_recommended() -> None:
@@ -93,6 +93,15 @@ def test_a_candidate_that_stopped_early_in_one_operation_still_has_its_place() -
     found = recommended(made)
     assert found.recommended == ("hdf5", "matched")
     assert found.judged.avoided[0].name.startswith("csv|")
+
+
+def test_a_candidate_that_stopped_early_in_every_operation_is_to_be_avoided() -> None:
+    """It was said that it may be as fast, an unknown multiple as long."""
+    made = [trial for trial in trials(PACE) if trial.format != "csv" or trial.trial < 3]
+    found = recommended(made, Looks(6, 50))
+    assert found.confidence == "clear"
+    assert "Avoid csv" in recommendation_text(found)
+    assert "unknown" not in recommendation_text(found)
 
 
 def test_one_candidate_alone_is_said_to_be_alone() -> None:

@@ -195,9 +195,10 @@ VALID = "formats: [hdf5]\noperations: [write]\n"
         (VALID + "shape: [8]\nshpae: [9]\n", ["shpae", "unknown key", "shapes"]),
         (VALID + "shape: [8, -1]\n", ["shapes.0.1", "greater than 0"]),
         (VALID + "shape: [8]\ncount: -3\n", ["counts.0", "greater than 0"]),
-        ("formats: [hdf6]\noperations: [write]\nshape: [8]\n", ["unknown format 'hdf6'", "hdf5", "zarr3"]),
-        ("formats: [hdf5]\noperations: [wriet]\nshape: [8]\n", ["unknown operation 'wriet'", "read-all"]),
-        (VALID + "shape: [8]\ndtype: floaty\n", ["floaty", "float32"]),
+        ("formats: [hdf6]\noperations: [write]\nshape: [8]\n", ["unknown format 'hdf6'", "did you mean 'hdf5'?"]),
+        ("formats: [hdf5]\noperations: [wriet]\nshape: [8]\n", ["unknown operation 'wriet'", "did you mean 'write'?"]),
+        ("formats: [hdf5]\noperations: [xyz]\nshape: [8]\n", ["unknown operation 'xyz'; choose from", "read-all"]),
+        (VALID + "shape: [8]\ndtype: floaty\n", ["floaty", "did you mean 'float"]),
         (VALID + "shape: [8\n", ["not a YAML file"]),
         ("- 1\n", ["mapping"]),
         ("NUMBER_ELEMENTS: [8]\nNUMBER_DATASET: 2\n", ["NUMBER_DATASET", "NUMBER_DATASETS"]),
@@ -267,3 +268,21 @@ def test_shipped_studies_keep_the_ratio_or_say_what_changed(scale: str) -> None:
 
 def test_at_full_size_there_is_nothing_to_say() -> None:
     assert scaling.scale_note(CASES["mine"], scaled(CASES["mine"], "paper"), "paper") == ""
+
+
+def test_a_ratio_that_cannot_be_kept_is_in_the_caption() -> None:
+    """Whole chunks of `auto` (46 × 45 × 90) are part of one more chunk of `cubes`, so a time series decodes more."""
+    case = Case(
+        name="two-layouts",
+        shapes=[[365, 180, 360]],
+        data="waves",
+        formats=["hdf5"],
+        conditions={"auto": {"chunks": "auto"}, "cubes": {"chunks": [32, 45, 45]}},
+        operations=["read-map", "read-time-series"],
+    )
+    here = scaled(case, "quick")
+    assert here.shapes == [[46, 90, 90]]
+    note = scaling.scale_note(case, here, "quick")
+    before, after = 12 * 32 * 45 * 45 / 365, 2 * 32 * 45 * 45 / 46  # chunks along time, elements, elements asked for
+    said = f"read-time-series, cubes, decodes {after:,.0f} instead of {before:,.0f} elements for each one asked"
+    assert f"Unlike the study in full, {said}." in note, "and nothing about the other three reads, which keep theirs"

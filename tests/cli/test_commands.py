@@ -35,6 +35,13 @@ def test_help_imports_no_library() -> None:
     assert not loaded & {"numpy", "h5py", "pydantic", "zarr", "hyperslab.archive", "hyperslab.cli.bench"}
 
 
+@pytest.mark.parametrize("words", [[], ["versions"]])
+def test_without_a_command_the_help_is_shown_once(words: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-m", "hyperslab", *words], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert (done.stdout + done.stderr).count("Usage:") == 1
+
+
 def test_a_command_that_does_not_exist() -> None:
     done = runner.invoke(app, ["inof", "a.h5"])
     assert done.exit_code == 2
@@ -71,6 +78,8 @@ def test_a_terminal_without_unicode(small: Path) -> None:
     done = command("info", small, stdout=subprocess.PIPE, env=environment)
     assert done.returncode == 0, done.stderr
     assert done.stdout.isascii()
+    assert "`-- x" in done.stdout, "branches stay branches"
+    assert done.stdout.count("?") == 1, "only the letter é is lost"
 
 
 def test_an_array_may_follow_a_colon(small: Path) -> None:
@@ -89,7 +98,13 @@ def test_an_array_may_follow_a_colon(small: Path) -> None:
         (["versions", "shw"], "did you mean 'show'?"),
         (["bench", "--trails", "3"], "no such option: --trails; did you mean --trials?; "),
         (["bench", "--scale", "huge"], "'huge' is not one of 'quick', 'small', 'paper'"),
-        (["bench", "--trials", "0"], "'--trials'"),
+        (["bench", "--scale", "quik"], "did you mean 'quick'?"),
+        (["bench", "--trials", "0"], "'--trials': give at least 1"),
+        (["bench", "--seed", "x"], "'--seed': give a whole number"),
+        (["read", "FILE", "x", "0", "--jsn"], "there is no option --jsn; did you mean '--json'?"),
+        (["info", "."], "name a file in it"),
+        (["info", "https://localhost:1/a.h5", "--option", "heders=x"], "did you mean 'headers'?"),
+        (["info", "s3://bucket/a.h5", "--option", "regon=x"], "did you mean 'region'?"),
         (["bench", "--formats", "hdf6"], "did you mean 'hdf5'?"),
         (["bench", "--cache", "lukewarm"], "lukewarm"),
         (["bench", "--conditions", "nosuch"], "nosuch"),
@@ -102,6 +117,8 @@ def test_an_array_may_follow_a_colon(small: Path) -> None:
         (["info", "https://localhost:1/a.h5", "--option", "headers"], "write it as --option key=value"),
         (["formats", "hdf6"], "did you mean 'hdf5'?"),
         (["read", "FILE:xx"], "did you mean '/x'?"),
+        (["predict", "FILE:x", "--cache", "cod"], "is not a cache state; did you mean 'cold'?"),
+        (["advise", "FILE:x", "--like", "sereis"], "did you mean 'series'?"),
         (["read", "FILE", "x", "--selection"], "--selection"),
         (["run", "--qiet"], "did you mean '--quiet'?"),
     ],

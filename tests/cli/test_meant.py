@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hyperslab.meant import meant, meant_or_known, nearest
+from hyperslab.meant import meant, meant_or_choose, meant_or_known, nearest
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,8 @@ def test_words() -> None:
     assert meant("x", ["temp"]) == ""
     assert meant_or_known("x", ["temp", "salt"]) == "; there are 'temp', 'salt'"
     assert meant_or_known("x", []) == "; there are none"
+    assert meant_or_choose("tmp", ["temp"]) == "; did you mean 'temp'?"
+    assert meant_or_choose("x", ["temp", "salt"]) == "; choose from temp, salt"
 
 
 def test_a_million_names_take_bounded_time() -> None:

@@ -13,10 +13,9 @@ import pytest
 from convert_sources import assert_same, make_rich
 
 import hyperslab as hs
-from hyperslab.cli.convert import _duration, nbytes_of
+from hyperslab.cli.convert import _duration
 from hyperslab.conversion.equivalents import equivalents
 from hyperslab.conversion.wishes import wish
-from hyperslab.errors import UsageError
 
 
 def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -47,7 +46,7 @@ def test_it_converts_and_says_so(tmp_path: Path) -> None:
         (["a.h5", "b.h5", "c.nc"], "several sources need --concat"),
         (["nothing.h5", "b.h5"], "nothing.h5"),
         (["a.h5", "b.txt"], "the format is not clear"),
-        (["a.h5", "b.h5", "--memory", "much"], "is not a number of bytes"),
+        (["a.h5", "b.h5", "--memory", "much"], "--memory 'much' is not a size"),
         (["a.h5", "b.h5", "--codec", "x:lzf", "--codec", "x:none"], "there is another value for x already"),
     ],
 )
@@ -82,12 +81,6 @@ def test_a_long_conversion_is_predicted(tmp_path: Path) -> None:
     assert "predicted: about" in shown.stderr
     said_as = {0.2: "about 1 s", 89: "about 89 s", 100: "about 2 min", 7300: "about 2 h 2 min"}
     assert {seconds: _duration(seconds) for seconds in said_as} == said_as
-
-
-def test_bytes_are_read() -> None:
-    assert [nbytes_of(text) for text in ("2GiB", "1.5 mb", "100", None)] == [2 << 30, 1_500_000, 100, None]
-    with pytest.raises(UsageError):
-        nbytes_of("-1")
 
 
 def test_calls_of_other_tools() -> None:

@@ -104,6 +104,22 @@ def test_a_source_that_changes_meanwhile_is_an_error(source: Path, tmp_path: Pat
     assert [path.name for path in tmp_path.iterdir()] == ["source.h5"]
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_chunks_of_zarr_that_change_are_a_changed_source(source: Path, tmp_path: Path, version: int) -> None:
+    """Only the documents were looked at: a copy that went on could have old and new elements."""
+    zarr = pytest.importorskip("zarr", reason="not installed: pip install 'hyperslab[zarr]'")
+    hs.convert(source, tmp_path / "a.zarr", format=f"zarr{version}")
+    call = [sys.executable, "-c", KILLED, str(tmp_path / "a.zarr"), str(tmp_path / "b.h5"), "3", "hdf5"]
+    assert subprocess.run(call, capture_output=True, check=False).returncode == -signal.SIGKILL
+    zarr.open_group(tmp_path / "a.zarr", mode="r+")["a"][200:] = 5
+    options: dict[str, Any] = {"chunks": "100,10", "codec": "deflate-4+shuffle", "memory": 100_000, "format": "hdf5"}
+    with pytest.raises(FileChanged, match="start again with --overwrite"):
+        hs.convert(tmp_path / "a.zarr", tmp_path / "b.h5", resume=True, **options)
+    hs.convert(tmp_path / "a.zarr", tmp_path / "b.h5", overwrite=True, **options)
+    with h5py.File(tmp_path / "b.h5") as file:
+        assert (file["a"][200:] == 5).all()
+
+
 LIMITED = """
 import resource, signal, sys
 import hyperslab as hs

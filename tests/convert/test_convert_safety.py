@@ -316,8 +316,8 @@ def test_copied_chunks_and_texts_are_verified(source: Path, tmp_path: Path, monk
 
     copy = stored_chunks._Copier._copy
 
-    def damaging(self: Any, at: int, start: int, nbytes: int) -> None:
-        copy(self, at, start, nbytes)
+    def damaging(self: Any, at: int, start: int, nbytes: int, buffer: Any) -> None:
+        copy(self, at, start, nbytes, buffer)
         os.pwrite(self._file.descriptor, b"\x55", start + nbytes // 2)
 
     with monkeypatch.context() as patched:
@@ -331,3 +331,22 @@ def test_copied_chunks_and_texts_are_verified(source: Path, tmp_path: Path, monk
     with pytest.raises(RunError, match="its text reads differently"):
         hs.convert(tmp_path / "texts.h5", tmp_path / "c.zarr")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source.h5", "texts.h5"]
+
+
+@pytest.mark.parametrize("dtype", ["f8", ">i2", [("a", "<i4"), ("b", "<f4")]])
+@pytest.mark.parametrize("chunks", ["3", "contiguous"])
+def test_a_virtual_array_that_becomes_an_ordinary_one_keeps_its_fill_value(
+    tmp_path: Path, dtype: Any, chunks: str
+) -> None:
+    values, fill = np.ones(5, dtype), np.full(1, 7, dtype)[0]
+    with h5py.File(tmp_path / "source.h5", "w") as file:
+        file["x"] = values
+    layout = h5py.VirtualLayout((9,), np.dtype(dtype))
+    layout[:5] = h5py.VirtualSource(str(tmp_path / "source.h5"), "x", (5,))
+    with h5py.File(tmp_path / "virtual.h5", "w") as file:
+        file.create_virtual_dataset("v", layout, fillvalue=fill)
+    hs.convert(tmp_path / "virtual.h5", tmp_path / "ordinary.h5", chunks=chunks)
+    with h5py.File(tmp_path / "ordinary.h5") as file:
+        assert not file["v"].is_virtual
+        assert file["v"].fillvalue == fill
+        np.testing.assert_array_equal(file["v"][...], np.concatenate([values, np.full(4, fill, dtype)]))

@@ -57,6 +57,37 @@ def test_netcdf_as_xarray_writes_it(tmp_path: Path, encoding: dict[str, Any], is
     assert size < 1.02
 
 
+NUMBERS = np.random.default_rng(7).random((300, 400))
+ODD: dict[str, tuple[Any, dict[str, Any]]] = {
+    "characters": (("x", np.array([f"abc{k}" for k in range(60_000)], "S8")), {}),
+    "characters of texts": (("x", np.array([f"äbc{k}" for k in range(60_000)], object)), {"dtype": "S1"}),
+    "encoded characters": (("x", np.array([f"abc{k}" for k in range(60_000)], "S8")), {"zlib": True}),
+    "rounded": (("x", "y"), {"least_significant_digit": 2, "zlib": True}),
+    "quantized": (("x", "y"), {"significant_digits": 3, "quantize_mode": "BitGroom", "zlib": True}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_what_only_netcdf4_does_is_done(tmp_path: Path, kind: str) -> None:
+    """Large arrays of characters lost all of them, and nothing was rounded."""
+    variable, encoding = ODD[kind]
+    if isinstance(variable[1], str):
+        variable = (variable, NUMBERS)
+    dataset = xarray.Dataset({"v": variable})
+    hs.save(dataset, tmp_path / "ours.nc", encoding={"v": encoding})
+    dataset.to_netcdf(tmp_path / "theirs.nc", encoding={"v": encoding}, engine="netcdf4")
+    with xarray.open_dataset(tmp_path / "ours.nc") as a, xarray.open_dataset(tmp_path / "theirs.nc") as b:
+        xarray.testing.assert_identical(a.load(), b.load())
+    assert (tmp_path / "ours.nc").stat().st_size < 1.05 * (tmp_path / "theirs.nc").stat().st_size
+
+
+def test_a_variable_called_like_a_dimension_of_others(tmp_path: Path) -> None:
+    dataset = xarray.Dataset({"v": (("x", "z"), NUMBERS), "x": (("y", "q"), NUMBERS[:, ::-1])})
+    hs.save(dataset, tmp_path / "ours.nc")
+    with xarray.open_dataset(tmp_path / "ours.nc", engine="netcdf4") as found:
+        xarray.testing.assert_identical(found.load(), dataset)
+
+
 @pytest.mark.parametrize("format", ["zarr2", "zarr3"])
 @pytest.mark.parametrize("is_dask", [False, True])
 def test_zarr_as_xarray_writes_it(tmp_path: Path, format: Any, is_dask: bool) -> None:

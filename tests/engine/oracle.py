@@ -1,15 +1,20 @@
-"""Compares every array of one HDF5 file, read by hyperslab, with what h5py reads. Run as a process of its own.
+"""Compares every array of HDF5 files, read by hyperslab, with what h5py reads.
 
-    python oracle.py FILE
+    python oracle.py FILE...
 
-Prints one JSON object: `equal`, `via_h5py`, `skipped` (counts), `unsupported` and `wrong` (array -> reason). A file
-that h5py cannot open has no oracle; then hyperslab must give an error or open it, and never crash.
+Each file has a process of its own, so that one which crashes or hangs does not take others with it; they are forked, as
+imports take longer than most files. Prints a JSON object for each file, in order: `equal`, `via_h5py`, `skipped`
+(counts), `unsupported` and `wrong` (array -> reason). A file that h5py cannot open has no oracle; then hyperslab must
+give an error or open it, and never crash.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import tempfile
 from collections import Counter
 from contextlib import suppress
 from typing import Any
@@ -74,6 +79,7 @@ def plain(value: Any, file: h5py.File | None = None) -> Any:
 
 
 MOST_NBYTES = 64 << 20
+MOST_SECONDS = 60
 
 
 def part_to_compare(array: h5py.Dataset) -> Any:
@@ -126,16 +132,43 @@ def compare(path: str) -> dict[str, Any]:
     return {**counts, "unsupported": unsupported, "wrong": wrong}
 
 
-def main() -> None:
-    """Compare one file."""
+def outcome(path: str) -> dict[str, Any]:
+    """What comparing one file finds."""
     try:
-        found = compare(sys.argv[1])
+        return compare(path)
     except OSError:  # not readable by h5py: it only must not crash or hang us
         with suppress(ReadError, OSError, ValueError):
-            hyperslab.open(sys.argv[1])
-        found = {"no_oracle": 1, "unsupported": {}, "wrong": {}}
-    print(json.dumps(found, default=str))
+            hyperslab.open(path)
+        return {"no_oracle": 1, "unsupported": {}, "wrong": {}}
+
+
+def alone(path: str) -> dict[str, Any]:
+    """The same, in a process of its own."""
+    with tempfile.TemporaryFile("w+") as said:
+        child = os.fork()
+        if not child:
+            os.dup2(said.fileno(), 2)
+            signal.alarm(MOST_SECONDS)
+            try:
+                found = outcome(path)
+            except BaseException as error:  # of any kind
+                found = {"wrong": {"": f"{type(error).__name__}: {error}"}}
+            said.seek(0)
+            said.truncate()
+            said.write(json.dumps(found, default=str))
+            said.flush()
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        said.seek(0)
+        text = said.read()
+    if status == 0:
+        found = json.loads(text)
+        return dict(found)
+    ended = -os.waitstatus_to_exitcode(status)
+    why = "hangs" if ended == signal.SIGALRM else f"ended with {ended}: {text.strip().splitlines()[-1:]}"
+    return {"wrong": {"": why}}
 
 
 if __name__ == "__main__":
-    main()
+    for given in sys.argv[1:]:
+        print(json.dumps(alone(given)), flush=True)

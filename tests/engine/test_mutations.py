@@ -11,7 +11,7 @@ from pathlib import Path
 import mutants
 import pytest
 
-MUTANTS = int(os.environ.get("HYPERSLAB_MUTANTS", "8"))
+MUTANTS = int(os.environ.get("HYPERSLAB_MUTANTS", "5"))
 
 
 @pytest.fixture(scope="module")

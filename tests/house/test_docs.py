@@ -12,6 +12,8 @@ import pytest
 from given_files import GIVEN, give
 from pages import LEFT_OUT, PAGES, ROOT, blocks, commands, has_commands, run_page
 
+# A test does not wait for an answer as certain as a reader wants it; tests/matrix/follow_readme.py changes nothing.
+LESS_TIME = {"--minutes 3 ": "--minutes 0.5 ", "--scale quick -o maps": "--scale quick --trials 2 -o maps"}
 MODEL_TESTS = ROOT / "tests" / "model"
 
 
@@ -49,7 +51,12 @@ ALONE = [page for page in PAGES if page.name not in ("clusters.md", "collections
 def test_page_runs_from_top_to_bottom(page: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     give(page.name, tmp_path)
     monkeypatch.chdir(tmp_path)
-    run_page(page, tmp_path, {"XDG_DATA_HOME": str(home)})
+    run_page(page, tmp_path, {"XDG_DATA_HOME": str(home)}, **LESS_TIME)
+
+
+def test_what_a_test_gives_less_time_is_on_a_page() -> None:
+    text = "\n".join(block for page in PAGES for _, block in blocks(page))
+    assert [option for option in LESS_TIME if option not in text] == []
 
 
 def test_every_page_that_has_files_of_its_own_exists() -> None:

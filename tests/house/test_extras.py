@@ -47,6 +47,14 @@ def test_gpl_and_lgpl_are_in_no_other_extra() -> None:
         assert "GPL" in needed.advice(library)
 
 
+def test_the_page_on_installing_names_every_extra_of_users() -> None:
+    text = (ROOT / "docs" / "install.md").read_text()
+    named = set(re.findall(r"`hyperslab\[([\w-]+)\]`", text))
+    assert named == set(EXTRAS) - {"benchmarks", "demo", "docs", "dev"}
+    assert "Rust 1.88 or newer" in text
+    assert 'rust-version = "1.88"' in (ROOT / "crates" / "hyperslab-preload" / "Cargo.toml").read_text()
+
+
 def test_only_pip_commands_of_one_module_are_written() -> None:
     """Nothing else in the package writes `pip install` with a name that may not exist."""
     found = [

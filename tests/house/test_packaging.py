@@ -1,4 +1,4 @@
-"""What a wheel says of the software in it."""
+"""What a wheel contains, and what it says of the software in it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import json
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "packaging"))
+import build  # noqa: E402
 import notices  # noqa: E402
 
-pytestmark = pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
+needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
 
 
+@needs_cargo
 @pytest.mark.slow  # cargo reads the manifests of all crates
 def test_the_notices_name_every_linked_crate_and_its_licence() -> None:
     text = notices.notices()
@@ -30,6 +33,60 @@ def test_the_notices_name_every_linked_crate_and_its_licence() -> None:
         name, version = crate.partition("|")[0].split()[:2]
         assert f"\n{name} {version.removeprefix('v')}: " in text, crate
         assert "GPL" not in crate or " OR " in crate, crate
+
+
+@needs_cargo
+def test_the_standard_library_is_named_with_its_copyright() -> None:
+    own, *others = notices.standard_library()
+    assert own[0].startswith("the Rust standard library 1.")
+    for name, licence, _ in others:
+        assert "GPL" not in licence, name
+        assert not name.startswith("windows"), name
+
+
+def test_texts_that_differ_in_spaces_are_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = [("one 1", "MIT", ["you  may\nuse it"]), ("two 2", "MIT", ["you may use it"]), ("three 3", "MIT", [])]
+    monkeypatch.setattr(notices, "crates", lambda: iter(entries))
+    monkeypatch.setattr(notices, "standard_library", lambda: iter(()))
+    text = notices.notices()
+    assert text.count("use it") == 1
+    assert f"{notices.RULE}\none 1, two 2\n{notices.RULE}" in text
+    assert "three 3: MIT; its sources have no file with the text" in text
+
+
+def made_wheel(folder: Path, name: str = "hyperslab-1.0-cp311-abi3-manylinux_2_28_x86_64.whl", **more: str) -> Path:
+    files = dict.fromkeys(("hyperslab/py.typed", "hyperslab/NOTICES.txt", "hyperslab/_core.abi3.so"), "")
+    files["hyperslab/libhyperslab_preload.so"] = "GLIBC_2.2.5 GLIBC_2.28"
+    files["hyperslab-1.0.data/data/share/man/man1/hyperslab.1"] = files["hyperslab-1.0.dist-info/licenses/LICENSE"] = ""
+    with zipfile.ZipFile(folder / name, "w") as archive:
+        for path, content in {**files, **more}.items():
+            archive.writestr(path, content)
+    return folder / name
+
+
+def test_a_wheel_that_is_not_what_it_should_be_is_refused(tmp_path: Path) -> None:
+    assert build.faults(made_wheel(tmp_path)) == []
+    wrong = {"tests/test_it.py": "", "hyperslab/_core.abi3.so": f"GLIBC_2.34 {ROOT}/crates/x.rs"}
+    assert build.faults(made_wheel(tmp_path, **wrong)) == [
+        "tests/test_it.py is in it",
+        f"hyperslab/_core.abi3.so contains {ROOT}",
+        "hyperslab/_core.abi3.so needs glibc 2.34",
+    ]
+    named = made_wheel(tmp_path, "hyperslab-1.0-cp311-cp311-linux_x86_64.whl")
+    assert build.faults(named) == [f"its name is {named.name}"]
+    with zipfile.ZipFile(tmp_path / "empty-abi3-manylinux.whl", "w"):
+        pass
+    assert build.faults(tmp_path / "empty-abi3-manylinux.whl") == [f"{one} is not in it" for one in build.SHIPPED]
+
+
+def test_no_path_of_this_machine_is_left_to_the_compilers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "registry" / "src" / "where-1a2b").mkdir(parents=True)
+    monkeypatch.setenv("CARGO_HOME", str(tmp_path))
+    monkeypatch.setenv("RUSTFLAGS", "-C target-cpu=x86-64-v2")
+    rust = build.flags()["CARGO_ENCODED_RUSTFLAGS"].split("\x1f")
+    assert rust[:2] == ["-C", "target-cpu=x86-64-v2"]
+    assert rust[-1] == f"--remap-path-prefix={tmp_path}/registry/src/where-1a2b=crates"
+    assert f"--remap-path-prefix={ROOT}=hyperslab" in rust
 
 
 def test_a_crate_without_a_text_is_named_too(tmp_path: Path) -> None:

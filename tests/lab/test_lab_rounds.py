@@ -61,6 +61,28 @@ def test_rounds_give_each_point_its_trials() -> None:
     assert any(bench.made != run(["a", "b", "broken"], exactly(3), seed).made for seed in range(9))
 
 
+@pytest.mark.parametrize(("wanted", "counts"), [(None, {3}), (100, {3}), (31, {1, 2, 3}), (8, {1, 3})])
+def test_a_run_that_is_late_gives_fewer_trials(
+    monkeypatch: pytest.MonkeyPatch, wanted: float | None, counts: set[int]
+) -> None:
+    """Forty groups of a point; each trial, and the one to warm up, takes a quarter of a second of a made-up clock."""
+    bench, now, rule = Bench(), [0.0], StopRule(2, 3, run_seconds=wanted)
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+
+    def make(point: str) -> None:
+        now[0] += 0.25
+        bench.made.append(point)
+
+    def tally(point: str) -> Tally:
+        return Tally((1.0,) * bench.made.count(point))
+
+    rounds = Rounds(rule, 1, lambda *_: None, trial_count(40, rule))
+    for number in range(40):
+        rounds.run([f"{number}"], make, tally, warm_up=lambda _: now.__setitem__(0, now[0] + 0.25))
+    assert set(Counter(bench.made).values()) == counts
+    assert now[0] <= max(wanted or 40, 23.5)
+
+
 def test_cold_trials_of_a_round_follow_each_other() -> None:
     points = ["ice", "snow", "a", "b"]
     places = []

@@ -63,14 +63,16 @@ class Reader:
         self.folder.mkdir()
         place = folder / "environment"
         subprocess.run([python, "-m", "venv", "--clear", str(place)], check=True)
-        (folder / "constraints.txt").write_text(f"hyperslab @ {wheel.absolute().as_uri()}\n")
+        # pip finds the wheel in its folder. As a constraint with its path, pip 23 refuses it together with extras.
+        (folder / "constraints.txt").write_text(f"hyperslab=={wheel.name.split('-')[1]}\n")
+        links = f"{os.environ.get('PIP_FIND_LINKS', '')} {wheel.absolute().parent}".strip()
         kept = {
             name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "HYPERSLAB", "HDF5"))
         }
         self.around = kept | {
             "PATH": f"{place / 'bin'}:{os.environ['PATH']}", "HOME": str(folder), "VIRTUAL_ENV": str(place),
-            "PIP_CONSTRAINT": str(folder / "constraints.txt"), "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_QUIET": "1",
-            "PIP_PREFER_BINARY": "1", "COLUMNS": "120",
+            "PIP_CONSTRAINT": str(folder / "constraints.txt"), "PIP_FIND_LINKS": links,
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_QUIET": "1", "PIP_PREFER_BINARY": "1", "COLUMNS": "120",
         }  # fmt: skip
         self._python: subprocess.Popen[str] | None = None
 

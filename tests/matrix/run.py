@@ -1,7 +1,8 @@
 """Smoke-tests the wheel with each line of versions.txt, in an environment made for it: `make matrix`.
 
-The wheel is built, or given: `python tests/matrix/run.py --wheel dist/hyperslab-...whl`. A Python that is not on this
-machine, and that `uv` cannot provide, is named and left out. What was found is written to results.md beside this file.
+The wheel is built, or given: `python tests/matrix/run.py --wheel dist/hyperslab-...whl`. An sdist may be given too
+(with `--only '3.12 plain'`, because pip builds it for each line). A Python that is not on this machine, and that `uv`
+cannot provide, is named and left out. What was found is written to results.md beside this file.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -29,6 +32,28 @@ def environments() -> list[list[str]]:
     """The lines of versions.txt, as words."""
     lines = (HERE / "versions.txt").read_text().splitlines()
     return [line.split() for line in lines if line.strip() and not line.startswith("#")]
+
+
+def lowest(extra: str | None = None) -> list[str]:
+    """The oldest versions of libraries that pyproject.toml allows: of those that are always needed, and of an extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    found = []
+    for requirement in project["optional-dependencies"][extra] if extra else project["dependencies"]:
+        name, extras, version = re.match(r"([\w.-]+)(?:\[(.+)\])?(?:>=([\d.]+))?", requirement).groups()  # type: ignore[union-attr]
+        if name == "hyperslab":
+            found += [pin for one in extras.split(",") for pin in lowest(one)]
+        else:
+            found.append(f"{name}{f'[{extras}]' if extras else ''}=={version}")
+    return list(dict.fromkeys(found))
+
+
+def packages_of(words: list[str]) -> list[str]:
+    """What pip installs for a line: `lowest` and `lowest=EXTRA` stand for the oldest versions that we say work."""
+    found: list[str] = []
+    for word in words:
+        kind, _, extra = word.partition("=")
+        found += lowest(extra or None) if kind == "lowest" else [word]
+    return found
 
 
 def interpreter(python: str) -> str | None:
@@ -53,27 +78,31 @@ def _is(program: str, python: str) -> bool:
 
 
 def built(folder: Path) -> Path:
-    """The wheel of this checkout, for all versions of Python (abi3)."""
-    command = [sys.executable, "-m", "maturin", "build", "--release", "--locked", "--quiet", "--out", str(folder)]
-    subprocess.run(command, cwd=ROOT, check=True)
+    """The wheel of this checkout, as users get it."""
+    subprocess.run([sys.executable, str(ROOT / "packaging" / "build.py"), "--out", str(folder)], check=True)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
 
+def installed(program: str, place: Path, packages: list[str]) -> str | None:
+    """Make an environment with packages. Returns why not, if that is so."""
+    subprocess.run([program, "-m", "venv", "--clear", str(place)], check=True)
+    install = [str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    done = subprocess.run([*install, "--prefer-binary", *packages], capture_output=True, text=True)
+    if done.returncode == 0:
+        return None
+    return ([line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines())[-1]
+
+
 def tried(words: list[str], wheel: Path, folder: Path) -> dict[str, dict[str, str]]:
     """The versions and outcomes of one environment; the reason if it cannot be made."""
-    python, *packages = words
+    python, packages = words[0], packages_of(words[1:])
     program = interpreter(python)
     if program is None:
         return {"versions": {"python": python}, "outcomes": {"environment": f"no Python {python} on this machine"}}
-    place = folder / "environment"
-    subprocess.run([program, "-m", "venv", "--clear", str(place)], check=True)
-    inside = str(place / "bin" / "python")
-    install = [inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--prefer-binary"]
-    done = subprocess.run([*install, str(wheel), *packages, *NEWEST], capture_output=True, text=True)
-    if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
-        return {"versions": {"python": python}, "outcomes": {"environment": said[-1]}}
+    inside = str(folder / "environment" / "bin" / "python")
+    if wrong := installed(program, folder / "environment", [str(wheel), *packages, *NEWEST]):
+        return {"versions": {"python": python}, "outcomes": {"environment": wrong}}
     plain = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "HDF5_PLUGIN_PATH")}
     command = [inside, "-W", "ignore", str(HERE / "smoke.py")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=plain, timeout=600)
@@ -85,18 +114,17 @@ def tried(words: list[str], wheel: Path, folder: Path) -> dict[str, dict[str, st
 
 def plainly(words: list[str], wheel: Path, folder: Path) -> dict[str, dict[str, str]]:
     """Every command in an environment that has nothing but the wheel and what it depends on."""
-    python, *packages = words
+    python, packages = words[0], packages_of(words[1:])
     program = interpreter(python)
     if program is None:
         return {"versions": {"python": python}, "outcomes": {"environment": f"no Python {python} on this machine"}}
-    place, work = folder / "plain", folder / "files"
+    work = folder / "files"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
     plain_install.make_files(work)
-    subprocess.run([program, "-m", "venv", "--clear", str(place)], check=True)
-    inside = str(place / "bin" / "python")
-    install = [inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--prefer-binary"]
-    subprocess.run([*install, str(wheel), *packages], check=True)
+    inside = str(folder / "plain" / "bin" / "python")
+    if wrong := installed(program, folder / "plain", [str(wheel), *packages]):
+        return {"versions": {"python": python}, "outcomes": {"environment": wrong}}
     done = subprocess.run([inside, plain_install.__file__, str(work)], capture_output=True, text=True,
                           env=plain_install.environment(work), timeout=600)  # fmt: skip
     outcomes = {}

@@ -27,7 +27,7 @@ def test_every_kind_of_block_is_followed(tmp_path: Path, capfd: pytest.CaptureFi
         "```console\n$ python -c 'import sys; print(sys.prefix)'\nnot a command\n```\n"
         "```python\nprint('again', kept + 1)\n```\n```python\nraise SystemExit(3)\n```\n"
     )
-    assert followed(page, sys.executable, tmp_path / "none.whl") == ["false", "raise SystemExit(3)"]
+    assert followed(page, sys.executable, tmp_path / "hyperslab-0-none.whl") == ["false", "raise SystemExit(3)"]
     said = capfd.readouterr().out
     for part in ("first 1", "saved.py", "two words", "again 2", "/environment\n"):
         assert part in said

@@ -15,12 +15,14 @@ import hyperslab as hs
 from hyperslab.cli import app
 from hyperslab.errors import Refused, UsageError
 from hyperslab.lab import serving
+from hyperslab.lab.rounds import StopRule
 from hyperslab.lab.worker import Workbench
-from hyperslab.model import HyperslabEngine, Layout, Workload, load_store_profile
+from hyperslab.model import HyperslabEngine, Layout, Workload, far_store, load_store_profile
 from hyperslab.model.cells import ModelCell
 from hyperslab.model.counting import count_operations
 from hyperslab.model.far_store import FarFile, FarPass, arrays_of, calibrate_far, why_not
 
+FEW_CELLS = far_store.FarTrainingSize(3, 1 << 20, StopRule(1, 1))
 h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
 runner = CliRunner()
 
@@ -94,7 +96,10 @@ def calibrated(folder: Path, *options: str) -> Path:
 
 
 @pytest.mark.slow
-def test_a_url_is_calibrated_and_predicted(server: serving.Nginx, tmp_path: Path) -> None:
+def test_a_url_is_calibrated_and_predicted(
+    server: serving.Nginx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(far_store.SIZES, "quick", FEW_CELLS)
     url = f"{server.url}/ocean.h5"
     made = calibrated(tmp_path, "--store", url, "--option", "timeout=20")
     profile = load_store_profile(made)
@@ -117,12 +122,9 @@ def test_a_url_is_calibrated_and_predicted(server: serving.Nginx, tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["nginx", "versitygw"])
 def test_a_server_started_here(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hyperslab.lab.rounds import StopRule
-    from hyperslab.model import far_store
-
     if reason := serving.absent(name):
         pytest.skip(reason)
-    monkeypatch.setitem(far_store.SIZES, "quick", far_store.FarTrainingSize(3, 1 << 20, StopRule(1, 1)))
+    monkeypatch.setitem(far_store.SIZES, "quick", FEW_CELLS)
     profile = load_store_profile(calibrated(tmp_path, "--store", name, "--round-trip-ms", "30"))
     assert profile.store == f"{name}, 30 ms round trip"
     assert min(cell.seconds for cell in profile.cells) > 0.06, "a connection, and a request"

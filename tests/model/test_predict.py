@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import hyperslab as hs
 from hyperslab.cli import app
-from hyperslab.errors import HyperslabError, Refused, Untrained, UsageError
+from hyperslab.errors import HyperslabError, NotAStoreProfile, Refused, Untrained, UsageError
 from hyperslab.model import Layout, Workload, load_store_profile
 from hyperslab.model.costs import CodecRate
 from hyperslab.model.predict import parse_layout, too_close
@@ -136,6 +136,29 @@ def test_chunks_that_hdf5_cannot_hold(store_profile: Path) -> None:
         hs.predict(written, [(64, 4)], libraries=["hyperslab"], store_profile=store_profile)
 
 
+def test_a_layout_has_the_axes_of_the_array(workload: Path, store_profile: Path, tmp_path: Path) -> None:
+    """With a workload, only "flat" was left in the table, without a word; with an array it was a traceback."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = np.zeros((10, 20, 3))
+    for target in (workload, f"{tmp_path / 'a.h5'}:x"):
+        done = runner.invoke(app, ["predict", str(target), "--layout", "5", "--profile", str(store_profile)])
+        assert isinstance(done.exception, Refused)
+        assert "layout 5 has 1 axes, the array has" in str(done.exception)
+
+
+def test_no_file_of_yours_is_taken_for_a_store_profile(tmp_path: Path) -> None:
+    """The message of `predict` once proposed to calibrate over it."""
+    path = tmp_path / "a.h5"
+    path.write_bytes(b"\x89HDF\r\n\x1a\n")
+    with pytest.raises(NotAStoreProfile) as caught:
+        load_store_profile(path)
+    assert f"-o {path}" not in str(caught.value)
+    done = runner.invoke(app, ["calibrate", "-o", str(path)])
+    assert "is not a store profile: choose another name" in str(done.exception)
+    assert path.read_bytes() == b"\x89HDF\r\n\x1a\n"
+
+
 def test_layouts_in_words() -> None:
     for text in ("100x8", "100x8/400x8", "100x8:zstd=2.5", "7"):
         assert str(parse_layout(text)) == text
@@ -145,6 +168,11 @@ def test_layouts_in_words() -> None:
         ("0x8", "is not a layout"),
         ("", "is not a layout"),
         ("4:zstd", "=2.5"),
+        ("4:zstd=nan", "is not a layout"),
+        ("4:zstd=0", "is not a layout"),
+        ("99999999999999999999x8", "is not a layout"),
+        ("5x5/7x7", "a shard has whole chunks"),
+        ("5x5/10", "a shard has whole chunks"),
         ("4:nonsense=2", "codec 'nonsense' is unknown; choose from .*zstd"),
     ):
         with pytest.raises(UsageError, match=what):

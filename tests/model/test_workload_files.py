@@ -167,6 +167,31 @@ def test_several_arrays(tmp_path: Path, store_profile: Path) -> None:
         (TWO.replace("all}", "all, reopen: true}") + "order: shuffled\n", "line 8: accesses.2.reopen: shuffled"),
         (TWO.replace("all}", "all, compute_seconds: -1}"), "line 8: accesses.2.compute_seconds: "),
         (TWO.replace("all}", "all, mpi: true}"), "line 8: accesses.2.mpi: unknown key"),
+        (TWO.replace("all}", "all, step: 2}"), "line 8: accesses.2.step: `select: all` takes no step"),
+        (TWO.replace("all}", "list, boxes: []}"), "line 8: accesses.2.boxes: "),
+        (TWO.replace("all}", "points, points: []}"), "line 8: accesses.2.points: "),
+        (
+            TWO.replace("all}", "list, count: 2, boxes: [{start: [0, 0], shape: [1, 1]}]}"),
+            "line 8: accesses.2.count: `select: list` takes no count; `weight` repeats the access",
+        ),
+        (TWO.replace("all}", "random-points, weight: 20000}"), "line 8: accesses.2: it makes 20000000 calls"),
+        (TWO.replace("100, 16", "9223372036854775808, 16"), "line 3: arrays.long.shape.0: "),
+        (TWO.replace("100, 16", "9223372036854775807, 16"), "line 3: arrays.long.shape: the array would have more"),
+        (TWO.replace("int32", "O"), "line 3: arrays.long.dtype: 'O' has no fixed width"),
+        (
+            TWO.replace("all}", "append, operation: write, count: 9, rows: 999999999999999999}"),
+            "line 8: accesses.2.rows: the array would have more than 2^63 - 1 bytes",
+        ),
+        (TWO + "hdf5: {version: 1.14}\n", "line 9: hdf5.version: 1.14 is a number, and 1.10 would be 1.1"),
+        (TWO + "seed: 1\nseed: 2\n", "line 10: not a YAML file: the key 'seed' is there twice"),
+        (TWO.replace("accesses:", "acesses:"), "line 5: acesses: unknown key; did you mean 'accesses'?"),
+        ("a: " + "[" * 3000, "nested too deeply"),
+        (TWO.replace("all}", "all, cout: 2}"), "line 8: accesses.2.cout: unknown key; did you mean 'count'?"),
+        (TWO.replace("accesses:", "acceses:"), "acceses: unknown key; did you mean 'accesses'?"),
+        (TWO.replace("shape: [100", "shap: [100"), "arrays.long.shap: unknown key; did you mean 'shape'?"),
+        (TWO.replace("array: wide", "array: wid"), "there is no array 'wid'; did you mean 'wide'?"),
+        (TWO.replace("select: all", "select: al"), "unknown selection 'al'; did you mean 'all'?"),
+        (TWO.replace("int32", "itn32"), "'itn32' is not a NumPy dtype; did you mean 'int32'?"),
     ],
 )
 def test_mistakes_name_line_and_key(text: str, said: str, tmp_path: Path) -> None:
@@ -174,6 +199,20 @@ def test_mistakes_name_line_and_key(text: str, said: str, tmp_path: Path) -> Non
     with pytest.raises(StudyError) as caught:
         load_workloads(tmp_path / "two.yaml")
     assert said in str(caught.value)
+
+
+def test_every_count_counts() -> None:
+    """`count` was ignored by selections that there is only one of."""
+    for select in ("all", "hyperslab", "strided", "rows", "random-rows", "points"):
+        asked = workload({"select": select, "count": 3})
+        size = sum(step.selection.size for step in asked.steps())
+        once = workload({"select": select, "count": 1}).steps()[0].selection.size
+        assert size == 3 * once, select
+
+
+def test_a_missing_file_is_no_study(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"nosuch.yaml: cannot be read \(No such file or directory\)$"):
+        load_workloads(tmp_path / "nosuch.yaml")
 
 
 def test_the_schema_is_the_one_in_the_package() -> None:

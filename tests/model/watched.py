@@ -42,7 +42,19 @@ def watch(library: str, cases: list[dict[str, Any]], folder: Path, python: str =
     """Run cases in one process of `python`, under strace."""
     folder.mkdir(parents=True)
     trace = folder / "trace"
-    command = ["strace", "-f", "-y", "-s0", "-e", f"trace={CALLS}", "-e", "signal=none", "-o", str(trace)]
+    command = [
+        "strace",
+        "-f",
+        "--seccomp-bpf",
+        "-y",
+        "-s0",
+        "-e",
+        f"trace={CALLS}",
+        "-e",
+        "signal=none",
+        "-o",
+        str(trace),
+    ]
     command += [python, str(WORKER), library, str(folder)]
     done = subprocess.run(command, input=json.dumps(cases).encode(), stdout=subprocess.PIPE, check=True)
     by_mark = calls_by_mark(trace.read_text(errors="replace"), str(folder))

@@ -124,3 +124,35 @@ def test_it_can_be_looked_at(page: Path, tmp_path: Path):
 
     pixels = imread(picture)
     assert len({tuple(pixel) for pixel in pixels[::7, ::7, :3].reshape(-1, 3).tolist()}) > 50
+
+
+# A case with a long title, and how far the widest thing reaches beyond the screen.
+LONG_TITLE = """<script>
+for (const select of document.querySelectorAll("select")) {
+  select.options[0].textContent = "a title that goes on and on, ".repeat(4);
+}
+addEventListener("load", () => {
+  const rights = [...document.querySelectorAll("select, figure")].map((part) => part.getBoundingClientRect().right);
+  const beyond = Math.max(document.documentElement.scrollWidth, ...rights) - innerWidth;
+  document.title = `beyond=${Math.round(beyond)} width=${innerWidth}`;
+});
+</script></body>"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_reaches_beyond_the_screen(page: Path, width: int, tmp_path: Path):
+    copy, outer = tmp_path / "page.html", tmp_path / "outer.html"
+    allowed = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text())
+    copy.write_text(allowed.replace("</body>", LONG_TITLE))
+    # A headless window is at least 500 pixels wide, so the page is put into a frame of the asked width.
+    outer.write_text(
+        f'<body><iframe id="f" src="{copy.as_uri()}" width="{width}" height="2000" style="border:0"></iframe>'
+        "<script>onload = () => { document.body.dataset.said = "
+        'document.getElementById("f").contentDocument.title; };</script></body>'
+    )
+    document, _ = _open(outer, tmp_path / "profile", "--allow-file-access-from-files", "--dump-dom")
+    said = re.search(r'data-said="beyond=(-?\d+) width=(\d+)"', document)
+    assert said, document[-500:]
+    assert int(said[1]) <= 0
+    assert int(said[2]) == width

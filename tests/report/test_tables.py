@@ -139,3 +139,10 @@ def test_words_for_figures():
     assert arrays_text("1024", 1, "[('p0', '<f4'), ('p1', '<f4')]") == "1 array of compound of 2 float32 [1024]"
     assert arrays_text("8x8", 3000, "uint16") == "3,000 arrays of uint16 [8 × 8]"
     assert digits(1235.4) == "1,235"
+
+
+def test_notebooks_show_a_run_with_its_answers(run: Run) -> None:
+    shown = run._repr_html_()
+    assert "leads all operations together" in shown
+    assert all(f">{title}</th>" in shown for title in ("study", "method", "conditions", "format", "seconds"))
+    assert "common-io-1" in shown

@@ -62,6 +62,56 @@ def test_a_file_that_is_open_for_writing_elsewhere_in_the_process(file: Path) ->
     check(code, file, "writable", served=2)
 
 
+@pytest.mark.parametrize("way", ["the file itself", "a hard link", "a symbolic link"])
+def test_a_file_that_had_a_writer_stays_libhdf5s_until_it_is_opened_again(file: Path, way: str) -> None:
+    """What libhdf5 has in memory may be older than the file by then, and only libhdf5 knows what its answer is."""
+    link = file.with_name("link.h5")
+    if way == "a hard link":
+        link.hardlink_to(file)
+    elif way == "a symbolic link":
+        link.symlink_to(file)
+    code = """
+    import os, sys, h5py
+    path = sys.argv[1]
+    folder = os.path.dirname(path)
+    link = os.path.join(folder, "link.h5")
+    with h5py.File(path) as read:
+        print(read["packed"][:].sum())
+        writer = os.open(link if os.path.exists(link) else path, os.O_RDWR)
+        h5py.File(os.path.join(folder, "other.h5"), "w").close()
+        print(read["packed"][1:].sum())
+        os.close(writer)
+        h5py.File(os.path.join(folder, "other.h5"), "w").close()
+        print(read["packed"][2:].sum())
+    with h5py.File(path) as read:
+        print(read["packed"][3:].sum())
+    """
+    expected, ran = without(code, file), python(code, file)
+    assert (ran.status, ran.out, ran.errors) == (0, expected.stdout, "")
+    assert (ran.served, ran.passed("writable")) == (2, 2), ran.counts
+
+
+def test_a_file_that_another_libhdf5_of_the_process_writes(tmp_path: Path) -> None:
+    netcdf = pytest.importorskip("netCDF4", reason="not installed: pip install 'hyperslab[formats]'")
+    path = tmp_path / "a.nc"
+    with netcdf.Dataset(path, "w") as made:
+        made.createDimension("row", 400), made.createDimension("column", 3000)
+        made.createVariable("packed", "i4", ("row", "column"), zlib=True, chunksizes=(50, 600))[:] = VALUES
+    code = """
+    import sys, h5py, netCDF4
+    with h5py.File(sys.argv[1], locking=False) as read:
+        print(read["packed"][:].sum())
+        writer = netCDF4.Dataset(sys.argv[1], "a")
+        print(read["packed"][1:].sum())
+        writer.close()
+        print(read["packed"][2:].sum())
+    """
+    ran = python(code, path, HDF5_USE_FILE_LOCKING="FALSE")
+    sums = [str(int(VALUES[k:].sum())) for k in range(3)]
+    assert (ran.status, ran.out.decode().split(), ran.errors) == (0, sums, "")
+    assert (ran.served, ran.passed("writable")) == (1, 2), ran.counts
+
+
 def test_a_file_that_changes(file: Path) -> None:
     code = """
     import os, sys, h5py

@@ -262,3 +262,57 @@ for key in ((0, 0), (slice(2), 1), ...):
     assert "filter" in done.stdout
     trace = hs.Trace.open(folder / "run.trace")
     assert [one.has_failed for one in trace] == [True] * len(done.stdout.splitlines())
+
+
+def test_types_and_arrays_by_turns(folder: Path) -> None:
+    """The recorder asks as little as it can. What it keeps of an access must not be taken for another one."""
+    pytest.importorskip("netCDF4", reason="not installed: pip install 'hyperslab[formats]'")
+    program = """
+import h5py, netCDF4
+with netCDF4.Dataset("n.nc", "w") as new:
+    new.createDimension("a", 12), new.createDimension("b", 9)
+    new.createVariable("y", "i2", ("a", "b"))[:] = 1
+file, other = h5py.File("a.nc"), netCDF4.Dataset("n.nc")
+for turn in range(3):
+    for dtype in ("i4", "f8", "i2", ">f4", "u1", "f8"):
+        file["x"].astype(dtype)[2:5, 1:4]
+        file["plain"].astype(dtype)[turn, 2]
+    file["plain"][1:, ::2]
+    other["y"][turn]
+"""
+    reads = [one for one in traced_python(folder, program) if one.operation == "read"]
+    each = []
+    for name in ("int32", "float64", "int16", ">f4", "uint8", "float64"):
+        each += [("/x", name, np.s_[2:5, 1:4]), ("/plain", name, "element")]
+    each += [("/plain", "float64", np.s_[1:, ::2]), ("/y", "int16", "row")]
+    expected = [(array, name, key, turn) for turn in range(3) for array, name, key in each]
+    for access, (array, name, key, turn) in zip(reads, expected, strict=True):
+        assert (access.array.array, access.memory_type) == (array, name)
+        key = {"element": (turn, 2), "row": (turn,)}.get(key, key) if isinstance(key, str) else key
+        np.testing.assert_array_equal(mask(access), selected(key))
+
+
+def test_a_selection_that_is_in_the_properties_is_missing_and_not_everything(folder: Path) -> None:
+    program = """
+import ctypes, sys, h5py, numpy as np
+array = h5py.File("a.nc")["plain"]
+with open("/proc/self/maps") as maps:
+    own = ctypes.CDLL(next(line.split()[-1] for line in maps if "/libhdf5-" in line or "/libhdf5.so" in line))
+if not hasattr(own, "H5Pset_dataset_io_hyperslab_selection"):
+    sys.exit("this libhdf5 is too old")
+properties, memory = h5py.h5p.create(h5py.h5p.DATASET_XFER), h5py.h5s.create_simple((6,))
+numbers = [(ctypes.c_uint64 * 2)(*pair) for pair in ((1, 2), (1, 1), (2, 3), (1, 1))]
+assert own.H5Pset_dataset_io_hyperslab_selection(ctypes.c_int64(properties.id), 2, 0, *numbers) >= 0
+out = np.zeros(6)
+words = (array.id.id, h5py.h5t.NATIVE_DOUBLE.id, memory.id, 2, properties.id, out.ctypes.data)
+assert ctypes.CDLL(None).H5Dread(*map(ctypes.c_int64, words)) >= 0
+assert out.tolist() == [11, 12, 13, 20, 21, 22], out
+"""
+    (folder / "program.py").write_text(program)
+    done = traced(folder, sys.executable, "program.py")
+    if "too old" in done.stderr:
+        pytest.skip("this libhdf5 has no selections in properties")
+    assert done.returncode == 0, done.stderr
+    trace = hs.Trace.open(folder / "run.trace")
+    assert len(trace) == 0
+    assert "there were 1" in trace.notes[0]

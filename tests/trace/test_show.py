@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from typer.testing import CliRunner
 import hyperslab as hs
 from hyperslab.archive.display import counted
 from hyperslab.cli import app
-from hyperslab.trace import selection
-from hyperslab.trace.chunk_touches import decode_count, grid_shape, reuse_distances, touched
+from hyperslab.trace import chunk_touches, selection
+from hyperslab.trace.chunk_touches import all_touched, decode_count, grid_shape, reuse_distances, touched
+from hyperslab.trace.growing import with_largest_shapes
 from hyperslab.trace.patterns import classified
 from hyperslab.trace.recording import log as raw
 from hyperslab.trace.recording.selecting import plain_key
@@ -69,6 +71,50 @@ def test_touched_chunks_are_those_with_a_selected_element(one: Any) -> None:
     elements = np.argwhere(selection.mask(kind, np.array(numbers), shape))
     truth = np.unique(np.ravel_multi_index(tuple((elements // chunks).T), grid_shape(shape, chunks)))
     assert touched(kind, np.array(numbers), shape, chunks).tolist() == truth.tolist()
+
+
+@settings(max_examples=100)
+@given(data=st.data(), most=st.integers(15, 60))  # no selection alone has more than 15
+def test_the_chunks_of_all_accesses_are_those_of_each(data: st.DataObject, most: int) -> None:
+    """Very many accesses are looked at together; one after the other gives the same."""
+    shape, chunks = (20, 9, 6), (4, 9, 2)
+    bounds = [st.tuples(st.integers(0, n - 1), st.integers(1, n), st.integers(1, 9)) for n in shape]
+    one = st.tuples(*bounds).map(lambda key: tuple(slice(a, a + n, step) for a, n, step in key))
+    keys = data.draw(st.lists(st.one_of(one, st.just(np.s_[...])), min_size=1, max_size=12))
+    trace = made_trace(keys, array_of(shape, chunks))
+    rows = data.draw(st.lists(st.integers(0, len(keys) - 1), max_size=20))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunk_touches, "MOST_TOUCHES", most)
+        found = all_touched(trace, rows, shape, chunks)
+    expected: list[list[int]] = []
+    for row in rows:
+        if sum(map(len, expected)) >= most:
+            break
+        mine = touched(*trace.selection(row), shape, chunks).tolist()
+        expected.append(mine[: most - sum(map(len, expected))])
+    split = np.split(found.chunks, found.offsets[1:-1]) if found.selection_count else []
+    assert [part.tolist() for part in split] == expected
+    order = found.sorted_order()
+    assert order.tolist() == sorted(range(len(expected)), key=lambda k: expected[k][0] if expected[k] else -1)
+    assert found.reordered(order).tolist() == [chunk for k in order for chunk in expected[k]]
+
+
+def test_a_long_trace_takes_seconds(tmp_path: Path) -> None:
+    """100,000 random elements, which touch the chunks in no order: every step of the summary sees all of them."""
+    array = array_of((1000, 1000), (10, 100), cache_nbytes=1 << 16, cache_slots=521, cache_w0=0.75)
+    indices = np.random.default_rng(1).integers(0, 1000, (100_000, 2))
+    numbers = np.ones((len(indices), 2, 4), np.int64)
+    numbers[:, :, 0] = indices
+    columns = {name: np.zeros(len(indices), dtype) for name, dtype in COLUMNS.items()}
+    columns["kind"][:], columns["nbytes"][:], columns["duration_ns"][:] = raw.HYPERSLAB, 4, 1000
+    made_up_store_profile(tmp_path).save(tmp_path / "profile.json")
+    trace = hs.Trace([array], columns, np.arange(len(indices) + 1) * 8, numbers.reshape(-1))
+    trace.save(tmp_path / "run.trace")
+    printed = shown(tmp_path / "run.trace", "--profile", str(tmp_path / "profile.json"))
+    assert "100,000 reads of single elements (1 × 1), in random order" in printed
+    assert re.search(r"predicted +.* for the first 20,000 accesses \(measured: 20.0 ms\)", printed), printed
+    distinct = len(np.unique(indices[:, 0] // 10 * 10 + indices[:, 1] // 100))
+    assert f"{distinct:,} of 1,000 touched, 100,000 times in all" in printed
 
 
 @given(st.lists(st.integers(0, 8), max_size=60), st.integers(0, 9))
@@ -165,15 +211,36 @@ def test_what_would_take_longer_is_not_advised(engine_seconds: float) -> None:
     from hyperslab.report.trace_advice import advice_of
 
     class Prices:
-        library = Hdf5()
+        library, first_count = Hdf5(), None
 
         def seconds(self, library: object, rows: object = None) -> float:
             return engine_seconds if isinstance(library, HyperslabEngine) else 1.0
 
-    array = array_of((100, 100), (10, 100), cache_nbytes=5000, cache_slots=521, cache_w0=0.75)
+    array = array_of((1000, 100), (100, 100), cache_nbytes=5000, cache_slots=521, cache_w0=0.75)
     trace = made_trace([np.s_[k] for k in range(100)], array)
     found = advice_of(trace, summaries_of(trace), None, [Prices()])
     assert any("hyperslab run" in one.call for one in found) == (engine_seconds < 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "is_served"),
+    [
+        ({}, True),
+        ({"filters": ()}, False),
+        ({"chunks": (10, 100)}, False),
+        ({"dtype": "object"}, False),
+        ({"layout": "virtual"}, False),
+        ({"file": "/no/<_io.BytesIO object at 0x7f>"}, False),
+    ],
+)
+def test_only_reads_that_run_serves_get_the_advice_to_use_it(change: dict[str, Any], is_served: bool) -> None:
+    """docs/run.md: small reads, Python objects, text and virtual arrays stay with libhdf5."""
+    from hyperslab.report.trace_advice import advice_of
+
+    array = replace(array_of((1000, 100), (100, 100)), **change)
+    trace = made_trace([np.s_[k] for k in range(100)], array)
+    found = advice_of(trace, summaries_of(trace), None)
+    assert any("hyperslab run" in one.call for one in found) == is_served
 
 
 def shown(trace: Path, *options: str) -> str:
@@ -286,6 +353,29 @@ def test_the_timeline_adds_up() -> None:
     assert reads == pytest.approx([0.1] * 10)
     assert sum(writes) == 0
     assert busy_seconds(trace) == pytest.approx(1.0)
+
+
+def test_an_array_that_grows_is_one_array(tmp_path: Path) -> None:
+    """A program appends rows: after each, the array has another shape. It reads the whole array twice in between."""
+    steps, columns = 40, 7
+    arrays = [array_of((step, columns), (8, columns)) for step in range(1, steps + 1)]
+    traces = [made_trace([np.s_[step : step + 1, :]], array) for step, array in enumerate(arrays)]
+    traces[9] = made_trace([np.s_[...]], arrays[9])
+    traces.append(made_trace([np.s_[...]], arrays[-1]))
+    joined = {name: np.concatenate([one.columns[name] for one in traces]) for name in COLUMNS}
+    joined["array"] = np.array([*range(steps), steps - 1], np.int32)
+    offsets = np.concatenate([[0], np.cumsum([len(one.numbers) for one in traces])])
+    trace = hs.Trace(arrays, joined, offsets, np.concatenate([one.numbers for one in traces]))
+    found = with_largest_shapes(trace)
+    assert [one.shape for one in found.arrays] == [(steps, columns)]
+    assert found.columns["nbytes"].tolist() == trace.columns["nbytes"].tolist()
+    for row, key in enumerate([*(np.s_[step] for step in range(9)), np.s_[:10], *range(10, steps), np.s_[...]]):
+        expected = np.zeros((steps, columns), bool)
+        expected[key] = True
+        np.testing.assert_array_equal(selection.mask(*found.selection(row), (steps, columns)), expected)
+    trace.save(tmp_path / "run.trace")
+    (one,) = json.loads(shown(tmp_path / "run.trace", "--json"))["arrays"]
+    assert (one["reads"], one["shape"], one["chunks_touched"]) == (steps + 1, [steps, columns], 5)
 
 
 def test_a_trace_without_accesses(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ use crate::interrupt::{InterruptCheck, NeverInterrupted};
 use crate::lazy_indexes::LazyIndexes;
 use crate::lazy_tables::LazyTables;
 use crate::open_references::OpenReferences;
-use crate::resolved::Resolved;
+use crate::resolved::{Resolved, next_numbers};
 use crate::sought::Keys;
 use crate::source_resolver::SourceResolver;
 use crate::tree_path::{self, Node};
@@ -32,7 +32,10 @@ pub struct Archive {
     pub(crate) tree: Tree,
     pub(crate) kind: ArchiveKind,
     pub(crate) stores: Stores,
-    pub(crate) cache: ChunkCache,
+    pub(crate) cache: Arc<ChunkCache>,
+    /// The number in the chunk cache of the first array. No other array of this process has it, so archives may share a
+    /// cache.
+    pub(crate) first_number: u64,
     /// The files it may name.
     pub(crate) resolver: SourceResolver,
     /// Asked whether a read may go on.
@@ -98,10 +101,11 @@ impl Archive {
         tree: Tree,
         kind: ArchiveKind,
         stores: Stores,
-        cache: ChunkCache,
+        cache: Arc<ChunkCache>,
     ) -> Self {
         let is_netcdf4 = format == Format::Hdf5 && parsers::hdf5::is_netcdf4(&tree);
         let hidden = if is_netcdf4 { parsers::hdf5::HIDDEN } else { &[] };
+        let first_number = next_numbers(tree.arrays.len());
         Self {
             name,
             path: path.to_owned(),
@@ -110,6 +114,7 @@ impl Archive {
             kind,
             stores,
             cache,
+            first_number,
             resolver: SourceResolver::default(),
             interrupts: Arc::new(NeverInterrupted),
             hidden,

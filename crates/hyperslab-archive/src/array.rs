@@ -14,6 +14,7 @@ use crate::array_plan::ArrayPlan;
 use crate::error::{Error, Problem, plan_error};
 use crate::interrupt::Interruptible;
 use crate::reading::{ArraySelection, Planned, ReadOptions, Reading};
+use crate::resolved::Resolved;
 use crate::role::role;
 use crate::sought::Sought;
 use crate::whole_array::WholeArray;
@@ -249,7 +250,8 @@ impl ArchiveArray {
         {
             let few = indexes.few(&archive.tree, &archive.stores, self.number, selection);
             if let Some(few) = few.map_err(|problem| self.failed(problem))? {
-                return Ok(WholeArray::resolved(few));
+                let number = archive.first_number + few.number;
+                return Ok(WholeArray::resolved(Resolved { number, ..few }));
             }
         }
         let ArchiveKind::Keys(far) = &archive.kind else { return self.whole() };
@@ -258,7 +260,14 @@ impl ArchiveArray {
         let touched = selection.touched(document, shape).map_err(|problem| self.failed(problem))?;
         let work = Interruptible::new(&*archive.interrupts);
         let stop = || work.is_over();
-        let sought = Sought::new(document, &far.keys, shape, &touched, self.number as u64, &stop);
+        let sought = Sought::new(
+            document,
+            &far.keys,
+            shape,
+            &touched,
+            archive.first_number + self.number as u64,
+            &stop,
+        );
         Ok(WholeArray::sought(sought.map_err(|error| work.failure(error))?))
     }
 

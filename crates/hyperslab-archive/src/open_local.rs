@@ -32,6 +32,8 @@ pub const CHUNK_CACHE_NBYTES: usize = hyperslab_core::CHUNK_CACHE_NBYTES as usiz
 pub struct OpenOptions {
     /// The size of the chunk cache in bytes. It keeps decoded chunks that were read only in part.
     pub chunk_cache_nbytes: usize,
+    /// A chunk cache that several archives share; by default, an archive has one of its own.
+    pub cache: Option<Arc<ChunkCache>>,
     /// Finds the files that the archive names, and decides which may be opened.
     pub resolver: SourceResolver,
     /// Parse only the objects of an HDF5 file that match these patterns; all of them if there are none.
@@ -47,6 +49,7 @@ impl Default for OpenOptions {
     fn default() -> Self {
         Self {
             chunk_cache_nbytes: CHUNK_CACHE_NBYTES,
+            cache: None,
             resolver: SourceResolver::default(),
             patterns: Vec::new(),
             between_commits: None,
@@ -56,8 +59,8 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    pub(crate) fn cache(&self) -> ChunkCache {
-        ChunkCache::new(self.chunk_cache_nbytes)
+    pub(crate) fn cache(&self) -> Arc<ChunkCache> {
+        self.cache.clone().unwrap_or_else(|| Arc::new(ChunkCache::new(self.chunk_cache_nbytes)))
     }
 }
 
@@ -132,8 +135,13 @@ impl Archive {
     fn open_folder(path: &Path, options: &OpenOptions) -> Result<Self, Error> {
         let tree = parsers::zarr::parse_directory(path, options.resolver.allowed());
         let tree = tree.map_err(|problem| Error::parse_of(path, problem))?;
-        let stores = Stores::new(None, path, tree.other_files.clone()).opened_by(options.resolver.opener());
-        let (name, kind) = (path.display().to_string(), ArchiveKind::Folder);
+        let name = path.display().to_string();
+        let versions = tree.listed.iter().map(|&listed| Some(listed.into())).chain(std::iter::repeat(None));
+        let other =
+            |(file, version): (&String, _)| OtherFile { path: path.join(file), version, is_padded: false };
+        let others = tree.other_files.iter().zip(versions).map(other).collect();
+        let stores = Stores::of_files(name.clone(), others, options.resolver.opener(), None);
+        let kind = ArchiveKind::Folder;
         Ok(Self::new(name, path, Format::Zarr, tree, kind, stores, options.cache()).with_options(options))
     }
 

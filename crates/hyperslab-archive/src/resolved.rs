@@ -17,7 +17,7 @@ pub(crate) struct Resolved {
 
 impl Resolved {
     pub(crate) fn new(array: Array, stores: Stores) -> Self {
-        Self::numbered(array, stores, next_number())
+        Self::numbered(array, stores, next_numbers(1))
     }
 
     /// The same, sharing the cached chunks of the array with this number.
@@ -27,10 +27,10 @@ impl Resolved {
     }
 }
 
-/// The next number to give, above those of arrays of files.
-static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1 << 32);
+/// The next number to give.
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// A number that no other array of this process has.
-fn next_number() -> u64 {
-    NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
+/// So many numbers that no other arrays of this process have: the first of them.
+pub(crate) fn next_numbers(count: usize) -> u64 {
+    NEXT_NUMBER.fetch_add(count as u64, Ordering::Relaxed)
 }

@@ -87,7 +87,7 @@ impl WholeArray {
     /// Tells arrays apart in the chunk cache.
     pub(crate) fn number(&self) -> u64 {
         match &self.0 {
-            Whole::Stored(_, number) => *number as u64,
+            Whole::Stored(archive, number) => archive.first_number + *number as u64,
             Whole::Resolved(resolved) => resolved.number,
             Whole::Sought(sought) => sought.number,
         }

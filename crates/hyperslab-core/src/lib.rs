@@ -53,7 +53,7 @@ pub use array::packing::Packing;
 pub use array::segment::{Segment, SegmentAxis};
 pub use array::virtual_mapping::{VirtualAxis, VirtualBox, VirtualMapping, VirtualSelection};
 pub use array::virtual_mappings::{MappedAxis, MappedBoxes, VirtualMappings};
-pub use array::{Array, Attribute, Group, Link, Notes, Role, Tree, Value};
+pub use array::{Array, Attribute, Group, Link, ListedFile, Notes, Role, Tree, Value};
 pub use byte_range::ByteRange;
 pub use collection::concatenate::{ChunkLengths, chunk_lengths, concatenate, with_new_axis};
 pub use collection::counterparts::{Along, Counterparts, counterparts};

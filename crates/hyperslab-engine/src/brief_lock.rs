@@ -7,7 +7,7 @@ const MOST_TRIES: usize = 1000;
 
 /// The lock, or `None` if it does not become free. The caller then does without what the lock protects, which must be
 /// dispensable.
-pub(crate) fn lock_briefly<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+pub fn lock_briefly<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     for _ in 0..MOST_TRIES {
         match mutex.try_lock() {
             Ok(guard) => return Some(guard),

@@ -6,6 +6,7 @@
 //! | [`Store`], [`Stores`] | where bytes are: one file each in `stores/` |
 //! | [`codecs::decode`] | decodes one chunk through its chain of codecs |
 //! | [`ChunkCache`] | decoded chunks that were read only in part |
+//! | [`lock_briefly`] | a lock that nobody waits for, as after a fork nobody may hold it |
 //! | [`ValueHeap`] | values of variable length, which elements point to |
 //!
 //! `unsafe` is only in `scatter.rs` (threads share one output), `stream_copy.rs` (vector stores) and the SIMD code of
@@ -27,6 +28,7 @@ mod threads;
 mod tidy;
 mod values;
 
+pub use brief_lock::lock_briefly;
 pub use chunk_cache::ChunkCache;
 pub use error::Error;
 pub use execute::{Execution, MAX_CHUNK_NBYTES, execute};

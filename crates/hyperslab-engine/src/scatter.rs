@@ -10,7 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hyperslab_core::{Batches, ByteRange, ChunkRead, CoalescePolicy, Placement, ReadPlan, Row};
 
-use crate::codecs::Decoded;
+use crate::codecs::{Decoded, Shuffled};
+
+/// Rows with fewer elements are small.
+const SMALL_ROW_ELEMENTS: u64 = 16;
 
 /// The output of some of a plan's reads, which must not write the same elements.
 pub(crate) struct Destination<'a> {
@@ -101,7 +104,9 @@ impl<'d> Target<'d> {
         let element_nbytes = self.element_nbytes();
         match decoded {
             Decoded::Plain(chunk) => self.rows(|row, out| gather(chunk, element_nbytes, row, out)),
-            Decoded::Shuffled(shuffled) if shuffled.element_nbytes == element_nbytes => {
+            Decoded::Shuffled(shuffled)
+                if shuffled.element_nbytes == element_nbytes && !self.is_in_small_rows(&shuffled) =>
+            {
                 self.rows(|row, out| shuffled.gather(index(row.chunk_offset), index(row.step), out));
             }
             Decoded::Shuffled(shuffled) => {
@@ -110,6 +115,14 @@ impl<'d> Target<'d> {
                 self.rows(|row, out| gather(&chunk, element_nbytes, row, out));
             }
         }
+    }
+
+    /// Whether most of a chunk is taken in rows so small that gathering each from its planes takes longer than
+    /// unshuffling all of the chunk at once.
+    fn is_in_small_rows(&self, shuffled: &Shuffled<'_>) -> bool {
+        let placement = &self.read.placement;
+        placement.row_element_count() < SMALL_ROW_ELEMENTS
+            && 2 * index(placement.element_count()) * shuffled.element_nbytes >= shuffled.planes.len()
     }
 
     /// A row's part of the output.
@@ -133,11 +146,24 @@ impl<'d> Target<'d> {
 pub(crate) fn gather(chunk: &[u8], element_nbytes: usize, row: Row, out: &mut [u8]) {
     let start = index(row.chunk_offset) * element_nbytes;
     if row.step == 1 {
-        return out.copy_from_slice(&chunk[start..start + out.len()]);
+        let source = &chunk[start..start + out.len()];
+        return match out.len() {
+            2 => copy::<2>(source, out),
+            4 => copy::<4>(source, out),
+            8 => copy::<8>(source, out),
+            _ => out.copy_from_slice(source),
+        };
     }
     let sources = chunk[start..].chunks(element_nbytes * index(row.step));
     for (element, source) in out.chunks_exact_mut(element_nbytes).zip(sources) {
         element.copy_from_slice(&source[..element_nbytes]);
+    }
+}
+
+/// Copies one element: a length that the compiler knows needs no call.
+fn copy<const N: usize>(source: &[u8], out: &mut [u8]) {
+    if let (Some(source), Some(out)) = (source.first_chunk::<N>(), out.first_chunk_mut::<N>()) {
+        *out = *source;
     }
 }
 

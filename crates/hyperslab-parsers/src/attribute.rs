@@ -26,6 +26,11 @@ pub(crate) fn integer(value: i64) -> Value {
     scalar(Element::integer(8, true, ByteOrder::Little), value.to_le_bytes().to_vec())
 }
 
+/// A whole number that needs all 64 bits.
+pub(crate) fn unsigned(value: u64) -> Value {
+    scalar(Element::integer(8, false, ByteOrder::Little), value.to_le_bytes().to_vec())
+}
+
 /// A floating-point number.
 pub(crate) fn float(value: f64) -> Value {
     scalar(float_element(), value.to_le_bytes().to_vec())

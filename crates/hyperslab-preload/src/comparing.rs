@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::callers::Site;
 use crate::counts::{self, Count};
 use crate::dataspace::Dataspace;
-use crate::known::{ArrayKey, known};
+use crate::known::{ArrayKey, Facts, known};
 use crate::libhdf5::{Held, Library, has_failed};
 use crate::request::{Call, Request};
 use crate::settings::settings;
@@ -43,11 +43,12 @@ pub(crate) fn compare(
     let Some((shape, width)) = ({
         let Some(mut known) = known() else { return };
         let Some(array) = known.find(key) else { return };
-        let comparison = &mut array.comparison;
-        comparison.nbytes += nbytes;
-        comparison.nanoseconds += nanoseconds;
         let width = nbytes / request.count.max(1);
         let facts = array.facts.as_ref().ok();
+        let comparison = &mut array.comparison;
+        comparison.nbytes +=
+            facts.map_or(nbytes, |facts| decoded_nbytes(facts, &request.file, width).max(nbytes));
+        comparison.nanoseconds += nanoseconds;
         let sample = facts.map(|facts| facts.piece.iter().fold(width, |all, &one| all.saturating_mul(one)));
         let is_due = sample.is_some_and(|sample| {
             let one = sample.saturating_mul(NANOSECONDS_PER_BYTE);
@@ -85,6 +86,23 @@ fn is_dense(file: &Dataspace, count: u64) -> bool {
     let Some((low, high)) = file.bounds() else { return false };
     let lengths = low.iter().zip(&high).map(|(low, high)| high - low + 1);
     lengths.fold(1_u64, u64::saturating_mul) <= count.saturating_mul(MOST_GAPS)
+}
+
+/// The bytes that libhdf5 would decode: of whole chunks, if its cache is too small for those that a read touches. 0 if the
+/// cache keeps them: then a part of them may be there already.
+fn decoded_nbytes(facts: &Facts, file: &Dataspace, width: u64) -> u64 {
+    let Some((low, high)) = file.bounds().filter(|_| facts.is_filtered) else { return 0 };
+    let axes = facts.piece.iter().zip(low.iter().zip(&high));
+    let counts = axes.map(|(&piece, (low, high))| high / piece.max(1) - low / piece.max(1) + 1);
+    let chunk_count = counts.fold(1, u64::saturating_mul);
+    if chunk_count.saturating_mul(facts.chunk_nbytes) <= facts.cache_nbytes {
+        return 0;
+    }
+    facts
+        .piece
+        .iter()
+        .fold(chunk_count, |product, &length| product.saturating_mul(length))
+        .saturating_mul(width)
 }
 
 /// libhdf5 reads a piece of this shape in the midst of what was asked for: bytes and nanoseconds.

@@ -1,6 +1,7 @@
 //! Guesses about arrays by their identifiers, which cost almost nothing to look up. A wrong one costs time, and nothing
 //! else: libhdf5 may use an identifier again.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::libhdf5::Id;
@@ -8,27 +9,99 @@ use crate::libhdf5::Id;
 const COUNT: usize = 1 << 10;
 const KNOWN: u64 = 1;
 const EXCEEDS: u64 = 2;
+const SPREADS: u64 = 4;
+const FLAGS: u32 = 3;
 
-/// The upper bits tell which array it is, the lower two what is known of it.
+/// The upper bits tell which array it is, the lower ones what is known of it.
 static HINTS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
+
+/// What is known of an array.
+#[derive(Clone, Copy)]
+pub(crate) struct Hint {
+    /// Whether libhdf5's cache of chunks is too small for a single chunk, so that it decodes a whole chunk for each read.
+    pub exceeds_cache: bool,
+    /// Whether the cache is too small for all chunks, so that it depends on the read how many it decodes again.
+    pub may_spread: bool,
+}
 
 fn mark(library: usize, array: Id) -> (usize, u64) {
     let mixed = (library as u64).rotate_left(20) ^ array.cast_unsigned();
     let spread = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    ((spread >> 54) as usize % COUNT, mixed << 2)
+    ((spread >> 54) as usize % COUNT, mixed << FLAGS)
 }
 
-/// Whether libhdf5's cache of chunks is too small for a single chunk of the array, so that it decodes a whole chunk for
-/// each read; `None` if that is not known.
+/// What was found out about an array; `None` if that is not known.
 #[inline]
-pub(crate) fn exceeds_cache(library: usize, array: Id) -> Option<bool> {
+pub(crate) fn hint(library: usize, array: Id) -> Option<Hint> {
     let (place, mark) = mark(library, array);
     let hint = HINTS[place].load(Ordering::Relaxed);
-    (hint & !3 == mark && hint & KNOWN != 0).then_some(hint & EXCEEDS != 0)
+    let is_known = hint >> FLAGS << FLAGS == mark && hint & KNOWN != 0;
+    is_known.then_some(Hint { exceeds_cache: hint & EXCEEDS != 0, may_spread: hint & SPREADS != 0 })
 }
 
 /// Keeps what was found out about an array.
-pub(crate) fn keep(library: usize, array: Id, exceeds_cache: bool) {
+pub(crate) fn keep(library: usize, array: Id, found: Hint) {
     let (place, mark) = mark(library, array);
-    HINTS[place].store(mark | KNOWN | if exceeds_cache { EXCEEDS } else { 0 }, Ordering::Relaxed);
+    let flags = if found.exceeds_cache { EXCEEDS } else { 0 } | if found.may_spread { SPREADS } else { 0 };
+    HINTS[place].store(mark | KNOWN | flags, Ordering::Relaxed);
+}
+
+/// Arrays with more axes are not kept.
+const MOST_NDIM: usize = 8;
+/// How many arrays each thread keeps.
+const GRID_COUNT: usize = 8;
+
+/// The chunk grid of an array, and what libhdf5 caches of it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Grid {
+    /// The shape of a chunk.
+    chunk: [u64; MOST_NDIM],
+    ndim: usize,
+    /// Bytes of a decoded chunk, and of libhdf5's cache.
+    pub chunk_nbytes: u64,
+    pub cache_nbytes: u64,
+}
+
+impl Grid {
+    /// `None` if there are too many axes.
+    pub fn new(chunk: &[u64], chunk_nbytes: u64, cache_nbytes: u64) -> Option<Self> {
+        let mut found = Self { ndim: chunk.len(), chunk_nbytes, cache_nbytes, ..Self::default() };
+        found.chunk.get_mut(..chunk.len())?.copy_from_slice(chunk);
+        Some(found)
+    }
+
+    /// How many chunks lie between two corners.
+    #[inline]
+    pub fn chunk_count(&self, low: &[u64], high: &[u64]) -> u64 {
+        let axes = self.chunk[..self.ndim].iter().zip(low.iter().zip(high));
+        let counts =
+            axes.map(|(&chunk, (&low, &high))| (high / chunk.max(1)).saturating_sub(low / chunk.max(1)) + 1);
+        counts.fold(1, u64::saturating_mul)
+    }
+}
+
+thread_local! {
+    static GRIDS: RefCell<[(usize, Id, Grid); GRID_COUNT]> = const {
+        let none = Grid { chunk: [0; MOST_NDIM], ndim: 0, chunk_nbytes: 0, cache_nbytes: 0 };
+        RefCell::new([(0, 0, none); GRID_COUNT])
+    };
+}
+
+/// The grid of an array, if this thread has kept it.
+#[inline]
+pub(crate) fn grid(library: usize, array: Id) -> Option<Grid> {
+    GRIDS.with(|grids| {
+        let grids = grids.try_borrow().ok()?;
+        let (known_library, known_array, grid) = &grids[mark(library, array).0 % GRID_COUNT];
+        ((*known_library, *known_array) == (library, array)).then_some(*grid)
+    })
+}
+
+/// Keeps the grid of an array.
+pub(crate) fn keep_grid(library: usize, array: Id, grid: Grid) {
+    GRIDS.with(|grids| {
+        if let Ok(mut grids) = grids.try_borrow_mut() {
+            grids[mark(library, array).0 % GRID_COUNT] = (library, array, grid);
+        }
+    });
 }

@@ -329,6 +329,14 @@ fn served(site: &Site, call: &Call) -> Option<Reason> {
     }
 }
 
+/// Opens a file for writing. Other threads may examine the same file meanwhile, and not see yet that it is open.
+fn opening_for_writing(open: impl FnOnce() -> usize) -> usize {
+    known::writers_changed();
+    let result = open();
+    known::writers_changed();
+    result
+}
+
 /// A file that is opened for writing is never ours, nor is it if another libhdf5 opens it.
 unsafe extern "C" fn open(
     name: usize,
@@ -340,10 +348,8 @@ unsafe extern "C" fn open(
     caller: usize,
 ) -> usize {
     let Some(site) = site(Hook::Open, caller) else { return FAILURE };
-    if flags & WRITABLE != 0 {
-        known::writers_changed();
-    }
-    pass(site, (name, flags, properties, fourth, fifth, sixth))
+    let pass = || pass(site, (name, flags, properties, fourth, fifth, sixth));
+    if flags & WRITABLE != 0 { opening_for_writing(pass) } else { pass() }
 }
 
 unsafe extern "C" fn create(
@@ -356,8 +362,7 @@ unsafe extern "C" fn create(
     caller: usize,
 ) -> usize {
     let Some(site) = site(Hook::Create, caller) else { return FAILURE };
-    known::writers_changed();
-    pass(site, (name, flags, properties, access, fifth, sixth))
+    opening_for_writing(|| pass(site, (name, flags, properties, access, fifth, sixth)))
 }
 
 unsafe extern "C" fn close(

@@ -1,7 +1,11 @@
 //! What is known of the files and arrays that libhdf5 has open. All of it can be found out again: nobody waits for it.
 
+use std::collections::HashMap;
+use std::ffi::c_ulong;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard};
+
+use hyperslab_engine::ChunkCache;
 
 use crate::comparison::Comparison;
 use crate::libhdf5::Place;
@@ -13,8 +17,10 @@ use crate::settings::settings;
 use crate::shared::Shared;
 
 /// How many files and arrays are known at most.
-const MOST_FILES: usize = 64;
-const MOST_ARRAYS: usize = 16;
+const MOST_FILES: usize = 1 << 12;
+const MOST_ARRAYS: usize = 64;
+/// How many chunks all arrays have at most whose indexes are kept. An entry takes some 24 bytes.
+const MOST_CHUNKS: u64 = 1 << 22;
 
 /// Tells arrays of all libraries apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +40,9 @@ pub(crate) struct Facts {
     pub chunk_count: u64,
     /// Whether it has filters.
     pub is_filtered: bool,
+    /// Bytes of a decoded chunk, and of libhdf5's cache of chunks.
+    pub chunk_nbytes: u64,
+    pub cache_nbytes: u64,
     /// Bytes of a chunk for which libhdf5's cache is too small, so that each read of its own decodes the whole chunk; 0 if
     /// there are none.
     pub uncached_nbytes: u64,
@@ -55,18 +64,29 @@ pub(crate) struct KnownArray {
 }
 
 struct KnownFile {
-    library: usize,
-    number: std::ffi::c_ulong,
     /// The value of `WRITERS` when it was examined.
     examined: u64,
     found: Result<OpenFile, Reason>,
 }
 
 /// Everything known, the most recently used last.
-#[derive(Default)]
 pub(crate) struct Known {
-    files: Vec<KnownFile>,
+    /// By the library and its number for the file.
+    files: HashMap<(usize, c_ulong), KnownFile>,
     arrays: Vec<KnownArray>,
+    /// Decoded chunks of all arrays that were read in part.
+    cache: Arc<ChunkCache>,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { files: HashMap::new(), arrays: Vec::new(), cache: new_cache() }
+    }
+}
+
+/// An empty cache. It has three quarters of all memory; the last quarter is for reads ahead.
+fn new_cache() -> Arc<ChunkCache> {
+    Arc::new(ChunkCache::new(settings().memory_nbytes / 4 * 3))
 }
 
 static KNOWN: Shared<Known> = Shared::new();
@@ -104,20 +124,17 @@ pub(crate) fn closed() {
     if KNOWN.is_unused() {
         return;
     }
-    let Some(mut known) = known() else { return };
-    let gone = |array: &KnownArray| match &array.opened {
-        Some(Ok(opened)) => !opened.file.is_unchanged(),
-        _ => false,
-    };
-    known.arrays.retain(|array| !gone(array));
+    if let Some(mut known) = known() {
+        known.forget_closed();
+    }
 }
 
 impl Known {
     /// What was found out about a file; `None` if it has to be examined, for the first time or again.
     pub fn file(&self, key: ArrayKey) -> Option<Result<OpenFile, Reason>> {
         let writers = WRITERS.load(Ordering::Acquire);
-        let file = self.files.iter().find(|file| file.is(key))?;
-        let is_final = file.found == Err(Reason::Changed);
+        let file = self.files.get(&(key.library, key.place.file_number))?;
+        let is_final = matches!(file.found, Err(reason) if is_final(reason));
         (is_final || file.examined == writers).then_some(file.found)
     }
 
@@ -128,25 +145,51 @@ impl Known {
         writers: u64,
         found: Result<OpenFile, Reason>,
     ) -> Result<OpenFile, Reason> {
-        let before = self.files.iter().position(|file| file.is(key)).map(|place| self.files.remove(place));
-        let found = match (before.map(|file| file.found), found) {
+        let place = (key.library, key.place.file_number);
+        let found = match (self.files.get(&place).map(|file| file.found), found) {
+            (Some(Err(reason)), _) if is_final(reason) => Err(reason),
             (Some(Ok(before)), Ok(now)) if before != now => Err(Reason::Changed),
             (_, found) => found,
         };
-        if self.files.len() >= MOST_FILES {
-            self.files.remove(0);
+        if self.files.len() >= MOST_FILES && !self.files.contains_key(&place) {
+            self.files.retain(|_, file| matches!(file.found, Err(reason) if is_final(reason)));
+            if self.files.len() >= MOST_FILES {
+                return Err(Reason::Busy);
+            }
         }
-        let (library, number) = (key.library, key.place.file_number);
-        self.files.push(KnownFile { library, number, examined: writers, found });
+        self.files.insert(place, KnownFile { examined: writers, found });
         found
     }
 
-    /// The bytes of decoded chunks that another array may keep: half of what those before it left, of three quarters of
-    /// all memory. The last quarter is for reads ahead.
-    pub fn cache_nbytes(&self) -> usize {
-        let opened = self.arrays.iter().filter_map(|array| array.opened.as_ref()?.as_ref().ok());
-        let taken: usize = opened.map(|opened| opened.cache_nbytes).sum();
-        (settings().memory_nbytes / 4 * 3).saturating_sub(taken) / 2
+    /// Where chunks are kept that are read in part.
+    pub fn cache(&self) -> Arc<ChunkCache> {
+        Arc::clone(&self.cache)
+    }
+
+    /// Forgets arrays whose files are not open any more. Programs close files in many ways, not all of which we see.
+    pub fn forget_closed(&mut self) {
+        let is_gone = |array: &KnownArray| match &array.opened {
+            Some(Ok(opened)) => !opened.file.is_unchanged(),
+            _ => false,
+        };
+        let before = self.arrays.len();
+        self.arrays.retain(|array| !is_gone(array));
+        if self.arrays.len() < before && !self.arrays.iter().any(|array| matches!(array.opened, Some(Ok(_))))
+        {
+            self.cache = new_cache();
+        }
+    }
+
+    /// Forgets arrays that were used longest ago, until the chunk indexes of the others are small enough.
+    pub fn make_room(&mut self) {
+        let count = |array: &KnownArray| match (&array.opened, &array.facts) {
+            (Some(Ok(_)), Ok(facts)) => facts.chunk_count,
+            _ => 0,
+        };
+        let mut total = self.arrays.iter().map(count).fold(0_u64, u64::saturating_add);
+        while total > MOST_CHUNKS && self.arrays.len() > 1 {
+            total = total.saturating_sub(count(&self.arrays.remove(0)));
+        }
     }
 
     /// What is known of an array, if anything is.
@@ -176,10 +219,10 @@ impl Known {
     }
 }
 
-impl KnownFile {
-    fn is(&self, key: ArrayKey) -> bool {
-        (self.library, self.number) == (key.library, key.place.file_number)
-    }
+/// Whether a file stays libhdf5's until it is opened again: what libhdf5 keeps of it in memory may be older than what the
+/// file has, and only libhdf5 knows what its answer is.
+fn is_final(reason: Reason) -> bool {
+    matches!(reason, Reason::Changed | Reason::Writable)
 }
 
 /// Tells whether files may have been opened for writing since.

@@ -286,6 +286,13 @@ impl Library {
         unsafe { variable.as_ref() }.copied()
     }
 
+    /// The identifier of the processor's own number that a type is equal to.
+    pub fn own_number(&self, kind: Id) -> Option<Id> {
+        // SAFETY: the function takes any identifiers.
+        let is_it = |id: &Id| unsafe { (self.call.type_equal)(kind, *id) } > 0;
+        (0..NUMBERS.len()).filter_map(|place| self.number(place)).find(is_it)
+    }
+
     /// Whether transfer properties are the defaults.
     pub fn is_default_transfer(&self, properties: Id) -> bool {
         // SAFETY: the variable is libhdf5's; the functions take any identifiers; the names end with a zero.

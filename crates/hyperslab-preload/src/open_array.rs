@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyperslab_archive::{Archive, ArchiveArray, ArraySelection, OpenOptions, ReadOptions};
 use hyperslab_core::{AxisIndices, AxisSelection, Codec, Element};
-use hyperslab_engine::default_thread_count;
+use hyperslab_engine::{ChunkCache, default_thread_count};
 
 use crate::byte_order::swap;
 use crate::conversion::{Change, convert};
@@ -26,16 +26,14 @@ pub(crate) struct OpenArray {
     pub shape: Vec<u64>,
     /// Bytes of an element, in the file as in memory.
     pub width: u64,
-    /// The bytes of decoded chunks that it may keep.
-    pub cache_nbytes: usize,
 }
 
 impl OpenArray {
-    /// Parses the array whose header is at an address of a file.
-    pub fn at(file: OpenFile, address: u64, cache_nbytes: usize) -> Result<Self, Reason> {
+    /// Parses the array whose header is at an address of a file. Chunks that are read in part are kept in the cache.
+    pub fn at(file: OpenFile, address: u64, cache: Arc<ChunkCache>) -> Result<Self, Reason> {
         let store = file.store().ok_or(Reason::Failed)?;
         let interrupts = Arc::new(LetThrough);
-        let options = OpenOptions { chunk_cache_nbytes: cache_nbytes, interrupts, ..OpenOptions::default() };
+        let options = OpenOptions { cache: Some(cache), interrupts, ..OpenOptions::default() };
         let archive = Archive::open_hdf5_array(Arc::new(store), address, String::new(), &options);
         let archive = Arc::new(archive.map_err(|_| Reason::Failed)?);
         if !archive.tree().other_files.is_empty() {
@@ -60,7 +58,7 @@ impl OpenArray {
         }
         let shape = described.shape.clone().ok_or(Reason::Layout)?;
         let width = described.element.nbytes();
-        Ok(Self { array, file, shape, width, cache_nbytes })
+        Ok(Self { array, file, shape, width })
     }
 
     /// Reads what is selected, in the order in which libhdf5 visits it, as the program wants it.

@@ -47,6 +47,13 @@ impl Pattern {
         (self.last, self.step) = (axes, step);
     }
 
+    /// The last read went on until now.
+    pub fn extend(&mut self) {
+        let now = Instant::now();
+        self.busy += self.ended.map_or(Duration::ZERO, |ended| now.saturating_duration_since(ended));
+        self.ended = Some(now);
+    }
+
     /// The next read that needs chunks which the last one did not, if it is worth doing it ahead.
     pub fn next(&self, shape: &[u64], piece: &[u64]) -> Option<Dataspace> {
         let (moving, step) = self.step.filter(|_| self.is_plain)?;

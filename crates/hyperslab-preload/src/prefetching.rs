@@ -25,7 +25,7 @@ use crate::signals::{Blocked, end_when};
 /// How many reads are done ahead at a time, of as many arrays.
 const MOST: usize = 4;
 /// How often, and for how many milliseconds each time, a fork waits for a thread to end.
-const WAITS: usize = 200;
+const WAITS: usize = 1000;
 const WAIT: Duration = Duration::from_millis(1);
 
 /// What a read ahead is of.
@@ -61,6 +61,11 @@ static FORKS: AtomicUsize = AtomicUsize::new(0);
 /// The most bytes that are read ahead.
 fn most_nbytes() -> usize {
     if settings().prefetches { settings().memory_nbytes / 4 } else { 0 }
+}
+
+/// Whether a read of this size may begin while another one is copied.
+pub(crate) fn has_room_for_two(nbytes: usize) -> bool {
+    nbytes <= most_nbytes() / 2
 }
 
 /// Begins a read, unless it has begun, or there is too much already.

@@ -9,7 +9,7 @@ use crate::callers::{Libhdf5, Site};
 use crate::comparing::compare;
 use crate::conversion::Change;
 use crate::counts::{self, Count};
-use crate::hints;
+use crate::hints::{self, Grid, Hint};
 use crate::known::{self, ArrayKey, Facts, known};
 use crate::libhdf5::{Held, Library, MOST_NDIM, Quiet};
 use crate::open_array::{OpenArray, zeros};
@@ -20,8 +20,10 @@ use crate::request::{ALL, Call, Request, is_space, makes_sense};
 use crate::scatter::Target;
 use crate::settings::settings;
 
-/// libhdf5 is as fast for fewer elements than this, whatever they are. Counting them is all that such a read costs.
+/// libhdf5 is as fast for fewer elements than this, unless they are in many chunks.
 const FEW_ELEMENTS: i64 = 1 << 10;
+/// Fewer elements than this are left to libhdf5 without a look at the chunks that they are in.
+const FEWEST_ELEMENTS: i64 = 16;
 /// libhdf5 is as fast for fewer bytes than this.
 const FEW_NBYTES: u64 = 32 << 10;
 /// The same for elements without filters, which only have to be copied.
@@ -55,7 +57,10 @@ pub(crate) fn serve(site: &Site, call: &Call) -> Outcome {
     if space != ALL {
         // SAFETY: it is the identifier of a dataspace.
         let count = unsafe { (library.call.selection_count)(space) };
-        if count < FEW_ELEMENTS && !serves_small(site.libhdf5, library, call) {
+        if count < FEW_ELEMENTS
+            && !serves_small(site.libhdf5, library, call)
+            && (count < FEWEST_ELEMENTS || spread_nbytes(site.libhdf5, library, call) == 0)
+        {
             return passed(Reason::Small, 0);
         }
     }
@@ -65,14 +70,18 @@ pub(crate) fn serve(site: &Site, call: &Call) -> Outcome {
     let Some(_quiet) = Quiet::new(library) else { return passed(Reason::Library, 0) };
     let begun = Instant::now();
     let mut nbytes = 0;
-    match read(site.libhdf5, library, call, &mut nbytes) {
+    match read(site.libhdf5, library, call, &mut nbytes, begun) {
         Ok(done) => {
             let took = begun.elapsed();
             counts::add(Count::ServedReads, 1);
             counts::add(Count::ServedNbytes, nbytes);
             counts::add(Count::ServedNanoseconds, counts::nanoseconds(took));
             compare(site, library, call, done.key, &done.request, (nbytes, took));
-            foresee(&done, begun);
+            if done.is_foreseen {
+                extend(&done);
+            } else {
+                foresee(&done, begun);
+            }
             counts::write_sometimes();
             Outcome::Served
         }
@@ -88,15 +97,25 @@ struct Done {
     change: Change,
     /// The bytes of an element in the program's memory.
     width: usize,
+    /// Whether the next read has begun.
+    is_foreseen: bool,
 }
 
 /// Reads what a call asks for. `nbytes` becomes its size as soon as that is known.
-fn read(number: &Libhdf5, library: &Library, call: &Call, nbytes: &mut u64) -> Result<Done, Reason> {
+fn read(
+    number: &Libhdf5,
+    library: &Library,
+    call: &Call,
+    nbytes: &mut u64,
+    begun: Instant,
+) -> Result<Done, Reason> {
     let request = Request::of(library, call)?;
     // SAFETY: it is the identifier of a datatype.
     let width = unsafe { (library.call.type_nbytes)(call.memory_type) };
     *nbytes = request.count.checked_mul(width as u64).ok_or(Reason::Invalid)?;
-    if *nbytes < FEW_NBYTES && !serves_small(number, library, call) {
+    let is_small = *nbytes < FEW_NBYTES;
+    let decoded_nbytes = if is_small { spread_nbytes(number, library, call) } else { 0 };
+    if is_small && decoded_nbytes == 0 && !serves_small(number, library, call) {
         return Err(Reason::Small);
     }
     if !library.is_default_transfer(call.properties) {
@@ -105,7 +124,7 @@ fn read(number: &Libhdf5, library: &Library, call: &Call, nbytes: &mut u64) -> R
     let place = library.place(call.array).ok_or(Reason::Driver)?;
     let key = ArrayKey { library: number.number(), place };
     let file = file(library, call, key)?;
-    let array = array(library, call, key, file, *nbytes)?;
+    let array = array(library, call, key, file, decoded_nbytes.max(*nbytes))?;
     let change = Change::of(library, call.array, call.memory_type).ok_or(Reason::Conversion)?;
     if array.width != change.stored_width().unwrap_or(width) as u64 {
         return Err(Reason::Conversion);
@@ -116,8 +135,8 @@ fn read(number: &Libhdf5, library: &Library, call: &Call, nbytes: &mut u64) -> R
     if !file.is_unchanged() {
         return Err(changed(key));
     }
-    let done = Done { key, array, request, change, width };
-    fill(&done, call)?;
+    let mut done = Done { key, array, request, change, width, is_foreseen: false };
+    fill(&mut done, call, begun)?;
     if file.is_unchanged() { Ok(done) } else { Err(changed(key)) }
 }
 
@@ -139,6 +158,15 @@ fn foresee(done: &Done, begun: Instant) {
     prefetching::begin(done.key, &done.array, next, done.change, nbytes);
 }
 
+/// Takes account of the time that it took to copy what had been read ahead.
+fn extend(done: &Done) {
+    if let Some(mut known) = known()
+        && let Some(array) = known.find(done.key)
+    {
+        array.pattern.extend();
+    }
+}
+
 fn changed(key: ArrayKey) -> Reason {
     if let Some(mut known) = known() {
         let _ = known.keep_file(key, known::writers(), Err(Reason::Changed));
@@ -156,7 +184,7 @@ fn file(library: &Library, call: &Call, key: ArrayKey) -> Result<OpenFile, Reaso
     known().ok_or(Reason::Busy)?.keep_file(key, writers, found)
 }
 
-/// The array, if reading it is worth it by now.
+/// The array, if reading it is worth it by now. `nbytes` are those that are asked for, or that have to be decoded for it.
 fn array(
     library: &Library,
     call: &Call,
@@ -178,13 +206,18 @@ fn array(
             _ => {}
         }
     }
-    let cache_nbytes = known().ok_or(Reason::Busy)?.cache_nbytes();
-    let opened = OpenArray::at(file, key.place.address, cache_nbytes).map(Arc::new);
+    let cache = {
+        let mut known = known().ok_or(Reason::Busy)?;
+        known.forget_closed();
+        known.cache()
+    };
+    let opened = OpenArray::at(file, key.place.address, cache).map(Arc::new);
     if !file.is_unchanged() {
         return Err(changed(key));
     }
     let mut known = known().ok_or(Reason::Busy)?;
     known.array(key, || facts(library, call)).opened = Some(opened.clone());
+    known.make_room();
     opened
 }
 
@@ -237,7 +270,7 @@ fn facts(library: &Library, call: &Call) -> Result<Facts, Reason> {
     let chunk_nbytes = piece.iter().fold(width, |product, &length| product.saturating_mul(length));
     let is_uncached = is_chunked && is_filtered && chunk_nbytes > cache_nbytes;
     let uncached_nbytes = if is_uncached { chunk_nbytes } else { 0 };
-    Ok(Facts { piece: piece.to_vec(), chunk_count, is_filtered, uncached_nbytes })
+    Ok(Facts { piece: piece.to_vec(), chunk_count, is_filtered, chunk_nbytes, cache_nbytes, uncached_nbytes })
 }
 
 /// Whether libhdf5 leaves some of the program's memory as it is: where nothing is stored, and nothing is to be filled in.
@@ -266,24 +299,79 @@ fn serves_small(number: &Libhdf5, library: &Library, call: &Call) -> bool {
 /// however small.
 #[inline]
 fn exceeds_cache(number: &Libhdf5, library: &Library, call: &Call) -> bool {
-    hints::exceeds_cache(number.number(), call.array).unwrap_or_else(|| {
-        let quiet = if makes_sense(library, call) { Quiet::new(library) } else { None };
-        let exceeds = quiet.is_some() && facts(library, call).is_ok_and(|facts| facts.uncached_nbytes > 0);
-        hints::keep(number.number(), call.array, exceeds);
-        exceeds
-    })
+    hint(number, library, call).exceeds_cache
 }
 
-/// Fills the program's memory.
-fn fill(done: &Done, call: &Call) -> Result<(), Reason> {
-    let Done { key, array, request, change, width } = done;
-    let nbytes = usize::try_from(request.count).ok().and_then(|count| count.checked_mul(*width));
+#[inline]
+fn hint(number: &Libhdf5, library: &Library, call: &Call) -> Hint {
+    hints::hint(number.number(), call.array).unwrap_or_else(|| find_hint(number, library, call))
+}
+
+/// Finds out about an array what decides on small reads, and keeps it.
+#[cold]
+fn find_hint(number: &Libhdf5, library: &Library, call: &Call) -> Hint {
+    let quiet = if makes_sense(library, call) { Quiet::new(library) } else { None };
+    let facts = quiet.and_then(|_quiet| facts(library, call).ok()).filter(|facts| facts.is_filtered);
+    let mut found = Hint { exceeds_cache: false, may_spread: false };
+    if let Some(facts) = facts {
+        found.exceeds_cache = facts.uncached_nbytes > 0;
+        let grid = Grid::new(&facts.piece, facts.chunk_nbytes, facts.cache_nbytes);
+        if let Some(grid) = grid
+            && facts.chunk_count.saturating_mul(facts.chunk_nbytes) > facts.cache_nbytes
+        {
+            found.may_spread = true;
+            hints::keep_grid(number.number(), call.array, grid);
+        }
+    }
+    hints::keep(number.number(), call.array, found);
+    found
+}
+
+/// The decoded bytes of the chunks that a read touches, if libhdf5's cache is too small for them: then it decodes all of
+/// them for each such read, however few elements that asks for. 0 if it keeps them.
+fn spread_nbytes(number: &Libhdf5, library: &Library, call: &Call) -> u64 {
+    if call.file_space == ALL
+        || !is_space(library, call.file_space)
+        || !hint(number, library, call).may_spread
+    {
+        return 0;
+    }
+    let grid = hints::grid(number.number(), call.array).or_else(|| {
+        find_hint(number, library, call);
+        hints::grid(number.number(), call.array)
+    });
+    let (Some(grid), Some(_quiet)) = (grid, Quiet::new(library)) else { return 0 };
+    let (mut low, mut high) = ([0_u64; MOST_NDIM], [0_u64; MOST_NDIM]);
+    let (corner, other) = (low.as_mut_ptr(), high.as_mut_ptr());
+    // SAFETY: the identifier is that of a dataspace; there is room for as many axes as libhdf5 allows.
+    let (count, done) = unsafe {
+        let count = (library.call.selection_count)(call.file_space);
+        (count, if count > 0 { (library.call.selection_bounds)(call.file_space, corner, other) } else { -1 })
+    };
+    if done < 0 {
+        return 0;
+    }
+    // No more chunks than elements. Selections with large gaps may touch fewer.
+    let nbytes = grid.chunk_count(&low, &high).min(count.cast_unsigned()).saturating_mul(grid.chunk_nbytes);
+    if nbytes > grid.cache_nbytes { nbytes } else { 0 }
+}
+
+/// Fills the program's memory. What was read ahead is copied while the next read goes on.
+fn fill(done: &mut Done, call: &Call, begun: Instant) -> Result<(), Reason> {
+    let nbytes = usize::try_from(done.request.count).ok().and_then(|count| count.checked_mul(done.width));
     let nbytes = nbytes.filter(|&nbytes| isize::try_from(nbytes).is_ok()).ok_or(Reason::Memory)?;
-    let target = Target::of(request.memory.as_ref(), *width).ok_or(Reason::Memory)?;
-    let ahead = prefetching::take(*key, array, &request.file, *change).filter(|ahead| ahead.len() == nbytes);
+    let target = Target::of(done.request.memory.as_ref(), done.width).ok_or(Reason::Memory)?;
+    let file = &done.request.file;
+    let ahead =
+        prefetching::take(done.key, &done.array, file, done.change).filter(|ahead| ahead.len() == nbytes);
     if ahead.is_some() {
         counts::add(Count::AheadReads, 1);
+        if prefetching::has_room_for_two(nbytes) {
+            done.is_foreseen = true;
+            foresee(done, begun);
+        }
     }
+    let Done { array, request, change, .. } = &*done;
     match (target, ahead) {
         (Target::Piece(start), ahead) => {
             // SAFETY: the program says that it has memory for these elements there, and waits until we are done.

@@ -4,10 +4,9 @@
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Mutex, MutexGuard};
 
-/// Longer than anyone holds the lock.
-const MOST_TRIES: usize = 1000;
+use hyperslab_engine::lock_briefly;
 
 /// State that is made on first use, and never freed: a forked child may have it locked by a thread that does not exist.
 pub(crate) struct Shared<T>(AtomicPtr<Mutex<T>>);
@@ -39,14 +38,6 @@ impl<T: Default> Shared<T> {
             };
         }
         // SAFETY: it is never freed.
-        let mutex: &'static Mutex<T> = unsafe { &*current };
-        for _ in 0..MOST_TRIES {
-            match mutex.try_lock() {
-                Ok(guard) => return Some(guard),
-                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
-            }
-        }
-        None
+        lock_briefly(unsafe { &*current })
     }
 }

@@ -84,6 +84,13 @@ impl ReadPlan {
         (files, column(|request| request.range.offset), column(|request| request.range.length))
     }
 
+    /// What notebooks show: the totals as a table.
+    #[pyo3(name = "_repr_html_")]
+    fn repr_html<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        py.import("hyperslab.archive.display_html")?.getattr("plan")?.call1((slf,))
+    }
+
     fn __repr__(&self, py: Python<'_>) -> String {
         let totals = self.totals(py);
         let amplification =

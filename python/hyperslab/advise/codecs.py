@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from math import prod
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -16,15 +14,11 @@ from hyperslab.archive.array import Array
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import HyperslabError, MissingLibrary
 from hyperslab.formats import availability, make_format
-from hyperslab.formats.contract import ArraySpec, Format, Need, StoredLayout
-from hyperslab.lab import cache
-from hyperslab.lab.scratch import remove
-from hyperslab.lab.timers import Timers
-from hyperslab.model.codec_sample import FORMATS
+from hyperslab.formats.contract import ArraySpec, Need, StoredLayout
+from hyperslab.model.codec_sample import measured_chains
 from hyperslab.model.costs import CodecRate
 
 SAMPLE_NBYTES, MOST_CHUNK_NBYTES, LEAST_CHUNK_NBYTES = 4 << 20, 1 << 20, 256 << 10
-REPEATS = 3
 # No codec is faster than this (seconds for a byte): a lower figure is noise.
 LEAST_RATE = 1.5e-10
 HDF5_CODECS = (
@@ -93,64 +87,15 @@ def measure_codecs(
     if sample.dtype.fields is not None or sample.dtype.kind not in "iuf":
         return found
     for library, encodings in asked.items():
-        format_name = FORMATS.get(library)
-        if format_name is None or isinstance(availability(format_name), MissingLibrary):
-            continue
-        tries = _tries(make_format(format_name), sample, chunk_shape, list(dict.fromkeys((PLAIN, *encodings))))
-        plain = tries.pop(PLAIN, None)
-        if plain is None:
-            continue
-        for encoding, mine in tries.items():
-            decode, encode = (
-                max((a - b) / sample.nbytes, LEAST_RATE) for a, b in zip(mine[:2], plain[:2], strict=True)
-            )
-            overhead = plain[2] - sample.nbytes
-            ratio = sample.nbytes / max(mine[2] - overhead, 1)
-            found[library, encoding] = MeasuredCodec(CodecRate(decode, encode), max(ratio, 0.1))
+        chains = {encoding: encoding.codecs for encoding in encodings if encoding != PLAIN}
+        measured = measured_chains(sample, chunk_shape, chains.values(), library)
+        for encoding, chain in chains.items():
+            if chain in measured:
+                one = measured[chain]
+                found[library, encoding] = MeasuredCodec(_slowed(one.rate), max(one.ratio, 0.1))
     return found
 
 
-Try = tuple[float, float, int]  # seconds to read and to write the sample, and its stored bytes
-
-
-def _tries(
-    made: Format, sample: npt.NDArray[np.generic], chunk: tuple[int, ...], encodings: Sequence[Encoding]
-) -> dict[Encoding, Try]:
-    """The least of several tries with each codec. The codecs take turns, and the first turn does not count."""
-    found: dict[Encoding, Try] = {}
-    failed: set[Encoding] = set()
-    with tempfile.TemporaryDirectory(prefix="hyperslab-codecs-") as folder:
-        for turn in range(REPEATS + 1):
-            for place, encoding in enumerate(encodings):
-                if encoding in failed:
-                    continue
-                spec = ArraySpec(sample.shape, sample.dtype, StoredLayout(chunk, None, encoding.codecs))
-                once = _once(made, spec, sample, Path(folder, f"{turn}-{place}{made.extension}"))
-                if once is None:
-                    failed.add(encoding)
-                elif turn > 0:
-                    least = found.get(encoding, once)
-                    found[encoding] = (min(once[0], least[0]), min(once[1], least[1]), once[2])
-    return {encoding: once for encoding, once in found.items() if encoding not in failed}
-
-
-def _once(made: Format, spec: ArraySpec, sample: npt.NDArray[np.generic], target: Path) -> Try | None:
-    """Write and read the sample once; None if the library cannot do it."""
-    if made.refusal(spec, Need()) is not None:
-        return None
-    timers = Timers()
-    try:
-        opened = made.create(target)
-        with timers("write"):
-            opened.create_array("x", spec).write(sample)
-            opened.close()
-        stored = cache.disk_usage(target)[0]
-        opened = made.open(target)
-        with timers("read"):
-            opened.open_array("x", spec).read()
-        opened.close()
-    except HyperslabError:
-        return None
-    finally:
-        remove(target)
-    return timers.seconds["read"], timers.seconds["write"], stored
+def _slowed(rate: CodecRate) -> CodecRate:
+    alone = [None if one is None else max(one, LEAST_RATE) for one in (rate.decode_alone, rate.encode_alone)]
+    return CodecRate(max(rate.decode, LEAST_RATE), max(rate.encode, LEAST_RATE), *alone)

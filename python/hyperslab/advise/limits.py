@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,8 +9,6 @@ from typing import Literal
 from hyperslab.errors import UsageError
 
 Keep = Literal["hdf5", "netcdf"]
-UNITS = {"": 1, "b": 1, "k": 1000, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30,
-         "ti": 1 << 40}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -57,29 +54,13 @@ class Limits:
             raise UsageError("--price-per-request must not be negative")
 
 
-def nbytes_of(text: str | None, option: str) -> int | None:
-    """A size such as `64MiB`, `500 kB` or `1000000`, in bytes.
-
-    Raises
-    ------
-    UsageError
-        The text is not a size. The message names the option.
-    """
-    if text is None:
-        return None
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?|)b?\s*", text, flags=re.IGNORECASE)
-    if found is None:
-        raise UsageError(f"{option} {text!r} is not a size: write 64MiB, 500kB or a number of bytes")
-    return int(float(found[1]) * UNITS[found[2].lower()])
-
-
 def axis_of(text: str | None, shape: Sequence[int], dims: Sequence[str] | None) -> int | None:
     """The axis that `--append-axis` names, by its number or by its dimension."""
     if text is None:
         return None
     if dims is not None and text in dims:
         return list(dims).index(text)
-    if text.isdigit():
+    if text.isdecimal() and text.isascii():
         return int(text)
     known = f"{', '.join(dims)}, or " if dims else ""
     raise UsageError(f"--append-axis {text!r} is not an axis: give {known}a number from 0 to {len(shape) - 1}")

@@ -15,6 +15,7 @@ import numpy as np
 from hyperslab._core import Hyperslab
 from hyperslab.advise.demand import Demand
 from hyperslab.errors import UsageError
+from hyperslab.meant import meant
 from hyperslab.model.workload import Step
 
 CALLS = 20
@@ -60,8 +61,10 @@ def parse(text: str) -> list[tuple[str, float]]:
         matched = re.fullmatch(r"(\d+(?:\.\d+)?)?\s*([a-z ]+?)\s*(\d+(?:\.\d+)?)?", part)
         word = None if matched is None else SYNONYMS.get(matched[2], matched[2])
         if matched is None or word not in KINDS or (matched[1] and matched[3]):
-            raise UsageError(f"--like {text!r}: {part!r} is not known; combine {', '.join(KINDS)} with `and`, each "
-                             "perhaps with a number: maps 3 and series 1")  # fmt: skip
+            near = meant("" if matched is None else matched[2], KINDS)
+            said = f"--like {text!r}: {part!r} is not known{near}"
+            raise UsageError(f"{said}; combine {', '.join(KINDS)} with `and`, each perhaps with a number: maps 3 and "
+                             "series 1")  # fmt: skip
         weight = float(matched[1] or matched[3] or 1)
         if weight <= 0:
             raise UsageError(f"--like {text!r}: the number behind {word} must be larger than 0")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hyperslab.errors import UsageError
+from hyperslab.meant import meant
 from hyperslab.needed import advice
 
 KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
@@ -58,7 +59,7 @@ def profile_options(given: dict[str, Any]) -> dict[str, Any]:
     if found is None:
         if named or (name != "default" and not _has_keys(options)):
             known = f"there are {', '.join(profiles)}" if profiles else "there are none"
-            raise UsageError(f"no profile {name!r} in {config} and {credentials}: {known}")
+            raise UsageError(f"no profile {name!r} in {config} and {credentials}: {known}{meant(name, profiles)}")
         return options
     if not _has_region(options) and found.get("region"):
         options["aws_region"] = found["region"]

@@ -39,6 +39,23 @@ def attributes(node: Group | Array) -> dict[str, Any]:
     return found
 
 
+def fill_value(array: Array) -> Any:
+    """CF's `_FillValue` of an array, wherever its format keeps it; None if it has none.
+
+    Raises
+    ------
+    HyperslabError
+        The attribute cannot be read.
+    """
+    stored = array.attrs.get("_FillValue")
+    if array.fill_is_missing or array.format in ("zarr", "references"):
+        try:
+            return _zarr_fill(array, stored)
+        except (ValueError, struct.error):
+            return None  # not base64 of a float
+    return stored
+
+
 def _single(value: Any) -> Any:
     if value is None:
         return ""  # an attribute without a value, which netCDF libraries return as empty text

@@ -22,6 +22,8 @@ def array(shown: Array) -> str:
 def facts(shown: Array) -> str:
     """An array's element, shape, chunks, codecs and size."""
     try:
+        if shown.is_dimension_only:  # what netCDF4 keeps as an array of fill values
+            return f"a dimension of length {shown.shape[0]:,}"
         parts = [f"{element(shown)} {shape(shown)}"]
         parts += [f"chunks {shown.chunks}"] if shown.chunks else []
         parts += [printable("+".join(shown.codecs))] if shown.codecs else []

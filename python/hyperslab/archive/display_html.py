@@ -11,6 +11,7 @@ from hyperslab.archive import display
 from hyperslab.errors import printable
 
 if TYPE_CHECKING:
+    from hyperslab._core import ReadPlan
     from hyperslab.archive.array import Array
     from hyperslab.archive.tree import Group
 
@@ -41,6 +42,20 @@ def rows(head: str, name: str, columns: Sequence[str], cells: Iterable[Sequence[
     said = "".join(f"<div>{_text(one)}</div>" for one in facts)
     summary = f"<summary><b>{_text(head)}</b> {_text(name)}</summary>"
     return f'<div style="{_STYLE}"><details open>{summary}<div style="{_CHILDREN}">{said}{table}</div></details></div>'
+
+
+def plan(shown: ReadPlan) -> str:
+    """What a read takes: its totals, with a line that says how much more it decodes than it returns."""
+    chunks = display.counted(shown.chunk_count, "chunk", "chunks")
+    if missing := shown.missing_chunk_count:
+        chunks += f", {missing:,} of them never written (fill values)"
+    sizes = [("fetched", shown.fetched_nbytes), ("decoded", shown.decoded_nbytes), ("returned", shown.output_nbytes)]
+    cells = [("elements", f"{shown.element_count:,}"), ("chunks", chunks), ("requests", f"{shown.request_count:,}")]
+    cells += [(name, display.nbytes(nbytes)) for name, nbytes in sizes]
+    ratio = shown.read_amplification
+    facts = [] if ratio is None else [f"decodes {ratio:.3g} times as many bytes as it returns"]
+    shape = " × ".join(map(str, shown.shape)) or "one element"
+    return rows("hyperslab.ReadPlan", shape, ("what", "how much"), cells, facts)
 
 
 def _row(tag: str, cells: Sequence[object]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hyperslab._core import DocumentResolver
-from hyperslab.archive.followed import Followed
+from hyperslab.archive.followed import Followed, opened_by_h5py
 from hyperslab.archive.indexing import NormalizedKey
 from hyperslab.errors import DamagedFile, HyperslabError, Unsupported
 from hyperslab.needed import advice
@@ -43,7 +43,7 @@ def dtype_of(path: str, name: str, resolver: DocumentResolver) -> np.dtype[Any]:
     try:
         h5py = _h5py()
         Followed(h5py, path, name, resolver)
-        with h5py.File(path, "r") as file:
+        with opened_by_h5py(h5py, path) as file:
             dtype: np.dtype[Any] = file[name].dtype
             return dtype
     except HyperslabError:
@@ -92,7 +92,7 @@ def read(path: str, name: str, index: NormalizedKey, resolver: DocumentResolver)
 def _read(path: str, name: str, index: NormalizedKey, resolver: DocumentResolver) -> np.ndarray[Any, Any]:
     h5py = _h5py()
     Followed(h5py, path, name, resolver)
-    with h5py.File(path, "r") as file:
+    with opened_by_h5py(h5py, path) as file:
         stored = file[name]
         text = h5py.check_string_dtype(stored.dtype)
         source = stored.asstr() if text is not None and text.length is None else stored
@@ -102,7 +102,7 @@ def _read(path: str, name: str, index: NormalizedKey, resolver: DocumentResolver
 def _missing_codec(path: str, name: str) -> str | None:
     """The first filter of an array that libhdf5 lacks."""
     h5py = _h5py()
-    with suppress(*WHAT_H5PY_RAISES), h5py.File(path, "r") as file:
+    with suppress(*WHAT_H5PY_RAISES), opened_by_h5py(h5py, path) as file:
         made = file[name].id.get_create_plist()
         for number, _, _, label in map(made.get_filter, range(made.get_nfilters())):
             if not h5py.h5z.filter_avail(number):

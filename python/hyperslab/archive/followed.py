@@ -18,6 +18,22 @@ MOST_FILES = 100_000
 MOST_HOPS = 64
 
 
+def opened_by_h5py(h5py: Any, path: str, *, locks: bool = True) -> Any:
+    """A file opened by h5py for reading. If this process has it open already, it is locked in the same way.
+
+    libhdf5 refuses to open a file twice in different ways.
+    """
+    ways = (None, False, True, "best-effort") if locks else (False, None, True, "best-effort")
+    for locking in ways:
+        try:
+            return h5py.File(path, "r", locking=locking)
+        except OSError as error:
+            if "flag values don't match" not in str(error):
+                raise
+            refused = error
+    raise refused
+
+
 class Followed:
     """The files that an array leads to, directly or through other files.
 
@@ -43,7 +59,7 @@ class Followed:
             self._seen.add((path, name))
             if hops > MOST_HOPS or len(self._seen) > MOST_FILES:
                 raise Unsupported(f"{path} leads through more than {MOST_HOPS} links or {MOST_FILES} files")
-            with h5py.File(path, "r") as file:
+            with opened_by_h5py(h5py, path) as file:
                 waiting += [(*led, hops + 1) for led in self._led(file.id, path, name)]
         self.files.discard(path)
 
@@ -78,7 +94,7 @@ class Followed:
         return os.fspath(found)
 
     def _is_there(self, path: str, name: str) -> bool:
-        with self._h5py.File(path, "r") as file:
+        with opened_by_h5py(self._h5py, path) as file:
             return self._object(file.id, path, name) is not None
 
     def _object(self, file: Any, path: str, name: str) -> Any:

@@ -139,5 +139,6 @@ def is_zarr_folder(path: str) -> bool:
     if not S_ISDIR(os.stat(path).st_mode):  # noqa: PTH116 -- raises Python's own error for a missing file
         return False
     if not any((Path(path) / name).exists() for name in ZARR_METADATA):
-        raise Unsupported(f"{path} is a folder without Zarr metadata ({', '.join(ZARR_METADATA)})")
+        hint = f"name a file in it, or several with a pattern in quotes, such as '{Path(path) / '*.nc'}'"
+        raise Unsupported(f"{path} is a folder without Zarr metadata ({', '.join(ZARR_METADATA)}): {hint}")
     return True

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from hyperslab._core import DocumentResolver, RemoteFile, host_statistics, refusal, web_url
 from hyperslab.archive.allowed import Allowed
-from hyperslab.archive.store_options import configured, translated
+from hyperslab.archive.store_options import configured, meant_option, translated
 from hyperslab.archive.url_prefix import AZURE, GCS, HTTP, S3, UrlParts, folder_of, parts_of
 from hyperslab.errors import NotAllowed, UsageError
 
@@ -127,7 +127,13 @@ class Remote:
         limits = {name: given.pop(name, default) for name, default in LIMITS.items()}
         url, config, headers = _KINDS[self._kind](self.url, given)
         kept = self.cache_nbytes
-        return RemoteFile(url, config=config, headers=headers, cache_nbytes=kept, allowed=allowed, **limits)
+        try:
+            return RemoteFile(url, config=config, headers=headers, cache_nbytes=kept, allowed=allowed, **limits)
+        except UsageError as error:
+            wrong = next((name for name, _ in config if f'"{name}" is not known' in str(error)), None)
+            if wrong is None:
+                raise
+            raise UsageError(f"{error}{meant_option(self._kind, wrong)}; see docs/remote.md") from error
 
     def listed(self) -> dict[str, str]:
         """The settings of the object store, by the names that `object_store` and obstore have for them."""
@@ -431,4 +437,5 @@ def _config(given: dict[str, Any], kind: str) -> list[tuple[str, str]]:
 def _refuse(given: Mapping[str, Any], kind: str) -> None:
     if given:
         names = ", ".join(sorted(given))
-        raise UsageError(f"unknown storage_options for {kind}: {names}; see docs/remote.md")
+        near = meant_option(HTTP[0], min(given)) if kind == "HTTP" else ""
+        raise UsageError(f"unknown storage_options for {kind}: {names}{near}; see docs/remote.md")

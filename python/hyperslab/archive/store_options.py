@@ -17,6 +17,7 @@ from typing import Any
 from hyperslab.archive.aws_profiles import profile_options
 from hyperslab.archive.url_prefix import AZURE, GCS, HTTP, S3
 from hyperslab.errors import UsageError
+from hyperslab.meant import meant
 
 Options = dict[str, Any]
 
@@ -42,6 +43,16 @@ OF_BOTOCORE = frozenset((
     "request_checksum_calculation", "response_checksum_validation",
     "request_min_compression_size_bytes", "disable_request_compression", "service_name", "api_version", "config",
 ))  # fmt: skip
+# The names that people give most; an unknown name may be a misspelled one of these.
+NAMES = {
+    HTTP: ("headers", "username", "password", "token", "query", "client_kwargs", "cookies"),
+    S3: ("key", "secret", "username", "password", "token", "anon", "profile", "endpoint_url", "region", "region_name",
+         "requester_pays", "client_kwargs", "config_kwargs"),
+    GCS: ("token", "anon", "project", "endpoint_url"),
+    AZURE: ("account_name", "account_key", "sas_token", "tenant_id", "client_id", "client_secret",
+            "connection_string", "anon", "endpoint_url"),
+}  # fmt: skip
+OF_ALL_STORES = ("connect_timeout", "timeout", "attempts", "patience", "concurrency")
 MAPPINGS = ("headers", "client_kwargs", "config_kwargs", "cookies", "client_options", "retry_config")
 CERTIFICATES = (
     "hyperslab always checks certificates: set SSL_CERT_FILE to a file with the certificate of your authority"
@@ -91,6 +102,11 @@ def translated(kind: str, given: Mapping[str, Any]) -> Options:
                              f"or on the command line --option '{name}={{\"name\": \"value\"}}'")  # fmt: skip
     _of_obstore(options)
     return _TRANSLATIONS[kind](options)
+
+
+def meant_option(kind: str, name: str) -> str:
+    """`; did you mean 'headers'?` for an option that a kind of URL does not have; or nothing."""
+    return meant(name, next((*names, *OF_ALL_STORES) for kinds, names in NAMES.items() if kind in kinds))
 
 
 def _of_obstore(options: Options) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from hyperslab.archive.dimensions import Numbering
 from hyperslab.archive.store_options import OF_READING
 from hyperslab.errors import UsageError
+from hyperslab.meant import meant
 
 # Keyword arguments of xarray's decoding.
 DECODERS = (
@@ -27,6 +28,11 @@ ONLY = {
     "driver": (None, "leave it out: give the URL, and storage_options= for credentials"),
     "driver_kwds": (None, "leave it out: give the URL, and storage_options= for credentials"),
 }
+# What our own engine takes.
+OWN = (
+    *("drop_variables", "group", "concat", "version", "allowed", "open_options"),
+    *("storage_options", "open_kwargs", "phony_dims"),
+)
 PHONY_DIMS = ("sort", "access")
 
 
@@ -68,5 +74,7 @@ def split(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Num
         options["storage_options"] = dict(rest["storage_options"])
     rest.pop("storage_options", None)
     if rest:
-        raise TypeError(f"the engine hyperslab has no argument {', '.join(rest)}: docs/xarray.md lists what it takes")
+        near = meant(min(rest), (*OWN, *DECODERS, *ONLY))
+        said = f"the engine hyperslab has no argument {', '.join(rest)}{near}"
+        raise TypeError(f"{said}; docs/xarray.md lists what it takes")
     return options, decoders, numbering

@@ -13,6 +13,7 @@ import json
 import math
 import struct
 from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
@@ -26,13 +27,14 @@ from zarr.abc.store import (
 )
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 
+from hyperslab.archive import cf
 from hyperslab.archive.array import Array
 from hyperslab.archive.dimensions import dimension_names
 from hyperslab.archive.tree import Group
 from hyperslab.archive.walking import groups_by_path
 from hyperslab.cached import cached_property
 from hyperslab.chunk_grid import chunk_counts
-from hyperslab.errors import Unsupported, printable
+from hyperslab.errors import DamagedFile, Unsupported, printable
 
 METADATA = "zarr.json"
 # zarr 3.1.0 has only the older name.
@@ -311,8 +313,10 @@ def _slice(asked: ByteRequest, length: int) -> slice:
 
 def _json_attributes(node: Group | Array) -> dict[str, Any]:
     attributes = {name: _json(value) for name, value in node.attrs.readable()}
-    if isinstance(node, Array) and "_FillValue" in attributes:
-        attributes["_FillValue"] = _json_fill(node.attrs["_FillValue"])
+    with suppress(Unsupported, DamagedFile):  # then it is not among the attributes either
+        fill = cf.fill_value(node) if isinstance(node, Array) else None
+        if fill is not None:
+            attributes["_FillValue"] = _json_fill(fill)
     return attributes
 
 
@@ -325,6 +329,8 @@ def _json(value: Any) -> Any:
         return value.decode("latin-1")
     if isinstance(value, complex):
         return [value.real, value.imag]
+    if isinstance(value, dict):
+        return {name: _json(item) for name, item in value.items()}
     return [_json(item) for item in value] if isinstance(value, list | tuple) else value
 
 

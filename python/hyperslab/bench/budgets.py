@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -85,3 +86,43 @@ class Budget:
             found = wanting({cell.key: self._seconds(cell) for cell in members}, self._looks)
             wanted |= found
         return [cell for cell in pending if cell.key in wanted]
+
+
+class TimeLimit:
+    """How long a run may take, and how much of that each of its groups may use.
+
+    No trial begins when the time is over. Every group makes the rounds of its first look; only rounds beyond them stop
+    when the group has used its share, which is the time left, divided by the numbers of cells.
+
+    Parameters
+    ----------
+    minutes : float | None
+        The time of the whole run; None for no limit.
+    sizes : Sequence[int]
+        The number of cells of each group, in order.
+    clock : Callable[[], float]
+        The seconds now.
+    """
+
+    def __init__(
+        self, minutes: float | None, sizes: Sequence[int], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
+        self._sizes = sizes
+        self._end = None if minutes is None else clock() + 60 * minutes
+        self._share_ends = self._end
+
+    def begin(self, group: int) -> None:
+        """Begin the group of this number, counted from 0."""
+        if self._end is not None:
+            now = self._clock()
+            left = max(0.0, self._end - now)
+            self._share_ends = now + left * self._sizes[group] / max(1, sum(self._sizes[group:]))
+
+    def is_over(self) -> bool:
+        """Whether no trial may begin any more."""
+        return self._end is not None and self._clock() >= self._end
+
+    def allows(self, rounds: int, looks: Looks) -> bool:
+        """Whether a group that made so many rounds may go on."""
+        return rounds < looks.first or self._share_ends is None or self._clock() < self._share_ends

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
+from yaml.composer import ComposerError
 
 from hyperslab.errors import StudyError
-from hyperslab.meant import meant
+from hyperslab.meant import meant_or_choose
 
 M = TypeVar("M", bound=BaseModel)
+
+
+STUDIES_ARE_LISTED = "; `hyperslab studies` lists the studies that are included"
 
 
 class Declared(BaseModel):
@@ -24,20 +28,42 @@ class Declared(BaseModel):
 def one_of(name: str, known: Collection[str], what: str) -> str:
     """The name itself. Raises ValueError with the known names if it is not one of them."""
     if name not in known:
-        raise ValueError(f"unknown {what} {name!r}{meant(name, known)}; choose from {', '.join(known)}")
+        raise ValueError(f"unknown {what} {name!r}{meant_or_choose(name, known)}")
     return name
 
 
-def read(path: Path) -> dict[str, Any]:
-    """The content of a file, unchecked. Raises StudyError with the file and the reason."""
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that a mapping has twice: YAML itself would keep the last one without a word."""
+
+    def compose_mapping_node(self, anchor: Any) -> Any:
+        node = super().compose_mapping_node(anchor)
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+                if key.value in seen:
+                    said = f"the key {key.value!r} is there twice"
+                    raise ComposerError(None, None, said, key.start_mark)
+                seen.add(key.value)
+        return node
+
+
+def read(path: Path, hint: str = "") -> dict[str, Any]:
+    """The content of a file, unchecked. Raises StudyError with the file and the reason.
+
+    `hint` says what to do if there is no such file.
+    """
     try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+        given = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except OSError as error:
-        raise StudyError(
-            f"{path}: cannot be read ({error.strerror}); `hyperslab studies` lists the studies that are included"
-        ) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise StudyError(f"{path}: cannot be read ({error.strerror}){hint}") from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = "" if mark is None else f"line {mark.line + 1}: "
+        raise StudyError(f"{path}: {line}not a YAML file: {error.problem or error.context}") from error
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
         raise StudyError(f"{path}: not a YAML file: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise StudyError(f"{path}: not a YAML file: its lists are nested too deeply") from error
     if not isinstance(given, dict):
         raise StudyError(f"{path}: the file must be a mapping of keys to values")
     return given
@@ -48,19 +74,47 @@ def checked(path: Path, given: dict[str, Any], kind: type[M]) -> M:
     try:
         return kind.model_validate(given)
     except ValidationError as error:
-        first = error.errors()[0]
+        first = _most_telling(error)
         where = [str(path), *([str(given["name"])] if "name" in given else [])]
         loc = loc_of(first)
         if line := _line_of(path, loc):
             where.append(f"line {line}")
         where.append(".".join(map(str, loc)) or "the file")
         message = first["msg"].removeprefix("Value error, ")
-        if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
-            near = meant(str(loc[-1]), kind.model_fields)
-            message = f"unknown key{near}; choose from {', '.join(kind.model_fields)}"
-        elif first["type"] == "extra_forbidden":
-            message = "unknown key"
+        if first["type"] == "extra_forbidden":
+            known = _keys_beside(kind, loc)
+            message = f"unknown key{meant_or_choose(str(loc[-1]), known)}"
+        elif first["type"] == "missing":
+            message = "this key is missing"
         raise StudyError(f"{': '.join(where)}: {message}") from error
+
+
+def _most_telling(error: ValidationError) -> Any:
+    """The first error; or the unknown key beside a missing one, because a misspelled key seems to be missing too."""
+    every = error.errors()
+    first = every[0]
+    if first["type"] != "missing":
+        return first
+    beside = (one for one in every if one["type"] == "extra_forbidden" and one["loc"][:-1] == first["loc"][:-1])
+    return next(beside, first)
+
+
+def _keys_beside(kind: type[BaseModel], loc: tuple[str | int, ...]) -> list[str]:
+    """The keys that may be where `loc` leads to."""
+    kinds = [kind]
+    for part in loc[:-1]:
+        fields = [one.model_fields[str(part)].annotation for one in kinds if str(part) in one.model_fields]
+        # Other parts are positions in lists, keys of mappings, and pydantic's names for the members of a union.
+        kinds = [inner for annotation in fields for inner in _models_in(annotation)] or kinds
+    return list(dict.fromkeys(key for one in kinds for key in one.model_fields))
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models in an annotation such as `dict[str, Conditions | None]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models_in(inner)
 
 
 class Misplaced(ValueError):

@@ -81,26 +81,26 @@ def strided(shape: Shape, operation: Operation, _: np.random.Generator) -> list[
 
 def rows(shape: Shape, operation: Operation, _: np.random.Generator) -> list[Hyperslab]:
     """`count` (100) consecutive rows, one call each. A row is everything at one index of axis 0."""
-    wanted = min(operation.count or 100, shape[0])
+    wanted = min(_count(operation), shape[0])
     first = (shape[0] - wanted) // 2
     return [_index(shape, {0: first + k}) for k in range(wanted)]
 
 
 def columns(shape: Shape, operation: Operation, _: np.random.Generator) -> list[Hyperslab]:
     """`count` (1) columns, one call each. A column is everything at one index of the last axis."""
-    wanted = min(operation.count or 1, shape[-1])
+    wanted = min(_count(operation), shape[-1])
     first = (shape[-1] - wanted) // 2
     return [_index(shape, {len(shape) - 1: first + k}) for k in range(wanted)]
 
 
 def random_rows(shape: Shape, operation: Operation, random: np.random.Generator) -> list[Hyperslab]:
     """`count` (1000) random rows with replacement, one call each."""
-    return [_index(shape, {0: int(row)}) for row in random.integers(0, shape[0], operation.count or 1000)]
+    return [_index(shape, {0: int(row)}) for row in random.integers(0, shape[0], _count(operation))]
 
 
 def random_points(shape: Shape, operation: Operation, random: np.random.Generator) -> list[Hyperslab]:
     """`count` (1000) random elements, one call each."""
-    drawn = random.integers(0, np.array(shape), (operation.count or 1000, len(shape)))
+    drawn = random.integers(0, np.array(shape), (_count(operation), len(shape)))
     return [Hyperslab([int(i) for i in point], None, [1] * len(shape), None) for point in drawn]
 
 
@@ -112,19 +112,24 @@ def random_boxes(shape: Shape, operation: Operation, random: np.random.Generator
     box = _box(wanted, shape)
     limits = _box(operation.within or [None] * len(shape), shape)
     room = np.array([max(1, limit - length + 1) for limit, length in zip(limits, box, strict=True)])
-    drawn = random.integers(0, room, (operation.count or 1000, len(shape)))
+    drawn = random.integers(0, room, (_count(operation), len(shape)))
     return [Hyperslab([int(i) for i in start], None, [1] * len(shape), list(box)) for start in drawn]
 
 
 def time_series(shape: Shape, operation: Operation, random: np.random.Generator) -> list[Hyperslab]:
     """All of axis 0 at `count` (10) random positions on the other axes, one call each."""
-    positions = random.integers(0, np.array(shape[1:], dtype=np.int64), (operation.count or 10, len(shape) - 1))
+    positions = random.integers(0, np.array(shape[1:], dtype=np.int64), (_count(operation), len(shape) - 1))
     return [_index(shape, dict(enumerate(map(int, position), start=1))) for position in positions]
 
 
 def maps(shape: Shape, operation: Operation, random: np.random.Generator) -> list[Hyperslab]:
     """Everything at `count` (10) random indices of axis 0, one call each."""
-    return [_index(shape, {0: int(k)}) for k in random.integers(0, shape[0], operation.count or 10)]
+    return [_index(shape, {0: int(k)}) for k in random.integers(0, shape[0], _count(operation))]
+
+
+def _count(operation: Operation) -> int:
+    """How many selections."""
+    return operation.count or OPERATIONS[operation.name].usual_count
 
 
 def _index(shape: Shape, fixed: dict[int, int]) -> Hyperslab:
@@ -139,11 +144,18 @@ def _box(wanted: list[int | None], shape: Shape) -> Shape:
 
 @dataclass(frozen=True)
 class OperationKind:
-    """How an operation runs and what it needs of a format."""
+    """How an operation runs and what it needs of a format.
+
+    `takes` are the parameters that its selections depend on besides `count`, and `usual_count` is how many there are
+    without one. `is_one`: there is one selection, whatever `count` says.
+    """
 
     verb: Literal["write", "read", "modify"]
     title: str
     pattern: Pattern | None = None
+    takes: tuple[str, ...] = ()
+    usual_count: int = 1
+    is_one: bool = False
     slices: bool = False
     strided: bool = False
     overwrite: bool = False
@@ -159,17 +171,25 @@ OPERATIONS: dict[str, OperationKind] = {
     "write": OperationKind("write", "create and write each array in turn"),
     "write-separate": OperationKind("write", "create all arrays, then write them"),
     "write-fields": OperationKind("write", "create, then write field by field", field_write=True, compound=True),
-    "read-all": OperationKind("read", "everything", everything),
-    "read-last-array": OperationKind("read", "the last array, whole", everything),
-    "read-hyperslab": OperationKind("read", "one contiguous hyperslab", contiguous_hyperslab, slices=True),
-    "read-strided": OperationKind("read", "every k-th element", strided, slices=True, strided=True),
-    "read-rows": OperationKind("read", "consecutive rows", rows, slices=True),
+    "read-all": OperationKind("read", "everything", everything, is_one=True),
+    "read-last-array": OperationKind("read", "the last array, whole", everything, is_one=True),
+    "read-hyperslab": OperationKind(
+        "read", "one contiguous hyperslab", contiguous_hyperslab, ("shape",), is_one=True, slices=True
+    ),
+    "read-strided": OperationKind(
+        "read", "every k-th element", strided, ("shape", "step"), is_one=True, slices=True, strided=True
+    ),
+    "read-rows": OperationKind("read", "consecutive rows", rows, usual_count=100, slices=True),
     "read-columns": OperationKind("read", "columns", columns, slices=True),
-    "read-random-rows": OperationKind("read", "random rows", random_rows, slices=True),
-    "read-random-points": OperationKind("read", "random points", random_points, slices=True),
-    "read-random-boxes": OperationKind("read", "random boxes", random_boxes, slices=True),
-    "read-time-series": OperationKind("read", "time series at random positions", time_series, slices=True),
-    "read-map": OperationKind("read", "maps at random times", maps, slices=True),
+    "read-random-rows": OperationKind("read", "random rows", random_rows, usual_count=1000, slices=True),
+    "read-random-points": OperationKind("read", "random points", random_points, usual_count=1000, slices=True),
+    "read-random-boxes": OperationKind(
+        "read", "random boxes", random_boxes, ("shape", "within"), usual_count=1000, slices=True
+    ),
+    "read-time-series": OperationKind(
+        "read", "time series at random positions", time_series, usual_count=10, slices=True
+    ),
+    "read-map": OperationKind("read", "maps at random times", maps, usual_count=10, slices=True),
     "read-fields": OperationKind("read", "random fields of a compound array, one call each", compound=True),
     "read-half-fields": OperationKind("read", "the first half of the fields of all rows", compound=True),
     "overwrite": OperationKind("modify", "rewrite part of an array in place", overwrite=True),

@@ -19,7 +19,7 @@ from hyperslab.bench.rankings import DEFAULT_LOOKS, Ranking
 from hyperslab.bench.records import Summary
 from hyperslab.bench.standings import Standing, Standings, rounds_to_decide, stand
 from hyperslab.lab.looks import Looks
-from hyperslab.lab.paired import SHORTEST, Ratio, Rounds, chance_of, ratio_of
+from hyperslab.lab.paired import LEAST_ROUNDS, SHORTEST, Ratio, Rounds, chance_of, ratio_of
 
 FLOOR = "raw"
 Candidate = tuple[str, str]  # format, conditions
@@ -163,10 +163,12 @@ def _compared(first: _Workload, second: _Workload, looks: Looks) -> Ratio | None
     against the claim that it takes less.
     """
     common = first.rounds & second.rounds
-    common = set(sorted(common)[: looks.latest(len(common))])
+    # If one of them stopped early in all operations, all of its rounds are compared with all of the other's.
+    own = (common, common) if len(common) >= LEAST_ROUNDS else (first.rounds, second.rounds)
+    mine, theirs = (set(sorted(one)[: looks.latest(len(one))]) for one in own)
     level = looks.level(len(common))
-    low = ratio_of(first.seconds(common, slowest=True), second.seconds(common, slowest=False), level)
-    high = ratio_of(first.seconds(common, slowest=False), second.seconds(common, slowest=True), level)
+    low = ratio_of(first.seconds(mine, slowest=True), second.seconds(theirs, slowest=False), level)
+    high = ratio_of(first.seconds(mine, slowest=False), second.seconds(theirs, slowest=True), level)
     if low is None or high is None:
         return None
     return Ratio(second.median / first.median, low.low, high.high, len(common))

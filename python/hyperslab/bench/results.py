@@ -27,6 +27,7 @@ from hyperslab.lab.environment import Environment
 from hyperslab.lab.journal import Journal, load_lines
 from hyperslab.replacing import replace_with
 
+MOST_ANSWERS = 10  # that a notebook shows above the table
 RUN_FILE, JOURNAL_FILE = "run.json", "trials.jsonl"
 
 
@@ -92,12 +93,18 @@ class Run:
         from hyperslab.archive import display_html
 
         cells = (
-            (one.case, one.operation, one.shape, one.cache, one.format, one.metric, f"{one.median_seconds:.3g}")
+            (one.case, one.method, one.conditions, one.operation, one.shape, one.cache, one.format, seconds)
             for ranking in self.rankings
             for one in ranking.entries
+            for seconds in (f"{one.median_seconds:.3g}",)
         )
-        titles = ["study", "operation", "shape", "cache", "format", "metric", "seconds"]
+        titles = ["study", "method", "conditions", "operation", "shape", "cache", "format", "seconds"]
         facts = [f"{self.description.scale}, started {self.description.started_at}"]
+        fair = [one for one in self.recommendations if one.method == "fair"] or self.recommendations
+        for one in fair[:MOST_ANSWERS]:
+            name, conditions = one.recommended
+            sure = "not certain" if one.confidence == "open" else one.confidence
+            facts.append(f"{one.case}: {name} ({conditions}) leads all operations together ({sure})")
         name = f"{self.directory}: {len(self.trials)} trials"
         return display_html.rows("hyperslab.bench run", name, titles, cells, facts)
 

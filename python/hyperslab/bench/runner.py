@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hyperslab.bench import cells
-from hyperslab.bench.budgets import Budget
+from hyperslab.bench.budgets import Budget, TimeLimit
 from hyperslab.bench.cells import CellGroup
 from hyperslab.bench.execution import Execution
 from hyperslab.bench.fair import FairTrials, seconds_of, tally_of
@@ -46,33 +46,45 @@ def run_groups(
     scratch: Path,
     data_files: Mapping[str, Path],
     looks: Looks | None,
+    limit: TimeLimit,
 ) -> None:
-    """Measure all groups; with `looks`, only what is still open gets more rounds.
+    """Measure all groups, or those for which the time is enough; with `looks`, only what is open gets more rounds.
 
     Raises NoSpace if the disk is full; finished trials are in the journal.
     """
-    for group in groups:
+    for number, group in enumerate(groups):
+        if limit.is_over():
+            return
+        limit.begin(number)
         usable = [cell for cell in group.cells if not _refuse(journal, group, cell)]
         directory = Path(tempfile.mkdtemp(prefix=f"{group.case.name}-", dir=scratch))
         try:
             if group.method == "published":
-                run_published(journal, rounds.announce, execution.local, group, usable, directory)
+                run_published(journal, rounds, execution.local, group, usable, directory)
             else:
                 field = replace(group.field, file=data_files.get(group.case.data_file or ""))
                 with closing(FairTrials(journal, execution, group, directory, field)) as trials:
-                    _run_fair(usable, rounds, journal, trials, looks)
+                    _run_fair(usable, rounds, journal, trials, looks, limit)
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 
 
 def _run_fair(
-    usable: list[Cell], rounds: Rounds, journal: Journal[Trial], trials: FairTrials, looks: Looks | None
+    usable: list[Cell],
+    rounds: Rounds,
+    journal: Journal[Trial],
+    trials: FairTrials,
+    looks: Looks | None,
+    limit: TimeLimit,
 ) -> None:
     budget = None if looks is None else Budget(usable, looks, lambda cell: seconds_of(cell, journal.of(cell.key)))
 
     def select(pending: Sequence[Cell]) -> Sequence[Cell]:
         trials.begin_round()
-        return pending if budget is None else budget.select(pending)
+        if budget is None or looks is None:
+            return pending
+        made = max((len(seconds_of(cell, journal.of(cell.key))) for cell in usable), default=0)
+        return budget.select(pending) if limit.allows(made, looks) else []
 
     rounds.run(
         usable,

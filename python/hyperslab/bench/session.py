@@ -16,10 +16,10 @@ import numpy as np
 from pydantic import ValidationError
 
 import hyperslab
-from hyperslab.bench.budgets import looks_of, rule_of
+from hyperslab.bench.budgets import TimeLimit, looks_of, rule_of
 from hyperslab.bench.cells import CellGroup
 from hyperslab.bench.dask_workers import DaskWorkers
-from hyperslab.bench.declared import read
+from hyperslab.bench.declared import STUDIES_ARE_LISTED, read
 from hyperslab.bench.execution import Execution
 from hyperslab.bench.histories import study as histories
 from hyperslab.bench.histories.contenders import LIBRARIES, spelled
@@ -66,6 +66,7 @@ class RunRequest:
     data: str | None = None
     trials: int | None = None
     until_decided: bool = False
+    minutes: float | None = None
     scratch: Path | None = None
     resume: bool = False
     seed: int | None = None
@@ -103,10 +104,8 @@ def choose(names: Sequence[str]) -> list[Case | HistoryCase]:
             found = [case for case in known if fnmatch.fnmatchcase(case.name, name) or case.family == name]
         if not found:
             families = sorted({case.family for case in known})
-            raise StudyError(
-                f"unknown study {name!r}{meant(name, [*families, *(case.name for case in known)])}; "
-                f"families: {', '.join(families)}; `hyperslab studies` lists all cases"
-            )
+            near = meant(name, [*families, *(case.name for case in known)]) or f"; families: {', '.join(families)}"
+            raise StudyError(f"unknown study {name!r}{near}; `hyperslab studies` lists all cases")
         for case in found:
             if case.name in chosen and chosen[case.name] != case:
                 raise StudyError(f"two different studies are named {case.name!r}; rename one")
@@ -120,7 +119,7 @@ def _current(name: str) -> str:
 
 
 def _load(path: Path) -> Sequence[Case | HistoryCase]:
-    given = read(path)
+    given = read(path, STUDIES_ARE_LISTED)
     return [histories.load(path, given)] if given.get("kind") == histories.KIND else load(path)
 
 
@@ -147,7 +146,7 @@ def run_bench(request: RunRequest, progress: Progress = lambda *_: None, say: Ca
         start_run(request.output, description)
     with scratch_below(scratch_parent, request.output) as scratch:
         try:
-            _measure(request, description, groups, scratch, progress)
+            _measure(request, description, groups, scratch, progress, say)
         except BaseException:
             with suppress(Exception):  # report the interruption, not this error
                 finish(request.output)
@@ -156,21 +155,29 @@ def run_bench(request: RunRequest, progress: Progress = lambda *_: None, say: Ca
 
 
 def _measure(
-    request: RunRequest, description: RunDescription, groups: Sequence[CellGroup], scratch: Path, progress: Progress
+    request: RunRequest,
+    description: RunDescription,
+    groups: Sequence[CellGroup],
+    scratch: Path,
+    progress: Progress,
+    say: Callable[[str], None],
 ) -> None:
     execution = Execution(request.timeout_seconds, request.executor)
+    plan = [group for case in description.histories for group in planned(case)]
+    limit = TimeLimit(request.minutes, [*(len(group.cells) for group in groups), *map(len, plan)])
     with closing(execution.local):
         if groups:
             rule = rule_of(description)
             looks = looks_of(description) if description.trials is None else None
             with open_journal(request.output) as journal:
-                rounds = Rounds(rule, description.seed, progress, expected(groups, rule), len(journal))
+                rounds = Rounds(rule, description.seed, progress, expected(groups, rule), len(journal), limit.is_over)
                 data_files = _save_data_files(description.cases, scratch)
-                run_groups(groups, rounds, journal, execution, scratch, data_files, looks)
-        if plan := [group for case in description.histories for group in planned(case)]:
+                run_groups(groups, rounds, journal, execution, scratch, data_files, looks, limit)
+        if plan and not limit.is_over():
             rule = exactly(description.trials or 1)
             with open_histories(request.output) as made:
-                rounds = Rounds(rule, description.seed, progress, sum(map(len, plan)) * rule.most, len(made))
+                most = sum(map(len, plan)) * rule.most
+                rounds = Rounds(rule, description.seed, progress, most, len(made), limit.is_over)
                 for group in plan:
                     rounds.run(
                         group,
@@ -178,6 +185,9 @@ def _measure(
                         lambda one: tally_of(made.of(one.key)),
                         name=lambda one: one.name,
                     )
+    if limit.is_over():
+        again = f"hyperslab bench --resume -o {request.output}"
+        say(f"the time ({request.minutes:g} minutes) is over; to measure the rest: {again}")
 
 
 def finish(directory: Path) -> Run:

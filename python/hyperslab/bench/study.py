@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 from pydantic import Field, PositiveInt, field_validator, model_validator
 
-from hyperslab.bench.declared import Declared, checked, one_of, read
+from hyperslab.bench.declared import STUDIES_ARE_LISTED, Declared, checked, one_of, read
 from hyperslab.bench.operations import OPERATIONS, Operation
 from hyperslab.errors import StudyError
 from hyperslab.formats import FORMATS
-from hyperslab.meant import meant
+from hyperslab.meant import NUMBERS, meant, meant_or_choose
 
 Scale = Literal["quick", "small", "paper"]
 Cache = Literal["cold", "warm", "unknown"]
@@ -103,7 +103,8 @@ class Case(Declared):
         try:
             kind = np.dtype(name).kind
         except TypeError as error:
-            raise ValueError(f"unknown dtype {name!r}; for example float32 or uint16") from error
+            near = meant(name, NUMBERS) or "; for example float32 or uint16"
+            raise ValueError(f"unknown dtype {name!r}{near}") from error
         if kind not in "iuf":
             raise ValueError(f"dtype {name!r} is not a number; for example float32 or uint16")
         return name
@@ -134,7 +135,7 @@ def _operation(entry: Any) -> Any:
 
 def load(path: Path) -> list[Case]:
     """The cases of a study file. Raises StudyError with the file, the key and what is expected."""
-    given = read(path)
+    given = read(path, STUDIES_ARE_LISTED)
     if "NUMBER_ELEMENTS" in given:
         given = _published_configuration(path, given)
     return [checked(path, case, Case) for case in _expanded(given, path.stem)]
@@ -164,8 +165,8 @@ def _published_configuration(path: Path, given: dict[str, Any]) -> dict[str, Any
     known = {"FILE_NAME", "NUMBER_DATASETS", "NUMBER_ELEMENTS", "NUMBER_PROPERTIES"}
     ignored = {"CHUNK_SIZE", "MIN_DATA_VALUE"}  # in published files, but no published program reads them
     for key in set(given) - known - ignored:
-        said = f"{path}: unknown key {key!r} in a published configuration{meant(key, known)}"
-        raise StudyError(f"{said}; choose from {', '.join(sorted(known))}")
+        said = f"{path}: unknown key {key!r} in a published configuration"
+        raise StudyError(f"{said}{meant_or_choose(key, sorted(known))}")
     elements = given["NUMBER_ELEMENTS"]
     name = "".join(c if c.isalnum() or c in "._-" else "-" for c in str(given.get("FILE_NAME") or path.stem))
     shared: dict[str, Any] = {

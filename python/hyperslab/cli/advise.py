@@ -63,8 +63,8 @@ def advise(
     Example: hyperslab advise ocean.nc:sst --like "maps and series" --verify 3
     """
     from hyperslab.advise.asking import ask
-    from hyperslab.advise.limits import nbytes_of
     from hyperslab.cli.predict_array import profile_text
+    from hyperslab.cli.sizes import nbytes_of
 
     log = console(stderr=True)
     if keep not in (None, "hdf5", "netcdf"):
@@ -84,7 +84,7 @@ def advise(
         advice = _advise_one(array, demands, profile, limits, question, log)
         found += [] if advice is None else [advice]
     if not found:
-        raise Refused(f"{question.file}: nothing can be advised: {'; '.join(question.notes)}")
+        raise Refused(f"{question.file}: there is no advice for any of its arrays: {'; '.join(question.notes)}")
     if verify is not None:
         for one in found:
             _verify(one, profile, verify, scratch, most_sampled, option or [], log)

@@ -38,6 +38,10 @@ def bench(
         bool,
         typer.Option("--until-decided", help="Go on until every comparison is decided; gives up after 50 rounds."),
     ] = False,
+    minutes: Annotated[
+        float | None,
+        typer.Option(min=0.01, help="Stop measuring after so many minutes; --resume goes on with what is open then."),
+    ] = None,
     scratch: Annotated[Path | None, typer.Option(help="Directory for measured files (default: the output).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the interrupted run in the output.")] = False,
     seed: Annotated[int | None, typer.Option(help="Seed of the random order of trials.")] = None,
@@ -69,6 +73,7 @@ def bench(
         data=data,
         trials=trials,
         until_decided=until_decided,
+        minutes=minutes,
         scratch=scratch,
         resume=resume,
         seed=seed,

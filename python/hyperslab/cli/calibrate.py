@@ -51,6 +51,7 @@ def calibrate_machine(
     full: Annotated[bool, typer.Option("--full", help="About 20 minutes: the published design, scaled down.")] = False,
     libraries: Annotated[str | None, typer.Option(help="Only these libraries: hdf5,zarr,hyperslab,flat.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted calibration.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show all coefficients.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the store profile as JSON as well.")] = False,
 ) -> None:
     """Measure once what accesses cost on this machine and file system, so that `predict` can price workloads.
@@ -72,6 +73,7 @@ def calibrate_machine(
     chosen = None if libraries is None else [name.strip() for name in libraries.split(",") if name.strip()]
     scale: Scale = "full" if full else "quick"
     path = output or default_path()
+    _check_replaceable(path)
     if store is None:
         if option or round_trip_ms is not None:
             raise UsageError("--option and --round-trip-ms need --store")
@@ -88,8 +90,25 @@ def calibrate_machine(
     if as_json:
         typer.echo(made.to_json(), nl=False)
     else:
-        _print(made, console())
+        _print(made, console(), verbose)
         console().print(f"store profile: {path}", soft_wrap=True)
+
+
+def _check_replaceable(path: Path) -> None:
+    """Refuse a file that is something other than a store profile: it would be replaced after minutes of measuring."""
+    from hyperslab.errors import NotAStoreProfile
+    from hyperslab.model.store_profile import SCHEMA, load_store_profile
+
+    if not path.is_file() or not path.stat().st_size:
+        return
+    try:
+        load_store_profile(path)
+    except NotAStoreProfile as error:
+        with path.open("rb") as file:
+            is_old = SCHEMA.encode() in file.read(1 << 12)
+        if not is_old:
+            said = f"-o {path}: this file is not a store profile: choose another name, or remove it"
+            raise UsageError(said) from error
 
 
 def _of_disk(where: Path, scale: Scale, libraries: list[str] | None, path: Path, resume: bool) -> StoreProfile:
@@ -144,17 +163,19 @@ def _of_store(store: str, round_trip_ms: float | None, options: list[str], where
         return calibrate_far(file, scale, progress=progress, say=lambda said: log.print(said, soft_wrap=True))
 
 
-def _print(made: StoreProfile, out: Console) -> None:
+def _print(made: StoreProfile, out: Console, verbose: bool) -> None:
+    """What was measured, and how far predictions of it are off: 10 to the power of their RMSE, as a share."""
     for note in made.notes:
         out.print(f"note: {note}", soft_wrap=True)
-    table = Table("library", "operation", "cells", "RMSE log10", "condition", "coefficients", box=None)
+    table = Table("library", "operation", "cells", "typical error", box=None)
+    for name in ("RMSE log10", "condition", "coefficients") if verbose else ():
+        table.add_column(name)
     for each in made.fits:
-        table.add_row(
-            each.library,
-            each.operation,
-            str(each.cell_count),
+        details = (
             f"{each.rmse_log10:.3f}",
             f"{each.condition:.0f}" + (" (ridge)" if each.ridge else ""),
             ", ".join(f"{one.term.name} {one.value:.2g} {one.term.unit}" for one in each.each if one.value > 0),
         )
+        error = f"{10**each.rmse_log10 - 1:.0%}"
+        table.add_row(each.library, each.operation, str(each.cell_count), error, *(details if verbose else ()))
     out.print(table)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from hyperslab.cli.archives import Entry, entries, lost, message_of, open_archive, status_of
-from hyperslab.cli.output import console, line, plain
+from hyperslab.cli.output import NotFinite, console, line, plain
 from hyperslab.errors import HyperslabError, ReadError, UsageError
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ def facts(array: Array) -> dict[str, Any]:
     found = {
         "shape": None if array.is_null else list(array.shape),
         "dims": None if array.dims is None else list(array.dims),
+        "is_dimension_only": array.is_dimension_only,
         "element": element,
         "chunks": None if array.chunks is None else list(array.chunks),
         "codecs": list(array.codecs),
@@ -189,10 +190,13 @@ def _print(
 ) -> None:
     from hyperslab.archive import display
 
-    arrays = [row for row in rows if row["kind"] == "array"]
+    both = [row for row in rows if row["kind"] == "array"]
+    arrays = [row for row in both if not row["is_dimension_only"]]
     stored = [row["stored_nbytes"] for row in arrays]
     size = "unknown size" if None in stored else _size(sum(stored))
     count = display.counted(len(arrays), "array", "arrays")
+    if len(both) > len(arrays):
+        count += f", {display.counted(len(both) - len(arrays), 'dimension', 'dimensions')} without coordinates"
     out.print(line(f"{file}: {root.format}, {count}, {size} in chunks"), soft_wrap=True)
     if root.lost_nbytes:
         out.print(line(lost(root)), soft_wrap=True)
@@ -231,7 +235,7 @@ def _table(rows: list[dict[str, Any]], out: Console) -> Table:
 def _attribute_lines(rows: list[dict[str, Any]], out: Console, *, every: bool) -> Iterator[str]:
     """Attributes as `ncdump -h` writes them: `sst:units = "K"`."""
     found = [
-        f"{row['name'].lstrip('/')}:{name} = {json.dumps(value, ensure_ascii=False)}"
+        f"{row['name'].lstrip('/')}:{name} = {_value(value)}"
         for row in rows
         for name, value in row.get("attributes", {}).items()
     ]
@@ -243,12 +247,21 @@ def _attribute_lines(rows: list[dict[str, Any]], out: Console, *, every: bool) -
         yield f"… {len(found) - most} more attributes: -v shows all of them"
 
 
+def _value(value: Any) -> str:
+    """A value as JSON writes it; an array without brackets, and a number that is not finite without quotes."""
+    if isinstance(value, list):
+        return ", ".join(map(_value, value)) if value else "[]"
+    return str(value) if isinstance(value, NotFinite) else json.dumps(value, ensure_ascii=False)
+
+
 def _line(row: dict[str, Any]) -> list[str]:
     name = row["branch"] + row["name"].rsplit("/", 1)[-1]
     if row["kind"] == "group":
         return [name + "/" + (" (again)" if row["again"] else "")]
     if row["kind"] != "array":
         return [f"{name}: {row['kind']}"]
+    if row["is_dimension_only"]:
+        return [name, f"a dimension of length {row['shape'][0]:,}"]
     missing = f" of {row['chunk_count']}" if row["missing_chunk_count"] else ""
     return [
         name,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,22 +13,12 @@ from hyperslab.cli.archives import open_archive
 from hyperslab.cli.arguments import Allowed, Concat, Options
 from hyperslab.cli.output import console, line
 from hyperslab.cli.progress import live
+from hyperslab.cli.sizes import nbytes_of
 from hyperslab.errors import UsageError
 
 if TYPE_CHECKING:
     from hyperslab.conversion import Conversion
 
-UNITS = {
-    "": 1,
-    "k": 1000,
-    "kib": 1 << 10,
-    "m": 10**6,
-    "mb": 10**6,
-    "mib": 1 << 20,
-    "g": 10**9,
-    "gb": 10**9,
-    "gib": 1 << 30,
-}
 MOST_NAMED = 20
 
 
@@ -43,7 +32,7 @@ def convert(
     ] = None,
     chunks: Annotated[
         list[str] | None,
-        typer.Option(help="1,100,100 or time=1,lat=100; PATH:1,100,100 for one array. -1: the whole axis. Repeatable."),
+        typer.Option(help="1,100 or time=1,lat=100; PATH:1,100 for one array; -1: whole axis; contiguous. Repeatable."),
     ] = None,
     shards: Annotated[list[str] | None, typer.Option(help="The same for shards of Zarr 3. Repeatable.")] = None,
     codec: Annotated[
@@ -94,9 +83,8 @@ def convert(
 
     asked = wish(_by_path(chunks), _by_path(shards), _by_path(codec), like)
     opened = open_archive(given if concat is not None else given[0], option or [], concat, allowed)
+    named, source_format = opened.filename, opened.format
     log = console(stderr=True)
-    if not as_json:
-        _announce(opened.filename, target, opened.format, format, asked)
 
     def say(seconds: float) -> None:
         log.print(line(f"predicted: {_duration(seconds)}"), soft_wrap=True)
@@ -104,11 +92,13 @@ def convert(
     with opened, live(log, "MiB") as progress:
         done = run(
             opened, target, format=format, chunks=_by_path(chunks), shards=_by_path(shards), codec=_by_path(codec),
-            like=like, relayout=relayout, memory=nbytes_of(memory), threads=threads or _threads(), verify=verify,
-            overwrite=overwrite, resume=resume, skip_unsupported=skip_unsupported, progress=progress,
-            predicted=say, scheduler=scheduler,
+            like=like, relayout=relayout, memory=nbytes_of(memory, "--memory"), verify=verify, overwrite=overwrite,
+            resume=resume, threads=_threads() if threads is None else threads, skip_unsupported=skip_unsupported,
+            progress=progress, predicted=say, scheduler=scheduler,
         )  # fmt: skip
     _print(done, as_json=as_json)
+    if not as_json:
+        _say_equivalents(named, target, source_format, format, asked)
 
 
 def _by_path(given: list[str] | None) -> dict[str, str] | None:
@@ -124,19 +114,6 @@ def _by_path(given: list[str] | None) -> dict[str, str] | None:
     return found
 
 
-def nbytes_of(text: str | None) -> int | None:
-    """A number of bytes from text such as 2GiB."""
-    if text is None:
-        return None
-    match = re.fullmatch(r"([0-9.]+)\s*([a-z]*)", text.strip().lower())
-    try:
-        if match is not None and match[2] in UNITS:
-            return int(float(match[1]) * UNITS[match[2]])
-    except ValueError:
-        pass
-    raise UsageError(f"{text!r} is not a number of bytes: write 500MB or 2GiB")
-
-
 def _duration(seconds: float) -> str:
     """A time that was only predicted."""
     if seconds < 90:
@@ -150,7 +127,7 @@ def _threads() -> int | None:
     return int(given) if given.isdigit() and int(given) > 0 else None
 
 
-def _announce(source: str, target: str, source_format: str, format: str | None, asked: object) -> None:
+def _say_equivalents(source: str, target: str, source_format: str, format: str | None, asked: object) -> None:
     from hyperslab.conversion.converting import format_of
     from hyperslab.conversion.equivalents import equivalents
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import io
 import os
@@ -13,7 +14,21 @@ from hyperslab.cli.signals import STOPPED, as_signalled, end_by_signals
 from hyperslab.errors import HyperslabError, UsageError, printable
 from hyperslab.needed import EXTRA_OF, missing
 
+# What a terminal that only has ASCII shows of our own signs, one for one so that tables stay straight.
+ASCII = {ord(sign): like for sign, like in zip("├└│─–—×…µ≈·→↓", "|`|---x~u~.>v", strict=True)}
+_LIKENESS = "hyperslab-likeness"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _like(error: UnicodeError) -> tuple[str, int]:
+    """The nearest ASCII signs for what a terminal does not have; "?" for letters of other alphabets."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(ASCII)
+    return text.encode("ascii", "replace").decode(), error.end
+
+
+codecs.register_error(_LIKENESS, _like)
 
 
 def guarded(work: Callable[[], object]) -> None:
@@ -21,7 +36,7 @@ def guarded(work: Callable[[], object]) -> None:
     end_by_signals()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # an ASCII terminal shows "?" for what it does not have
+            stream.reconfigure(errors=_LIKENESS)
     try:
         with as_signalled():
             _flushed(work)

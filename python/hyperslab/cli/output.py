@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 WIDTH_WITHOUT_TERMINAL = 132
+
+
+class NotFinite(str):
+    """The name of a number that JSON cannot express: `nan`, `inf` or `-inf`."""
 
 
 def console(stderr: bool = False) -> Console:
@@ -36,6 +41,16 @@ def lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
+def _json_in(text: bytes) -> tuple[Any] | None:
+    """What a nested attribute of Zarr, which comes as its JSON, contains. None for other opaque bytes."""
+    if text[:1] not in (b"{", b"[") and text != b"null":
+        return None
+    try:
+        return (json.loads(text),)
+    except ValueError:
+        return None
+
+
 def plain(value: Any) -> Any:
     """A value that JSON can express: NaN and infinities become their names, bytes text, complex numbers pairs.
 
@@ -45,12 +60,16 @@ def plain(value: Any) -> Any:
         return plain(value.astype(str).astype(float))
     if hasattr(value, "tolist") and value.dtype.kind == "M":
         return plain(value.astype(str))  # ISO 8601
+    if type(value).__name__ == "void" and (nested := _json_in(value.tobytes())) is not None:
+        return nested[0]
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return {str(name): plain(one) for name, one in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
+        return NotFinite(value)
     if isinstance(value, complex):
         return [plain(value.real), plain(value.imag)]
     if isinstance(value, bytes):

@@ -28,6 +28,7 @@ from hyperslab.cli.predict_processes import (
 )
 from hyperslab.cli.predict_trace import predict_trace
 from hyperslab.errors import UsageError
+from hyperslab.meant import meant_or_choose
 from hyperslab.needed import need
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def predict_costs(
     Example: hyperslab predict ocean.nc:sst
     """
     if cache not in CACHES:
-        raise UsageError(f"--cache {cache} is not a cache state: use one of {', '.join(CACHES)}")
+        raise UsageError(f"--cache {cache} is not a cache state{meant_or_choose(cache, CACHES)}")
     _check_figure(figure)
     chosen = None if libraries is None else [name.strip() for name in libraries.split(",") if name.strip()]
     settings = _hdf5_settings(hdf5, rdcc_nbytes, rdcc_nslots, rdcc_w0, libver)

@@ -46,12 +46,14 @@ def predict_array(
     from hyperslab.model.array_comparison import compare_layouts, find_array
     from hyperslab.model.codec_sample import codec_rates
     from hyperslab.model.file_layout import file_and_array
-    from hyperslab.model.predict import parse_layout
+    from hyperslab.model.predict import check_axes, parse_layout
 
     log = console(stderr=True)
     array = find_array(target, storage_options(options))
     profile = profile_or_offer(store_profile, log)
     others = [parse_layout(text, array.shape) for text in layouts]
+    for layout in others:
+        check_axes(layout, array.shape)
     path = file_and_array(target)[0]
     named = {layout.codec for layout in (array.layout, *others) if layout.codec is not None}
     # The user's own elements, but not over a network: that would take longer than it is worth.

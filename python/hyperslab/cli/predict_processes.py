@@ -15,6 +15,7 @@ from hyperslab.cli.arguments import stripe_of
 from hyperslab.cli.output import console
 from hyperslab.cli.predict_array import profile_or_offer, profile_text
 from hyperslab.errors import UsageError
+from hyperslab.meant import meant_or_choose
 
 if TYPE_CHECKING:
     from hyperslab.model.hdf5_settings import Hdf5Settings
@@ -103,7 +104,8 @@ def _sharing(workload: Workload, layout: Layout, given: ParallelOptions, servers
 
     partition = next((one for one in PARTITIONS if one == (given.partition or workload.partition)), None)
     if partition is None:
-        raise UsageError(f"--partition {given.partition} is not a partition: use one of {', '.join(PARTITIONS)}")
+        near = meant_or_choose(str(given.partition), PARTITIONS)
+        raise UsageError(f"--partition {given.partition} is not a partition{near}")
     size, count = stripe_of(given.stripe) if given.stripe is not None else (None, None)
     declared = workload.stripe
     size = size or (declared.size if declared else None) or prod(layout.chunk_shape) * workload.array.element_nbytes

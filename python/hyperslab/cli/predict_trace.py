@@ -32,10 +32,11 @@ def predict_trace(
     from hyperslab.model.predict import parse_layout, predict
     from hyperslab.model.traced import LIBRARY_OF, layout_of_traced, workload_of
     from hyperslab.report.wording import seconds_text
+    from hyperslab.trace.growing import with_largest_shapes
     from hyperslab.trace.summaries import summaries_of
     from hyperslab.trace.trace import Trace
 
-    trace = opened(path, Trace.open)
+    trace = with_largest_shapes(opened(path, Trace.open))
     summaries = summaries_of(trace)
     if not summaries:
         raise UsageError(f"{path} has no accesses to price")
@@ -48,7 +49,9 @@ def predict_trace(
         try:
             workload = workload_of(trace, array, one.rows)
             today = layout_of_traced(array, workload)
-            asked = [today, *(parse_layout(text, array.shape) for text in layouts)]
+            # A trace has several arrays: a layout is for those with as many axes.
+            others = (parse_layout(text, array.shape) for text in layouts)
+            asked = [today, *(layout for layout in others if len(layout.chunk_shape) == len(array.shape))]
             found = predict(workload, asked, libraries=libraries, store_profile=trained, cache=cache, hdf5=settings)
         except (Refused, ValueError) as error:
             console(stderr=True).print(f"{array.array} of {array.file}: not priced: {error}", soft_wrap=True)

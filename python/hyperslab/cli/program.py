@@ -11,6 +11,7 @@ import typer
 import hyperslab
 from hyperslab.cli.commands import Commands
 from hyperslab.errors import UsageError
+from hyperslab.meant import meant
 
 app = typer.Typer(
     cls=Commands,
@@ -48,16 +49,34 @@ def run() -> None:
         wrong: Any = error
         context: Any = getattr(wrong, "ctx", None)
         if context is not None and type(error).__name__ == "NoArgsIsHelpError":
-            typer.echo(context.get_help(), err=True)
+            if said := wrong.format_message():  # with rich, typer has printed it already
+                typer.echo(said, err=True)
             sys.exit(2)
         hint = "" if context is None else f"; {context.command_path} --help says what there is"
-        raise UsageError(_in_our_words(wrong.format_message()) + hint) from error
+        raise UsageError(_in_our_words(wrong.format_message(), context) + hint) from error
     if isinstance(status, int):
         sys.exit(status)
 
 
-def _in_our_words(said: str) -> str:
+# What typer says of numbers, in the words of a person.
+PLAIN = {
+    r"Input should be greater than or equal to (\S+)": r"give at least \1",
+    r"Input should be less than or equal to (\S+)": r"give at most \1",
+    r"Input should be a valid integer.*": "give a whole number",
+    r"Input should be a valid number.*": "give a number",
+}
+
+
+def _in_our_words(said: str, context: Any) -> str:
     """Typer's message as one line that may go on."""
     said = " ".join(said.split()).replace("Value error, ", "")
+    for theirs, ours in PLAIN.items():
+        said = re.sub(theirs, ours, said)
+    if choices := re.search(r"'([^']*)' is not one of ('[^']*'(?:, '[^']*')*)", said):
+        said = said.rstrip(".") + meant(choices[1], re.findall(r"'([^']*)'", choices[2]))
+    elif (extra := re.search(r"unexpected extra argument.*?\((?:.* )?(--?[A-Za-z][\w-]*).*\)", said)) and context:
+        # `read` takes what begins with a minus sign for a selection, until there is nothing more that it can be.
+        known = [name for one in context.command.params for name in getattr(one, "opts", ())]
+        return f"there is no option {extra[1]}{meant(extra[1], [name for name in known if name.startswith('-')])}"
     said = re.sub(r"\.? \(?(?:Did you mean|Possible options:) (.+?)[?)]*$", r"; did you mean \1?", said)
     return said[:1].lower() + said[1:].rstrip(".")

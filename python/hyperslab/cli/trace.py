@@ -131,10 +131,11 @@ def show(
     from hyperslab.report.trace_advice import advice_of
     from hyperslab.report.trace_prices import prices_of
     from hyperslab.report.trace_words import headline
+    from hyperslab.trace.growing import with_largest_shapes
     from hyperslab.trace.summaries import busy_seconds, summaries_of
     from hyperslab.trace.trace import Trace
 
-    found = opened(trace, Trace.open)
+    found = with_largest_shapes(opened(trace, Trace.open))
     summaries = summaries_of(found)
     trained = _prices(store_profile)
     prices = prices_of(found, summaries, trained)

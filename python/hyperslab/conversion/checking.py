@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -54,10 +55,38 @@ def check_target(path: Path, place: Path, files: SourceFiles, *, overwrite: bool
         return
     if not overwrite:
         raise UsageError(f"{path} exists: choose another name, or allow it to be replaced with --overwrite")
-    if place.is_dir() and not any((place / name).is_file() for name in ZARR_DOCUMENTS):
-        raise UsageError(f"{path} is a folder that holds something else: choose another name")
+    if place.is_dir():
+        _check_folder(path, place)
     if not os.access(place, os.W_OK):
         raise UsageError(f"{path} is write-protected: remove it, or choose another name")
+
+
+def _check_folder(path: Path, place: Path) -> None:
+    """Refuse to replace a folder that holds anything other than Zarr."""
+    if not any((place / name).is_file() for name in ZARR_DOCUMENTS):
+        raise UsageError(f"{path} is a folder that holds something else: choose another name")
+    other = _not_of_zarr(place)
+    if other is not None:
+        said = f"{path} holds {other.relative_to(place)}, which is not of Zarr and would be lost"
+        raise UsageError(f"{said}: move it away, or choose another name")
+
+
+def _not_of_zarr(folder: Path) -> Path | None:
+    """A file in the groups of a Zarr folder that is none of its documents; arrays are not looked into."""
+    for inner, folders, files in os.walk(folder):
+        if ".zarray" in files or _is_array_of_version_3(Path(inner)):
+            folders.clear()
+            continue
+        for name in files:
+            if name not in (*ZARR_DOCUMENTS, ".zattrs"):
+                return Path(inner, name)
+    return None
+
+
+def _is_array_of_version_3(folder: Path) -> bool:
+    with suppress(OSError, ValueError, AttributeError):
+        return bool(json.loads((folder / "zarr.json").read_bytes()).get("node_type") == "array")
+    return False
 
 
 def _clash(place: Path, source: Path) -> str | None:
@@ -83,6 +112,8 @@ def check_wish(group: Group, wish: Wish, format: str) -> None:
     """
     if format != "zarr3" and any(one.shards is not None for one in (wish.every, *wish.arrays.values())):
         raise UsageError(f"only Zarr 3 has shards: leave the shards out for {format}, or write zarr3")
+    if format.startswith("zarr") and any(one.is_contiguous for one in (wish.every, *wish.arrays.values())):
+        raise UsageError("Zarr has no arrays in one piece: give chunks, or write HDF5 or NetCDF4")
     if wish == Wish():
         return
     axes = _axes(group)

@@ -12,7 +12,7 @@ from typing import Any
 from hyperslab.errors import RemoteError, UsageError
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
-# So many slabs for each thread of the workers are under way or wait to be finished.
+# So many slabs for each thread that works are under way or wait to be finished.
 AHEAD = 2
 # What distributed raises when workers or the scheduler are gone.
 LOST = ("KilledWorker", "CommClosedError", "FutureCancelledError", "CancelledError", "SchedulerClosed")
@@ -34,7 +34,7 @@ class Cluster:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self.thread_count = sum(client.nthreads().values())
+        self.thread_count = self.most_at_once = sum(client.nthreads().values())
         if not self.thread_count:
             raise UsageError("the Dask scheduler has no workers: start some, or leave --scheduler out")
 
@@ -57,7 +57,7 @@ class Cluster:
         try:
             for function, given in tasks:
                 waiting.append(self._client.submit(function, *given, pure=False))
-                if len(waiting) >= AHEAD * self.thread_count:
+                if len(waiting) >= AHEAD * self.most_at_once:
                     yield self._result(waiting)
             while waiting:
                 yield self._result(waiting)

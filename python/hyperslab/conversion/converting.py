@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hyperslab._core import __version__
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.conversion.checking import check_target, check_wish
 from hyperslab.conversion.journal import ConversionJournal
@@ -17,7 +17,9 @@ from hyperslab.conversion.settings import Conversion, Format, Settings, Verify
 from hyperslab.conversion.sources import SourceFiles
 from hyperslab.conversion.steps import write
 from hyperslab.conversion.wishes import wish
-from hyperslab.errors import FileChanged, HyperslabError, NoSpace, RunError, UsageError
+from hyperslab.errors import FileChanged, HyperslabError, NoSpace, ReadError, RunError, UsageError
+from hyperslab.meant import meant
+from hyperslab.memory import available_nbytes
 from hyperslab.needed import need, need_h5py
 from hyperslab.replacing import FULL, followed, put_in_place, sync_one
 
@@ -29,6 +31,7 @@ FORMATS = ("hdf5", "netcdf4", "zarr2", "zarr3")
 SUFFIXES: dict[str, Format] = {".h5": "hdf5", ".hdf5": "hdf5", ".he5": "hdf5", ".nc": "netcdf4", ".nc4": "netcdf4",
                                ".zarr": "zarr3"}  # fmt: skip
 LEAST_MEMORY = 64 << 20
+CHANGED = "{} changed while it was converted: start again with --overwrite"
 
 
 def convert(
@@ -195,10 +198,10 @@ def _journal(
 def _writer(format: Format) -> str:
     """Which libraries decide where the bytes of the target go."""
     if format in ("zarr2", "zarr3"):
-        return "hyperslab"
+        return f"hyperslab {__version__}"
     import h5py
 
-    return f"HDF5 {h5py.version.hdf5_version}, h5py {h5py.version.version}"
+    return f"hyperslab {__version__}, HDF5 {h5py.version.hdf5_version}, h5py {h5py.version.version}"
 
 
 def _converted(
@@ -213,40 +216,59 @@ def _converted(
 ) -> Conversion:
     started = time.monotonic()
     done = Conversion(path, settings.format, is_resumed=journal.is_resumed, verified=settings.verify)
-    is_kept = False
     try:
-        if journal.ended is None:
-            write(group, journal, settings, done)
-        else:  # only its name was missing
-            done.array_count, done.nbytes, done.verified = journal.ended
-        if files.version() != journal.header["source"]:
-            raise FileChanged(f"{group.filename} changed while it was converted: start again with --overwrite")
-        done.stored_nbytes = _nbytes(journal.data)
-        if place.exists() and not overwrite:
-            is_kept = True
-            raise UsageError(f"{path} was created meanwhile: choose another name, or go on with --resume --overwrite")
-        journal.end((done.array_count, done.nbytes, done.verified))
-        _put_in_place(journal, place, is_synced=settings.is_synced)
-    except (UsageError, FileChanged):
-        raise
-    except OSError as error:
-        is_kept = bool(journal.finished)
-        if error.errno is not None and error.errno in FULL and not isinstance(error, NoSpace):
+        _write_and_name(group, place, files, journal, settings, done, overwrite=overwrite)
+    except BaseException as error:
+        has_changed = isinstance(error, ReadError) and _has_changed(files, journal)
+        is_damaged = isinstance(error, FileChanged | RunError) and not isinstance(error, NoSpace)
+        is_kept = bool(journal.finished) and not has_changed and not is_damaged
+        (journal.close if is_kept else journal.remove)()
+        if isinstance(error, OSError) and error.errno in FULL and not isinstance(error, NoSpace):
             kept = f": {journal.folder} has what is finished; go on with --resume, or remove it" if is_kept else ""
             raise NoSpace(f"{path}: {error.strerror}: make room{kept}") from error
+        if has_changed and not isinstance(error, FileChanged):
+            raise FileChanged(CHANGED.format(group.filename)) from error
         raise
-    except RunError:
-        raise  # the data are not what was written: nothing of them is worth keeping
-    except BaseException:
-        is_kept = bool(journal.finished)
-        raise
-    finally:
-        if is_kept:
-            journal.close()
-        else:
-            journal.remove()
+    journal.remove()
     done.seconds = time.monotonic() - started
     return done
+
+
+def _has_changed(files: SourceFiles, journal: ConversionJournal) -> bool:
+    try:
+        return bool(files.version() != journal.header["source"])
+    except FileChanged:
+        return True
+
+
+def _write_and_name(
+    group: Group,
+    place: Path,
+    files: SourceFiles,
+    journal: ConversionJournal,
+    settings: Settings,
+    done: Conversion,
+    *,
+    overwrite: bool,
+) -> None:
+    if journal.ended is None:
+        write(group, journal, settings, done)
+        with open_archive(journal.data) as made:
+            done.array_count = sum(1 for _ in made.walk())
+    else:  # only its name was missing
+        done.array_count, done.nbytes, done.verified = journal.ended
+    if files.version() != journal.header["source"]:
+        raise FileChanged(CHANGED.format(group.filename))
+    done.stored_nbytes = _nbytes(journal.data)
+    if settings.is_synced:
+        _sync(journal)
+    if place.exists() and not overwrite:  # asked as late as possible: syncing takes time
+        said = f"{done.target} was created meanwhile"
+        raise UsageError(f"{said}: choose another name, or go on with --resume --overwrite")
+    journal.end((done.array_count, done.nbytes, done.verified))
+    put_in_place(journal.data, place, journal.folder)
+    if settings.is_synced:
+        sync_one(place.parent)
 
 
 def format_of(path: Path, asked: str | None) -> Format:
@@ -254,8 +276,9 @@ def format_of(path: Path, asked: str | None) -> Format:
     found: Any = asked or SUFFIXES.get(path.suffix.lower())
     if found not in FORMATS:
         known = ", ".join(FORMATS)
+        near = meant(asked or "", FORMATS)
         raise UsageError(
-            f"{path}: the format is not clear: end the name with .h5, .nc or .zarr, or choose from {known}"
+            f"{path}: the format is not clear{near}; end the name with .h5, .nc or .zarr, or choose from {known}"
         )
     return found  # type: ignore[no-any-return]
 
@@ -268,11 +291,7 @@ def _verify(asked: str) -> Verify:
 
 def usual_memory() -> int:
     """Half of the memory that is available now, but at least 64 MiB."""
-    with suppress(OSError, ValueError, StopIteration):
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        available = next(line for line in lines if line.startswith("MemAvailable:"))
-        return max(LEAST_MEMORY, int(available.split()[1]) * 1024 // 2)
-    return max(LEAST_MEMORY, os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
+    return max(LEAST_MEMORY, available_nbytes() // 2)
 
 
 def _nbytes(path: Path) -> int:
@@ -281,12 +300,7 @@ def _nbytes(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _put_in_place(journal: ConversionJournal, place: Path, *, is_synced: bool) -> None:
-    """Give the finished data their name."""
-    if is_synced:
-        inner = journal.data.rglob("*") if journal.data.is_dir() else ()
-        for one in (*inner, journal.data):
-            sync_one(one)
-    put_in_place(journal.data, place, journal.folder)
-    if is_synced:
-        sync_one(place.parent)
+def _sync(journal: ConversionJournal) -> None:
+    inner = journal.data.rglob("*") if journal.data.is_dir() else ()
+    for one in (*inner, journal.data):
+        sync_one(one)

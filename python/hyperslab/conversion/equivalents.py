@@ -56,6 +56,8 @@ def _h5repack(source: str, target: str, wish: Wish) -> str | None:
         prefix = f"{path}:" if path else ""
         if isinstance(one.chunks, Mapping):
             return None  # h5repack does not know the names of dimensions
+        if one.is_contiguous:
+            parts += ["-l", f"{prefix}CONTI"]
         if one.chunks is not None:
             parts += ["-l", f"{prefix}CHUNK={'x'.join(map(str, one.chunks))}"]
         if one.codec is not None:
@@ -80,6 +82,8 @@ def _h5repack_filters(chain: CodecChain) -> list[str] | None:
 def _nccopy(source: str, target: str, wish: Wish) -> str | None:
     parts = ["nccopy", "-k", "nc4"]
     one: ArrayWish = wish.every
+    if any(each.is_contiguous for each in (one, *wish.arrays.values())):
+        return None
     if one.codec is not None:
         if one.codec.codec not in ("", "deflate") or one.codec.checksum:
             return None

@@ -13,7 +13,7 @@ import numpy as np
 from hyperslab.conversion.cluster import Cluster
 from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder
 from hyperslab.conversion.intermediate import Intermediate
-from hyperslab.conversion.journal import ConversionJournal, Finished
+from hyperslab.conversion.journal import SCRATCH_PREFIX, ConversionJournal, Finished
 from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.reading import BoxReader
 from hyperslab.conversion.slabs import Passes, SlabPlan, passes
@@ -196,7 +196,7 @@ class Filler:
         if filling.target.is_replayable and all((filling.path, one) in self._journal.finished for one in numbers):
             self._in_one_pass(filling, plan)
             return
-        with tempfile.TemporaryFile(dir=self._journal.folder) as file:
+        with tempfile.TemporaryFile(dir=self._journal.folder, prefix=SCRATCH_PREFIX) as file:
             between = Intermediate(file.fileno(), plan, source, filling.width)
             for box in source.boxes():
                 data = self._room(box, filling)

@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 
 from hyperslab.archive.dimensions import PhonyDimensions
+from hyperslab.archive.followed import opened_by_h5py
 from hyperslab.conversion.codecs import chain_of, hdf5_steps
 from hyperslab.conversion.encoding import SlabEncoder
 from hyperslab.conversion.filling import Filling
@@ -18,6 +19,7 @@ from hyperslab.conversion.hdf5_target import (
     Hdf5Array,
     WrittenByLibhdf5,
     check,
+    created_array,
     creation_list,
     filters_of,
     is_installed,
@@ -73,7 +75,7 @@ class FromHdf5:
         self._file = file
         self._wish = wish
         self._threads = threads
-        self.source = h5py.File(source.filename, "r", locking=False)
+        self.source = opened_by_h5py(h5py, source.filename, locks=False)
         creation = _creation(self.source)
         if is_relayout:
             set_chunk_index_width(creation, self._chunk_counts())
@@ -153,11 +155,7 @@ class FromHdf5:
         wish = self._wish_of(found)
         shape = old.shape or ()
         is_null = old.get_space().get_simple_extent_type() == h5py.h5s.NULL
-        wanted = kept if is_null or not shape else shape_of(wish.chunks, shape, self._dims_of(found, array), kept)
-        if wish.codec is not None and wish.codec.codec and wanted is None and math.prod(shape) and shape:
-            wanted = usual_chunk_shape(shape, array.dtype.itemsize)
-        if wanted is not None:
-            wanted = self._within(wanted, old)
+        wanted = kept if is_null or not shape else self._wanted(wish, found, array, kept)
         is_elsewhere = bool(plist.get_external_count()) or plist.get_layout() == h5py.h5d.VIRTUAL
         is_ours = is_plain(old.get_type()) and not is_null and shape != ()
         said = lacking(filters_of(plist)) if wish.codec is None or not is_ours else None
@@ -176,14 +174,28 @@ class FromHdf5:
         else:
             self._new(found, structure, array, plist, wanted)
 
-    @staticmethod
-    def _within(wanted: tuple[int, ...], old: Any) -> tuple[int, ...]:
-        """Chunks must not be longer than an axis that cannot grow."""
-        most = old.get_space().get_simple_extent_dims(maxdims=True)
-        return tuple(
-            one if limit == h5py.h5s.UNLIMITED or limit is None else min(one, max(int(limit), 1))
-            for one, limit in zip(wanted, most, strict=True)
-        )
+    def _wanted(
+        self, wish: ArrayWish, found: Found, array: Array, kept: tuple[int, ...] | None
+    ) -> tuple[int, ...] | None:
+        """The chunk shape of the copy; None for an array in one piece. No axis has longer chunks than it can grow."""
+        shape = found.source.shape
+        if wish.is_contiguous:
+            return None
+        limits = wish.limits(_limits(found.source))
+        wanted = shape_of(wish.chunks, shape, self._dims_of(found, array), kept, limits)
+        if wanted is None and math.prod(shape) and (wish.append_axis is not None or (wish.codec and wish.codec.codec)):
+            wanted = usual_chunk_shape(shape, array.dtype.itemsize)
+        if wanted is None:
+            return None
+        return tuple(one if most is None else min(one, max(most, 1)) for one, most in zip(wanted, limits, strict=True))
+
+    def _space(self, found: Found, wanted: tuple[int, ...] | None) -> Any:
+        """The dataspace of the copy: an array in one piece cannot grow, and the axis that you name can."""
+        old = found.source
+        if old.get_space().get_simple_extent_type() != h5py.h5s.SIMPLE:
+            return old.get_space().copy()
+        limits = old.shape if wanted is None else self._wish_of(found).limits(_limits(old))
+        return h5py.h5s.create_simple(old.shape, tuple(h5py.h5s.UNLIMITED if one is None else one for one in limits))
 
     @staticmethod
     def _same(codec: Any, plist: Any, array: Array, kept: tuple[int, ...] | None) -> bool:
@@ -207,7 +219,7 @@ class FromHdf5:
         if is_changed and self._wish_of(found).codec is not None:
             self.notes.append((found.path, "its elements have variable length, so it keeps its codecs"))
         try:
-            made = h5py.h5d.create(found.parent, found.name, structure.type_of(old), old.get_space().copy(), plist)
+            made = created_array(found.parent, found.name, structure.type_of(old), old.get_space().copy(), plist)
             _copy_elements(old, made)
         except (TypeError, ValueError, NotImplementedError):  # h5py has no such elements, but libhdf5 can copy them
             if found.parent.links.exists(found.name):
@@ -223,7 +235,7 @@ class FromHdf5:
         if old.get_type().get_class() not in (h5py.h5t.REFERENCE, h5py.h5t.COMPOUND):
             structure.losses.append((found.path, "its elements are lists of references"))
             return
-        made = h5py.h5d.create(
+        made = created_array(
             found.parent, found.name, structure.type_of(old), old.get_space().copy(), old.get_create_plist()
         )
         structure.later.append((h5py.Dataset(old), h5py.Dataset(made)))
@@ -231,16 +243,23 @@ class FromHdf5:
     def _stored(self, found: Found, structure: StructureCopy, plist: Any) -> None:
         """The chunks stay as they are stored."""
         if plist.get_layout() == h5py.h5d.CHUNKED:
-            plist = creation_list(plist, plist.get_chunk(), filters_of(plist))
-        made = h5py.h5d.create(
-            found.parent, found.name, structure.type_of(found.source), found.source.get_space().copy(), plist
-        )
+            plist = creation_list(plist, plist.get_chunk(), filters_of(plist), keeps_chunks=True)
+            space = self._space(found, plist.get_chunk())
+        else:
+            space = found.source.get_space().copy()
+        made = created_array(found.parent, found.name, structure.type_of(found.source), space, plist)
         self.copies.append(StoredCopy(found.path, found.source, made))
 
     def _new(
         self, found: Found, structure: StructureCopy, array: Array, plist: Any, wanted: tuple[int, ...] | None
     ) -> None:
         """The array gets new chunks, other codecs, or none."""
+        if array.unsupported:  # then libhdf5 reads it, with all of its filters
+            missing = [number for number, *_ in filters_of(plist) if not is_installed(number)]
+            if missing or array.via != "h5py":
+                said = f"its filter {missing[0]} is not installed" if missing else array.unsupported
+                structure.losses.append((found.path, said))
+                return
         old, width = found.source, array.dtype.itemsize
         wish = self._wish_of(found)
         steps: list[Any] | None = []
@@ -255,6 +274,7 @@ class FromHdf5:
             filters = filters_of(plist)
             steps = hdf5_steps([(number, values) for number, _, values in filters])
         made_list = creation_list(plist, wanted, filters)
+        _keep_fill_value(old, plist, made_list)
         if steps is None and not all(is_installed(number) for number, *_ in filters):
             chain = chain_of(array.codecs, array.filters)
             said = (
@@ -262,10 +282,10 @@ class FromHdf5:
             )
             structure.losses.append((found.path, said))
             return
-        space = old.get_space().copy()
-        if wanted is None and space.get_simple_extent_dims(maxdims=True) != old.shape:
-            space = h5py.h5s.create_simple(old.shape)
-        made = h5py.h5d.create(found.parent, found.name, structure.type_of(old), space, made_list)
+        space = self._space(found, wanted)
+        if wanted is None and old.shape and None in _limits(old):
+            structure.notes.append((found.path, "an array in one piece cannot grow"))
+        made = created_array(found.parent, found.name, structure.type_of(old), space, made_list)
         fill = array.fill_bytes
         unit = wanted or usual_chunk_shape(old.shape, width)
         target: Any
@@ -278,6 +298,20 @@ class FromHdf5:
         self.fillings.append(
             Filling(found.path, old.shape, width, fill, array.chunks, unit, BoxReader(array, self._threads), target)
         )
+
+
+def _keep_fill_value(old: Any, plist: Any, made_list: Any) -> None:
+    """A virtual array's fill value; other lists are copied with theirs."""
+    if plist.fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED != made_list.fill_value_defined():
+        value = np.zeros((), old.dtype)
+        plist.get_fill_value(value)
+        made_list.set_fill_value(value)
+
+
+def _limits(array: Any) -> tuple[int | None, ...]:
+    """The lengths to which the axes of an array can grow; None for any length."""
+    most = array.get_space().get_simple_extent_dims(maxdims=True)
+    return tuple(None if one is None or one == h5py.h5s.UNLIMITED else int(one) for one in most)
 
 
 def _copy_elements(old: Any, new: Any) -> None:

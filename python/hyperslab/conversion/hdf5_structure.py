@@ -123,7 +123,7 @@ class StructureCopy:
             self.losses.append((_text(path), "its link is of a kind that a program defined"))
 
     def type_of(self, array: Any) -> Any:
-        """The type for a new array: the copy of the committed type, if the old array has one."""
+        """The type for a new array or attribute: the copy of the committed type, if the old one has one."""
         own = array.get_type()
         if own.committed():
             address = h5py.h5o.get_info(own).addr
@@ -169,18 +169,18 @@ class StructureCopy:
     def _attribute(self, old: Any, new: Any) -> None:
         space, kind = old.get_space(), old.get_type()
         if space.get_simple_extent_type() == h5py.h5s.NULL:
-            h5py.h5a.create(new, old.name, kind.copy(), space)
+            h5py.h5a.create(new, old.name, self.type_of(old), space)
             return
         if is_plain(kind):  # as bytes: h5py's own type may cut text that has no room for a zero
             stored: Any = np.empty(old.shape, f"V{kind.get_size()}")
             old.read(stored, kind)
-            h5py.h5a.create(new, old.name, kind.copy(), space).write(stored, kind)
+            h5py.h5a.create(new, old.name, self.type_of(old), space).write(stored, kind)
             return
         elements: Any = np.empty(old.shape, old.dtype)
         old.read(elements)
         if has_references(kind):
             elements = self.referring(elements)
-        made = h5py.h5a.create(new, old.name, kind.copy(), space)
+        made = h5py.h5a.create(new, old.name, self.type_of(old), space)
         made.write(elements)
 
     def referring(self, elements: Any) -> Any:

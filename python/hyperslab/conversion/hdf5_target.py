@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+import ctypes
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,9 @@ from hyperslab.conversion.journal import Finished
 from hyperslab.conversion.partial_file import PartialFile, Unwatched
 from hyperslab.errors import UsageError
 from hyperslab.versions.commit.libhdf5 import address
+
+FIRST_PLUGIN = 256  # filters with smaller numbers are HDF5's own
+FOREIGN_PLUGINS: set[int] = set()  # filters whose plugins have refused arrays in this process
 
 
 class Hdf5Array:
@@ -162,8 +166,51 @@ def check(file: PartialFile | Unwatched) -> None:
         raise file.failure
 
 
-def creation_list(old: Any | None, chunk_shape: tuple[int, ...] | None, filters: list[Filter]) -> Any:
-    """The property list of a new array, with everything of an old one that does not concern its layout."""
+def created_array(parent: Any, name: bytes, kind: Any, space: Any, settings: Any) -> Any:
+    """Create an array. Its filters need not be able to encode: our threads do that.
+
+    h5py's libhdf5 may find the plugins of another libhdf5 (importing netCDF4 sets HDF5_PLUGIN_PATH). They decode, but
+    the array is refused when they look at its properties in their own libhdf5. So it is created without them.
+    """
+    plugins = {number for number, flags, _ in filters_of(settings) if number >= FIRST_PLUGIN and flags & OPTIONAL}
+    with _without_plugins() if plugins & FOREIGN_PLUGINS else nullcontext():
+        try:
+            return h5py.h5d.create(parent, name, kind, space, settings)
+        except ValueError:
+            if not plugins:
+                raise
+    FOREIGN_PLUGINS.update(plugins)
+    for number in plugins:
+        with suppress(RuntimeError, ValueError):  # it is not loaded, or in use
+            h5py.h5z.unregister_filter(number)
+    with _without_plugins():
+        return h5py.h5d.create(parent, name, kind, space, settings)
+
+
+@contextmanager
+def _without_plugins() -> Iterator[None]:
+    """Keep libhdf5 from loading plugins."""
+    get, put = address("H5PLget_loading_state"), address("H5PLset_loading_state")
+    if get is None or put is None:
+        yield
+        return
+    before = ctypes.c_uint()
+    set_state = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint)(put)
+    ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(get)(ctypes.addressof(before))
+    set_state(0)
+    try:
+        yield
+    finally:
+        set_state(before.value)
+
+
+def creation_list(
+    old: Any | None, chunk_shape: tuple[int, ...] | None, filters: list[Filter], *, keeps_chunks: bool = False
+) -> Any:
+    """The property list of a new array, with everything of an old one that does not concern its layout.
+
+    Setting chunks forgets that chunks at the edge have no filters, so it must not be done if they are copied as stored.
+    """
     has_elsewhere = old is not None and (old.get_external_count() or old.get_layout() == h5py.h5d.VIRTUAL)
     made = h5py.h5p.create(h5py.h5p.DATASET_CREATE) if old is None or has_elsewhere else old.copy()
     has_filters = bool(filters) and filters_of(made) == filters and BITSHUFFLE not in [number for number, *_ in filters]
@@ -173,13 +220,15 @@ def creation_list(old: Any | None, chunk_shape: tuple[int, ...] | None, filters:
         if old is None or has_elsewhere or old.get_layout() == h5py.h5d.CHUNKED:
             made.set_layout(h5py.h5d.CONTIGUOUS)
         return made
-    made.set_chunk(chunk_shape)
+    if not keeps_chunks:
+        made.set_chunk(chunk_shape)
     if made.get_alloc_time() != h5py.h5d.ALLOC_TIME_INCR:
         made.set_alloc_time(h5py.h5d.ALLOC_TIME_INCR)
     for number, flags, values in [] if has_filters else filters:
         # The filter itself puts three values in front when an array is created.
         own = values[3:] if number == BITSHUFFLE and h5py.h5z.filter_avail(number) else values
-        made.set_filter(number, flags, tuple(own))
+        with _without_plugins() if number in FOREIGN_PLUGINS else nullcontext():
+            made.set_filter(number, flags, tuple(own))
     return made
 
 

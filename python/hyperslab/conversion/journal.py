@@ -21,7 +21,8 @@ import numpy.typing as npt
 
 from hyperslab.errors import FileChanged, UsageError
 
-VERSION = 2
+VERSION = 3
+SCRATCH, SCRATCH_PREFIX = ("measured",), "between-"  # what else is in the folder meanwhile
 Ended = tuple[int, int, str]  # the number of arrays, their bytes, and how they were verified
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -73,9 +74,12 @@ class ConversionJournal:
         self.data = self.folder / target.name
         self._path = self.folder / "journal.jsonl"
         self.finished: dict[tuple[str, int], Finished] = {}
+        self._settled: dict[str, int] = {}
         self.header = {**header, "version": VERSION, "boot": BOOT.read_text().strip() if BOOT.exists() else ""}
         self.ended: Ended | None = None
         is_there = self.folder.exists()
+        if is_there or self.folder.is_symlink():
+            self._check_ours()
         self.folder.mkdir(exist_ok=True)
         self._lock = os.open(self.folder, os.O_RDONLY)
         try:
@@ -85,12 +89,22 @@ class ConversionJournal:
                 raise UsageError(f"{said}: go on with --resume, or start again with --overwrite")
             self.is_resumed = resume and self._load(adopted)
             if not self.is_resumed:
+                self.finished.clear()
+                self._settled.clear()
                 self._clear()
                 self._path.write_text(json.dumps(self.header))
             self._file = self._path.open("a")
         except BaseException:
             os.close(self._lock)
             raise
+
+    def _check_ours(self) -> None:
+        """Refuse a folder of this name that holds something else, because starting again clears it."""
+        is_ours = self.folder.is_dir() and not self.folder.is_symlink()
+        names = {self.data.name, f"{self.data.name}.old", self._path.name, *SCRATCH}
+        inner = self.folder.iterdir() if is_ours else ()
+        if not is_ours or any(one.name not in names and not one.name.startswith(SCRATCH_PREFIX) for one in inner):
+            raise UsageError(f"{self.folder} is not an unfinished conversion of ours: move it away first")
 
     def _take(self, target: Path) -> None:
         try:
@@ -107,6 +121,8 @@ class ConversionJournal:
             found = json.loads(lines[0])
         except ValueError:
             return False
+        if not isinstance(found, dict):
+            return False
         header = self.header
         if found.get("source") != header["source"]:
             raise FileChanged(f"{header['name']} has changed since this conversion began: start again with --overwrite")
@@ -116,15 +132,15 @@ class ConversionJournal:
                 f"the unfinished conversion has another {different[0]} ({found.get(different[0])!r}, now"
                 f" {header[different[0]]!r}): resume it with its own settings, or start again with --overwrite"
             )
-        if found["boot"] != header["boot"]:
+        if found.get("boot") != header["boot"]:
             return False  # what was not synced may be lost
-        self.header |= {key: found[key] for key in adopted}
+        self.header |= {key: found[key] for key in adopted if key in found}
         return self._read(lines[1:])
 
     def _read(self, lines: list[str]) -> bool:
         """Read the slabs; False if the result has had its name already."""
         for line in lines:
-            with suppress(ValueError, KeyError):
+            with suppress(ValueError, KeyError, TypeError, IndexError):  # a line that was cut off
                 one = json.loads(line)
                 if "ended" in one:
                     # The data may be what had the name before: two folders swap their names.
@@ -132,6 +148,9 @@ class ConversionJournal:
                         self.finished.clear()
                         return False
                     self.ended = (one["ended"][0], one["ended"][1], one["ended"][2])
+                    continue
+                if "settled" in one:
+                    self._settled[one["settled"]] = one["as"]
                     continue
                 self.finished[one["array"], one["slab"]] = Finished(
                     one["checksum"], _column(one.get("sizes"), np.uint64), _column(one.get("masks"), np.uint32)
@@ -148,6 +167,13 @@ class ConversionJournal:
         self._write(one)
         self.finished[array, slab] = finished
 
+    def settled(self, what: str, value: int) -> int:
+        """A number on which finished slabs depend: that of the first run, or this one if there was none."""
+        if what not in self._settled:
+            self._write({"settled": what, "as": value})
+            self._settled[what] = value
+        return self._settled[what]
+
     def end(self, did: Ended) -> None:
         """Note that everything is written and verified, and that the data get their name now."""
         self._write({"ended": did, "is": self.data.stat().st_ino})
@@ -162,8 +188,8 @@ class ConversionJournal:
 
     def remove(self) -> None:
         """Remove the folder: the result has its name, or nothing is worth keeping."""
+        shutil.rmtree(self.folder, ignore_errors=True)  # while it is ours: whoever waits for it must begin anew
         self.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def close(self) -> None:
         """Close the journal and let others go on with it."""

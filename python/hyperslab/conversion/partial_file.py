@@ -9,6 +9,7 @@ the chunks are where they were.
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -48,7 +49,9 @@ class PartialFile:
         Its arguments are the position in the file, the number of bytes, and the position in these bytes.
         """
         if len(self.placeholder) < nbytes:
-            self.placeholder = np.zeros(nbytes, np.uint8)  # never touched, so it takes no memory
+            # Private and only for reading: the system promises no memory for it, however large it is.
+            given = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)
+            self.placeholder = np.frombuffer(given, np.uint8)
         return self.placeholder[:nbytes].data
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from hyperslab.conversion.encoding import Box, Bytes
 from hyperslab.conversion.filling import Filler, Filling
-from hyperslab.conversion.journal import ConversionJournal
+from hyperslab.conversion.journal import SCRATCH_PREFIX, ConversionJournal
 
 SAMPLE_NBYTES = 8 << 20
 # Below this a prediction takes as long as the conversion.
@@ -104,7 +104,7 @@ def _sample_box(filling: Filling) -> Box:
 
 def _write_seconds(data: Bytes, journal: ConversionJournal) -> float:
     """The seconds to write these bytes to the target's disk."""
-    with tempfile.TemporaryFile(dir=journal.folder) as file:
+    with tempfile.TemporaryFile(dir=journal.folder, prefix=SCRATCH_PREFIX) as file:
         started = time.perf_counter()
         file.write(data.data)
         os.fsync(file.fileno())

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hyperslab.conversion.encoding import Box, Bytes
+
+NON_COORDINATE_PREFIX = "_nc4_non_coord_"
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,20 @@ class BoxReader:
         shape = tuple(one.stop - one.start for one in box)
         out = data.view(array.dtype.base).reshape((*shape, *array.dtype.shape))
         array.read(box, out=out, threads=self.threads)
+
+
+def name_in_copy(root: Any, group: Any, name: str) -> str:
+    """The name of a member of a group in a copy that is not HDF5, or whose source is not.
+
+    An array that is all of a Zarr hierarchy has no name: it gets that of the folder. netCDF-C puts a prefix before
+    variables that are called like a dimension that they do not belong to.
+    """
+    if not name:
+        return Path(root.filename.rstrip("/")).stem or "array"
+    plain = name.removeprefix(NON_COORDINATE_PREFIX)
+    if plain != name and plain in group and getattr(group[plain], "is_dimension_only", False):
+        return plain
+    return name
 
 
 def link_of(group: Any, name: str) -> Any:

@@ -19,6 +19,7 @@ from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder
 from hyperslab.conversion.filling import Filler, Filling, Target
 from hyperslab.conversion.journal import Finished
 from hyperslab.conversion.meter import Meter
+from hyperslab.conversion.reading import NON_COORDINATE_PREFIX
 from hyperslab.conversion.wishes import usual_chunk_shape
 from hyperslab.conversion.zarr_steps import zarr_steps
 from hyperslab.errors import UsageError
@@ -40,7 +41,7 @@ class Collector:
     def add(self, source: Any, target: Any, region: Any = None) -> None:
         """Keep a variable, or write it."""
         is_large = source.nbytes >= SMALL_NBYTES and source.dtype.kind in "biufcSmM" and source.ndim > 0
-        if region is None and is_large:
+        if region is None and is_large and not _is_rounded(target):
             self.kept.append((source, target))
         elif region:
             target[region] = np.asarray(source)
@@ -168,7 +169,8 @@ def _netcdf(
     with h5py.File(path, "r+") as file:
         fillings, by_h5py = [], []
         for source, name in kept:
-            array = file[name] if name in file else file[f"_nc4_non_coord_{name}"]
+            other = f"{NON_COORDINATE_PREFIX}{name}"  # then the array with the plain name is only a dimension
+            array = file[other] if other in file else file[name]
             if array.shape != source.shape:
                 array.resize(source.shape)
             is_plain = array.chunks is None and not hasattr(source, "compute")
@@ -178,7 +180,7 @@ def _netcdf(
                 by_h5py.append((source, array))
         filler.fill(fillings)
         for source, array in by_h5py:
-            _by_rows(source, array)
+            _by_rows(source, _Texts(array) if array.dtype.kind == "S" else array)
 
 
 def _hdf5_filling(name: str, source: Any, array: Any, threads: int | None) -> Filling:
@@ -201,10 +203,37 @@ def _hdf5_filling(name: str, source: Any, array: Any, threads: int | None) -> Fi
 def _by_rows(source: Any, target: Any) -> None:
     """Let the library write an array some rows at a time: nothing is encoded, or the library converts elements."""
     row = max(1, source.nbytes // source.shape[0])
-    unit = (getattr(target, "shards", None) or target.chunks or (1,))[0]
+    unit = (getattr(target, "shards", None) or getattr(target, "chunks", None) or (1,))[0]
     step = max(1, ROWS_NBYTES // (row * unit)) * unit
     for start in range(0, source.shape[0], step):
         target[start : start + step] = _elements(source[start : start + step])
+
+
+class _Texts:
+    """Writes text of fixed length as it is. h5py's own type would cut it: netCDF's ends in a zero, for which a single
+    character has no room."""
+
+    chunks = None
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __setitem__(self, rows: slice, elements: np.ndarray[Any, Any]) -> None:
+        import h5py
+
+        there = self._array.id.get_space()
+        there.select_hyperslab((rows.start, *(0 for _ in elements.shape[1:])), elements.shape)
+        here = h5py.h5s.create_simple(elements.shape)
+        plain = np.ascontiguousarray(elements, self._array.dtype)
+        self._array.id.write(here, there, plain, self._array.id.get_type())
+
+
+def _is_rounded(target: Any) -> bool:
+    """Whether netCDF4 rounds what is written to a variable: our engine would not."""
+    variable: Any = target.get_array(needs_lock=False) if hasattr(target, "get_array") else None
+    if not hasattr(variable, "ncattrs"):
+        return False
+    return "least_significant_digit" in variable.ncattrs() or bool(getattr(variable, "quantization", lambda: None)())
 
 
 def _elements(part: Any) -> Any:

@@ -36,7 +36,7 @@ class Conversion:
     format
         Its format.
     array_count
-        How many arrays it has whose chunks we wrote or copied.
+        How many arrays it has.
     nbytes, stored_nbytes
         Bytes of their elements, and of the whole result on disk.
     seconds

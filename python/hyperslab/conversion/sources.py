@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,6 @@ from hyperslab.errors import HyperslabError, printable
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
-
-DOCUMENT_NAMES = ("zarr.json", ".zarray", ".zattrs", ".zgroup")
 
 
 class SourceFiles:
@@ -70,10 +69,23 @@ def _files_of(found: Any) -> dict[str, None]:
 
 def _version(path: Path) -> str:
     try:
+        if path.is_dir():
+            return "-".join(map(str, _version_of_folder(path)))
         found = path.stat()
-    except OSError:
+    except OSError:  # a file may vanish from a folder meanwhile
         return "gone"
-    if path.is_dir():
-        newest = max((one.stat().st_mtime_ns for one in path.rglob("*") if one.name in DOCUMENT_NAMES), default=0)
-        return f"{found.st_mtime_ns}-{newest}"
     return f"{found.st_size}-{found.st_mtime_ns}"
+
+
+def _version_of_folder(folder: str | Path) -> tuple[int, int, int]:
+    """How many files a folder has, their bytes, and the newest change of any file or folder in it."""
+    count, nbytes, newest = 0, 0, Path(folder).stat().st_mtime_ns
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                inner = _version_of_folder(entry.path)
+                count, nbytes, newest = count + inner[0], nbytes + inner[1], max(newest, inner[2])
+            else:
+                found = entry.stat(follow_symlinks=False)
+                count, nbytes, newest = count + 1, nbytes + found.st_size, max(newest, found.st_mtime_ns)
+    return count, nbytes, newest

@@ -12,6 +12,7 @@ from hyperslab.conversion.journal import ConversionJournal
 from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.predicting import WORTH_PREDICTING_NBYTES, predicted_seconds
 from hyperslab.conversion.settings import Conversion, Settings, check_losses, verified
+from hyperslab.conversion.wishes import advised_for_others
 from hyperslab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,12 +56,17 @@ class Work:
         memory = self.settings.memory
         if self.cluster is not None:
             memory = max(1, memory // self.cluster.thread_count)
-        self.filler = Filler(self.journal, memory, self.meter, self.cluster)
+        # The journal numbers slabs, so an interrupted conversion goes on with slabs of the same size.
+        each = self.journal.settled("slab memory", memory)
+        if self.cluster is not None:
+            self.cluster.most_at_once = max(1, min(self.cluster.thread_count, self.settings.memory // each))
+        self.filler = Filler(self.journal, each, self.meter, self.cluster)
 
     def begin(self, writing: ToZarr | ToHdf5 | FromHdf5, copied_nbytes: int = 0) -> None:
         """Refuse losses, and say how long it will take."""
         settings, done = self.settings, self.done
         done.notes = writing.notes
+        done.notes += advised_for_others(settings.wish, settings.format)
         check_losses(writing.losses, settings, done)
         done.nbytes = sum(filling.nbytes for filling in writing.fillings)
         passes = 1 if settings.verify == "none" else 2
@@ -78,7 +84,7 @@ class Work:
 def _zarr(work: Work) -> None:
     from hyperslab.conversion.zarr_target import ToZarr
 
-    journal, settings, done = work.journal, work.settings, work.done
+    journal, settings = work.journal, work.settings
     version = 2 if settings.format == "zarr2" else 3
     writing = ToZarr(work.group, journal.data, version, settings.wish, settings.threads)
     writing.build()
@@ -86,7 +92,6 @@ def _zarr(work: Work) -> None:
     writing.write_documents()
     work.filler.fill(writing.fillings)
     writing.write_texts()
-    done.array_count = len(writing.fillings) + len(writing.texts)
     verified(work.filler, writing.fillings, settings, journal.data)
     if writing.texts and settings.verify != "none":
         with open_archive(journal.data) as again:
@@ -105,6 +110,7 @@ def _hdf5(work: Work) -> None:
         writing = ToHdf5(work.group, file, settings.wish, settings.threads, is_netcdf=is_netcdf)
         try:
             writing.build()
+            check(file)  # a full disk is not a loss
             work.begin(writing)
             work.filler.fill(writing.fillings)
             check(file)
@@ -114,7 +120,6 @@ def _hdf5(work: Work) -> None:
         check(file)
     finally:
         file.close()
-    work.done.array_count = len(writing.fillings)
     verified(work.filler, writing.fillings, settings, journal.data)
 
 
@@ -131,13 +136,13 @@ def _hdf5_again(work: Work) -> None:
         writing = FromHdf5(group, file, settings.wish, settings.threads, front, is_relayout=settings.relayout)
         try:
             writing.build()
+            check(file)  # a full disk is not a loss
             stored = StoredChunks(writing.copies)
             work.begin(writing, stored.nbytes)
             work.filler.fill(writing.fillings)
             stored.copy(file, group.filename, work.meter)
             check(file)
             file.is_replaying = False
-            work.done.array_count = len(writing.fillings) + len(writing.copies)
         finally:
             writing.close()
         check(file)

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +18,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from hyperslab.archive.followed import opened_by_h5py
 from hyperslab.conversion.hdf5_target import check
 from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.partial_file import PartialFile
@@ -22,7 +26,7 @@ from hyperslab.errors import FileChanged, RunError
 
 BUFFER_NBYTES = 4 << 20
 COPY_NBYTES = 512 << 10
-TOGETHER_NBYTES = 4 << 20
+PART_NBYTES, TOGETHER_NBYTES = 4 << 20, 128 << 20
 PAGE = 4096
 
 
@@ -105,6 +109,7 @@ class StoredChunks:
                         raise
                     waiting += size
                     if waiting >= BUFFER_NBYTES:
+                        copier.copy_if_many()
                         meter.add(copy.path, waiting)
                         waiting = 0
                 meter.add(copy.path, waiting)
@@ -134,7 +139,7 @@ def verify_stored(paths: list[str], source: str, target: Path, meter: Meter) -> 
     RunError
         Some bytes are different.
     """
-    with h5py.File(source, "r", locking=False) as old, h5py.File(target, "r", locking=False) as new:
+    with opened_by_h5py(h5py, source, locks=False) as old, h5py.File(target, "r", locking=False) as new:
         files = [os.open(path, os.O_RDONLY) for path in (source, target)]
         try:
             for path in paths:
@@ -190,10 +195,11 @@ def _base(array: Any, *, is_chunked: bool) -> int:
 
 
 class _Copier:
-    """Copies bytes between files. Pieces that follow each other in both files are copied together.
+    """Copies bytes between files with two threads. Pieces that follow each other in both files are copied together.
 
-    It copies while libhdf5 writes, and so while this thread holds h5py's lock. Other threads must not help: Python's
-    garbage collector runs in any of them, may free an object of h5py there, and would wait for that lock for ever.
+    While libhdf5 writes, this thread holds h5py's lock. Nothing is copied then: Python's garbage collector runs in any
+    thread, may free an object of h5py there, and would wait for that lock for ever. So pieces are only noted, and
+    copied between calls of libhdf5.
 
     Parameters
     ----------
@@ -206,28 +212,32 @@ class _Copier:
     def __init__(self, source: int, file: PartialFile) -> None:
         self._source = source
         self._file = file
-        self._buffer = memoryview(bytearray())
         self._in_kernel = hasattr(os, "copy_file_range")
-        self._at = self._start = self._nbytes = 0
+        self._noted: deque[tuple[int, int, int]] = deque()  # position in the source, in the file, and bytes
+        self._nbytes = 0
+        self._error: BaseException | None = None
         self.next = 0
 
     def place(self, start: int, nbytes: int, within: int) -> None:
-        """Copy bytes of the next chunk to where libhdf5 would write its stand-in, now or later."""
+        """Note that bytes of the next chunk belong where libhdf5 would write its stand-in."""
         if self._source < 0:
             return
         at = self.next + within
-        if (at, start) != (self._at + self._nbytes, self._start + self._nbytes) or self._nbytes >= TOGETHER_NBYTES:
-            self._begin()
-            self._at, self._start = at, start
         self._nbytes += nbytes
+        if self._noted:
+            before = self._noted[-1]
+            if (at, start) == (before[0] + before[2], before[1] + before[2]):
+                self._noted[-1] = (before[0], before[1], before[2] + nbytes)
+                return
+        self._noted.append((at, start, nbytes))
 
-    def _begin(self) -> None:
-        """Copy what was collected."""
-        nbytes, self._nbytes = self._nbytes, 0
-        self._copy(self._at, self._start, nbytes)
+    def copy_if_many(self) -> None:
+        """Copy what was noted, if it is worth starting a thread."""
+        if self._nbytes >= TOGETHER_NBYTES:
+            self.finish()
 
     def finish(self) -> None:
-        """Copy the rest.
+        """Copy what was noted. h5py's lock must be free.
 
         Raises
         ------
@@ -236,16 +246,40 @@ class _Copier:
         OSError
             The disk is full, or damaged.
         """
-        self._begin()
+        parts = deque(_cut(self._noted))
+        self._noted.clear()
+        self._nbytes = 0
+        helper = threading.Thread(target=self._help, args=(parts,)) if len(parts) > 1 else None
+        if helper is not None:
+            helper.start()
+        try:
+            self._help(parts)
+        finally:
+            parts.clear()  # so that the other thread ends
+            if helper is not None:
+                helper.join()
+        if self._error is not None:
+            raise self._error
 
-    def _copy(self, at: int, start: int, nbytes: int) -> None:
+    def _help(self, parts: deque[tuple[int, int, int]]) -> None:
+        """Copy parts until none is left."""
+        buffer = memoryview(bytearray(COPY_NBYTES))
+        try:
+            while self._error is None:
+                self._copy(*parts.popleft(), buffer)
+        except IndexError:
+            return
+        except BaseException as error:  # the calling thread raises it
+            self._error = error
+
+    def _copy(self, at: int, start: int, nbytes: int, buffer: memoryview) -> None:
         while nbytes:
-            done = self._copied(at, start, nbytes)
+            done = self._copied(at, start, nbytes, buffer)
             if not done:
                 raise FileChanged("the source became shorter while it was copied: start again")
             at, start, nbytes = at + done, start + done, nbytes - done
 
-    def _copied(self, at: int, start: int, nbytes: int) -> int:
+    def _copied(self, at: int, start: int, nbytes: int, buffer: memoryview) -> int:
         # The kernel copies page by page, which takes longer than through memory if pages do not lie alike.
         if self._in_kernel and (at - start) % PAGE == 0:
             try:
@@ -254,10 +288,15 @@ class _Copier:
                 if error.errno not in UNAVAILABLE:
                     raise
                 self._in_kernel = False
-        if not self._buffer:
-            self._buffer = memoryview(bytearray(COPY_NBYTES))
-        count = os.preadv(self._source, [self._buffer[: min(nbytes, COPY_NBYTES)]], at)
-        return os.pwrite(self._file.descriptor, self._buffer[:count], start)
+        count = os.preadv(self._source, [buffer[: min(nbytes, COPY_NBYTES)]], at)
+        return os.pwrite(self._file.descriptor, buffer[:count], start)
+
+
+def _cut(pieces: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
+    """The pieces, cut so that two threads finish together."""
+    for at, start, nbytes in pieces:
+        for done in range(0, nbytes, PART_NBYTES):
+            yield at + done, start + done, min(PART_NBYTES, nbytes - done)
 
 
 def _numbers(*names: str) -> frozenset[int]:

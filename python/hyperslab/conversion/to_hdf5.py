@@ -6,30 +6,33 @@ each dimension without a variable, tracked orders, and the record of the library
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
 
 from hyperslab._core import __version__
+from hyperslab.archive import cf
 from hyperslab.archive.dimensions import PhonyDimensions
-from hyperslab.conversion.codecs import chain_of
+from hyperslab.conversion.codecs import CodecChain, Filter, chain_of
 from hyperslab.conversion.encoding import SlabEncoder
 from hyperslab.conversion.filling import Filling
-from hyperslab.conversion.hdf5_target import Hdf5Array, creation_list
+from hyperslab.conversion.hdf5_target import Hdf5Array, WrittenByLibhdf5, created_array, creation_list
 from hyperslab.conversion.partial_file import PartialFile, created
-from hyperslab.conversion.reading import BoxReader, link_of
+from hyperslab.conversion.reading import NON_COORDINATE_PREFIX, BoxReader, link_of, name_in_copy
 from hyperslab.conversion.sources import missing_sources
-from hyperslab.conversion.wishes import Wish, shape_of, usual_chunk_shape
+from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of, usual_chunk_shape
 from hyperslab.errors import HyperslabError, Refused, printable
+from hyperslab.references import zarr2
 
 if TYPE_CHECKING:
     from hyperslab.archive.array import Array
     from hyperslab.archive.tree import Group
 
 ONLY_DIMENSION = "This is a netCDF dimension but not a netCDF variable."
-NOT_COORDINATE = "_nc4_non_coord_"
 TRACKED = h5py.h5p.CRT_ORDER_TRACKED | h5py.h5p.CRT_ORDER_INDEXED
 # Chunks without codecs of at most this many bytes gain nothing.
 SMALL_NBYTES = 64 << 10
@@ -114,7 +117,8 @@ class ToHdf5:
         names = self._phony.names(group)
         inner: list[tuple[str, Any]] = []
         for name, kind in group.kinds():
-            below = f"{path}/{name}" if path else name
+            shown = name or name_in_copy(self._root, group, name)
+            below = f"{path}/{shown}" if path else shown
             if "/" in name:
                 self.losses.append((below, "HDF5 has no names with a slash"))
             elif kind == "soft":
@@ -131,7 +135,7 @@ class ToHdf5:
                     self._hard[True, found.key] = below
                 else:
                     self._hard[False, found.key] = below
-                    self._array(below, name, found, made, names.get(name) if self._is_netcdf else found.dims)
+                    self._array(below, shown, found, made, names.get(name) if self._is_netcdf else found.dims)
             else:
                 self.losses.append((below, f"it cannot be read: {printable(str(link_of(group, name)))}"))
         waiting.extend(reversed(inner))
@@ -147,28 +151,34 @@ class ToHdf5:
             gone = missing_sources(array)
             if gone is not None:
                 self.losses.append((path, gone))  # it is copied all the same, if you allow that
-            scales = self._dimensions(array, dims, parent)
-            made = self._created(path, name, array, parent, scales, dims)
+            limits = self._wish.of(path).limits(array.max_shape)
+            scales = self._dimensions(array, dims, limits, parent)
+            made = self._created(path, name, array, parent, scales, dims, limits)
         except HyperslabError as error:
             self.losses.append((path, str(error)))
             return
-        self._attributes(made, array.attrs, path)
+        except TypeError as error:  # h5py's, of a dtype that HDF5 does not have
+            self.losses.append((path, f"HDF5 has no elements of the type {array.dtype}: {error}"))
+            return
+        self._attributes(made, array.attrs, path, is_array_of_zarr=array.format in ("zarr", "references"))
         if self._is_netcdf and array.dtype.kind == "b":
             self._put_attribute(made, "dtype", "bool")  # as xarray writes and reads it
-        has_fill = array.fill_is_missing and array.fill_value is not None and array.dtype.kind != "b"
-        if has_fill and "_FillValue" not in array.attrs:
-            self._put_attribute(made, "_FillValue", array.fill_value)
+        fill = zarr2.marked(array) if array.format in ("zarr", "references") else None
+        if fill is not None and array.dtype.kind in "iuf":
+            self._put_attribute(made, "_FillValue", fill)
         self._made.append((made, scales))
         if len(scales) == array.ndim == 1 and scales[0].name == name and scales[0].group == parent:
             scales[0].array = made
 
-    def _dimensions(self, array: Array, dims: tuple[str, ...] | None, parent: h5py.Group) -> list[Scale]:
+    def _dimensions(
+        self, array: Array, dims: tuple[str, ...] | None, limits: Sequence[int | None], parent: h5py.Group
+    ) -> list[Scale]:
         """The scales of the axes: those of this group or of the groups around it, or new ones in this group."""
         if dims is None or array.is_null:
             return []
         found = []
         for axis, name in enumerate(dims):
-            length, can_grow = array.shape[axis], array.max_shape[axis] is None
+            length, can_grow = array.shape[axis], limits[axis] is None
             group: h5py.Group = parent
             known = None
             while True:
@@ -196,76 +206,124 @@ class ToHdf5:
         parent: h5py.Group,
         scales: list[Scale],
         dims: tuple[str, ...] | None,
+        most: tuple[int | None, ...],
     ) -> h5py.Dataset:
-        stored = name
-        is_of_itself = len(scales) == 1 and scales[0].name == name
-        if (
-            self._is_netcdf
-            and not is_of_itself
-            and name in self._scales.get(parent.name, {})
-            and name not in (dims or ())
-        ):
-            stored = NOT_COORDINATE + name
-        if array.is_null:
-            return parent.create_dataset(stored, dtype=self._stored_dtype(array), shape=None)
+        stored = self._stored_name(name, parent, scales, dims)
         dtype = self._stored_dtype(array)
+        if array.is_null:
+            return parent.create_dataset(stored, dtype=dtype, shape=None)
         kind = h5py.h5t.py_create(dtype, logical=True)
-        can_grow = any(limit is None for limit in array.max_shape)
-        limits = tuple(h5py.h5s.UNLIMITED if limit is None else limit for limit in array.max_shape)
+        limits = tuple(h5py.h5s.UNLIMITED if limit is None else limit for limit in most)
         space = h5py.h5s.create_simple(array.shape, limits) if array.shape else h5py.h5s.create(h5py.h5s.SCALAR)
-        wish = self._wish.of(path)
-        width = array.dtype.itemsize
-        chunks = shape_of(wish.chunks, array.shape, dims, array.chunks) if array.shape else None
-        chain = wish.codec or chain_of(array.codecs, array.filters)
-        is_few = array.nbytes <= SMALL_NBYTES and array.chunks is None and wish.chunks is None
-        if chunks is None and array.shape and (can_grow or ((chain.codec or chain.shuffle) and not is_few)):
-            chunks = usual_chunk_shape(array.shape, width)
-        if array.dtype.hasobject or not array.shape or 0 in array.shape:
-            return self._by_h5py(array, parent, stored, kind, space, chunks if can_grow else None)
-        if chunks is None:
-            chunks = usual_chunk_shape(array.shape, width) if array.nbytes > SMALL_NBYTES else None
-            chain = wish.codec or type(chain)()
-        if chunks is None:
-            return self._by_h5py(array, parent, stored, kind, space, None)
-        grown = zip(chunks, array.shape, array.max_shape, strict=True)
-        chunks = tuple(one if limit is None else min(one, max(length, 1)) for one, length, limit in grown)
-        filters, steps = chain.hdf5(width, math.prod(chunks) * width)
+        wish, width = self._wish.of(path), array.dtype.itemsize
+        has_objects = _has_variable_length(array)
+        if wish.is_contiguous and array.shape and not has_objects:
+            return self._in_one_piece(path, array, parent, stored, kind)
+        chunks, chain = self._chunks_and_codec(array, wish, dims, most)
+        if has_objects and array.shape and (wish.codec is not None or wish.chunks is not None):
+            self.notes.append((path, "its elements have variable length, so it is stored without chunks and codecs"))
+        filters, steps = chain.hdf5(width, math.prod(chunks) * width) if chunks and not has_objects else ([], [])
+        if chunks is None or has_objects or 0 in array.shape:
+            return self._by_h5py(array, parent, stored, kind, space, chunks, filters)
         settings = creation_list(None, chunks, filters)
         fill = _fill_of(array)
         settings.set_fill_value(np.frombuffer(fill, dtype, 1)[0:1].reshape(()))
         settings.set_attr_creation_order(TRACKED)
         settings.set_obj_track_times(False)
-        made = h5py.h5d.create(parent.id, stored.encode(), kind, space, settings)
+        made = created_array(parent.id, stored.encode(), kind, space, settings)
         target = Hdf5Array(self._file, made, SlabEncoder(chunks, tuple(steps), fill, self._threads))
         read = BoxReader(array, self._threads)
+        path = _path_in(parent, stored)
         self.fillings.append(Filling(path, array.shape, width, fill, array.chunks, chunks, read, target))
         return h5py.Dataset(made)
 
+    def _stored_name(self, name: str, parent: h5py.Group, scales: list[Scale], dims: tuple[str, ...] | None) -> str:
+        """The name of an array; netCDF-C gives another one to an array that has the name of a dimension by chance."""
+        is_of_itself = len(scales) == 1 and scales[0].name == name
+        is_by_chance = name in self._scales.get(parent.name, {}) and name not in (dims or ()) and not is_of_itself
+        return NON_COORDINATE_PREFIX + name if self._is_netcdf and is_by_chance else name
+
+    @staticmethod
+    def _chunks_and_codec(
+        array: Array, wish: ArrayWish, dims: tuple[str, ...] | None, most: tuple[int | None, ...]
+    ) -> tuple[tuple[int, ...] | None, CodecChain]:
+        """The chunk shape, None for an array in one piece, and the codec."""
+        chain = wish.codec or chain_of(array.codecs, array.filters)
+        if not array.shape:
+            return None, chain
+        width, can_grow = array.dtype.itemsize, None in most
+        chunks = shape_of(wish.chunks, array.shape, dims, array.chunks, most)
+        is_few = array.nbytes <= SMALL_NBYTES and array.chunks is None and wish.codec is None
+        if chunks is None and (can_grow or ((chain.codec or chain.shuffle) and not is_few)):
+            chunks = usual_chunk_shape(array.shape, width)
+        if _has_variable_length(array) or 0 in array.shape:
+            return (chunks if can_grow else None), chain
+        if chunks is None and array.nbytes > SMALL_NBYTES:
+            chunks, chain = usual_chunk_shape(array.shape, width), wish.codec or CodecChain()
+        if chunks is None:
+            return None, chain
+        bounds = zip(chunks, most, strict=True)
+        return tuple(one if limit is None else min(one, max(limit, 1)) for one, limit in bounds), chain
+
+    def _in_one_piece(self, path: str, array: Array, parent: h5py.Group, name: str, kind: Any) -> h5py.Dataset:
+        """An array without chunks, which libhdf5 writes."""
+        if None in array.max_shape:
+            self.notes.append((path, "an array in one piece cannot grow"))
+        settings, fill, width = creation_list(None, None, []), _fill_of(array), array.dtype.itemsize
+        settings.set_fill_value(np.frombuffer(fill, self._stored_dtype(array), 1)[0:1].reshape(()))
+        settings.set_attr_creation_order(TRACKED)
+        settings.set_obj_track_times(False)
+        made = created_array(parent.id, name.encode(), kind, h5py.h5s.create_simple(array.shape), settings)
+        if array.size:
+            unit = usual_chunk_shape(array.shape, width)
+            target = WrittenByLibhdf5(self._file, made, array.dtype, SlabEncoder(unit, (), fill, self._threads))
+            read = BoxReader(array, self._threads)
+            inner = _path_in(parent, name)
+            self.fillings.append(Filling(inner, array.shape, width, fill, array.chunks, unit, read, target))
+        return h5py.Dataset(made)
+
     def _by_h5py(
-        self, array: Array, parent: h5py.Group, name: str, kind: Any, space: Any, chunks: tuple[int, ...] | None
+        self,
+        array: Array,
+        parent: h5py.Group,
+        name: str,
+        kind: Any,
+        space: Any,
+        chunks: tuple[int, ...] | None,
+        filters: Sequence[Filter] = (),
     ) -> h5py.Dataset:
-        """A small array, or one of values of variable length."""
-        settings = creation_list(None, chunks, [])
+        """A small array, an empty one, or one of values of variable length."""
+        settings = creation_list(None, chunks, list(filters))
         settings.set_attr_creation_order(TRACKED)
         settings.set_obj_track_times(False)
         if array.dtype.kind in "biufc" and not array.dtype.hasobject and array.dtype.names is None:
             settings.set_fill_value(np.frombuffer(_fill_of(array), self._stored_dtype(array), 1).reshape(()))
-        made = h5py.Dataset(h5py.h5d.create(parent.id, name.encode(), kind, space, settings))
+        made = h5py.Dataset(created_array(parent.id, name.encode(), kind, space, settings))
         if array.size:
             elements = np.asarray(array.read())
+            if array.dtype.kind == "U":
+                elements = elements.astype(object)
             made[...] = elements.view(np.int8) if self._is_netcdf and array.dtype.kind == "b" else elements
         return made
 
     def _stored_dtype(self, array: Array) -> Any:
         if self._is_netcdf and array.dtype.kind == "b":
             return np.dtype(np.int8)
-        return h5py.string_dtype() if array.is_text else array.dtype
+        if array.dtype.kind in "mM":
+            return h5py.opaque_dtype(array.dtype)  # as h5py stores dates
+        return h5py.string_dtype() if array.is_text or array.dtype.kind == "U" else array.dtype
 
-    def _attributes(self, holder: Any, attributes: Any, path: str) -> None:
+    def _attributes(self, holder: Any, attributes: Any, path: str, *, is_array_of_zarr: bool = False) -> None:
+        """Copy attributes; `_FillValue` of an array in Zarr is written as a number of the array's dtype later."""
         for name in attributes:
             try:
-                if name != "_NCProperties":
-                    self._put_attribute(holder, name, attributes[name])
+                if name == "_NCProperties" or (name == "_FillValue" and is_array_of_zarr):
+                    continue
+                value = attributes[name]
+                if isinstance(value, dict | list):
+                    value = json.dumps(value)
+                    self.notes.append((path, f"its attribute {printable(name)!r} is JSON, and becomes text"))
+                self._put_attribute(holder, name, value)
             except (HyperslabError, TypeError, ValueError, OSError, RuntimeError) as error:
                 said = f"its attribute {printable(name)!r} cannot be written: {error}"
                 self.losses.append((path, said))
@@ -308,8 +366,9 @@ class ToHdf5:
         for scales in self._scales.values():
             for scale in scales.values():
                 if scale.array is None:
-                    if scale.name in scale.group:
-                        self.losses.append((f"{scale.group.name}/{scale.name}", "its name is that of a dimension"))
+                    if scale.name in scale.group and not self._renamed(scale):
+                        name = f"{scale.group.name}/{scale.name}".lstrip("/")
+                        self.losses.append((name, "its name is that of a dimension"))
                         continue
                     limits = (None if scale.can_grow else scale.length,)
                     chunks = (1024,) if scale.can_grow else None
@@ -327,17 +386,37 @@ class ToHdf5:
                 if scale.array is not None and scale.array.id != made.id:
                     made.dims[axis].attach_scale(scale.array)
 
+    def _renamed(self, scale: Scale) -> bool:
+        """Give an array that has the name of a dimension, but is not its variable, the name that netCDF-C gives it."""
+        if not self._is_netcdf or not isinstance(scale.group[scale.name], h5py.Dataset):
+            return False
+        name, old = NON_COORDINATE_PREFIX + scale.name, _path_in(scale.group, scale.name)
+        scale.group.move(scale.name, name)
+        for filling in self.fillings:
+            if filling.path == old:
+                filling.path = _path_in(scale.group, name)
+        return True
+
+
+def _path_in(group: h5py.Group, name: str) -> str:
+    return f"{group.name}/{name}".lstrip("/")
+
+
+def _has_variable_length(array: Array) -> bool:
+    """Whether HDF5 stores the elements as text or sequences of variable length."""
+    return array.dtype.hasobject or array.dtype.kind == "U"
+
 
 def _is_of_netcdf(array: Array) -> bool:
     """Whether netCDF-C reads elements of this type; it skips others without a word."""
-    if array.dtype.hasobject:
-        return array.is_text
+    if _has_variable_length(array):
+        return array.is_text or array.dtype.kind == "U"
     return array.dtype.kind in "Sbiu" or (array.dtype.kind == "f" and array.dtype.itemsize in (4, 8))
 
 
 def _fill_of(array: Array) -> bytes:
     """The fill value: CF's, or the one that the source declares."""
-    given = array.attrs.get("_FillValue", None)
+    given = cf.fill_value(array)
     if given is not None and array.dtype.kind in "biuf":
         element = np.asarray(given).reshape(-1)
         if element.size == 1 and element.dtype.kind in "biuf":

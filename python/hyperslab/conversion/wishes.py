@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,37 @@ from hyperslab.errors import UsageError
 # A chunk of an array that has none in the source has about this many bytes.
 USUAL_CHUNK_NBYTES = 1 << 20
 ADVICE = "hyperslab-advice"  # the schema of what `hyperslab advise` saves
+CONTIGUOUS = "contiguous"  # in place of chunks: the array in one piece
 
 
 @dataclass(frozen=True)
 class ArrayWish:
     """What you want for one array; None keeps what the source has.
 
-    `chunks` are lengths for the axes in order, or for dimensions by name, where -1 stands for the whole axis.
+    Attributes
+    ----------
+    chunks, shards
+        Lengths for the axes in order, or for dimensions by name, where -1 stands for the whole axis.
+    codec
+        How to encode chunks.
+    is_contiguous
+        Whether the array should be in one piece.
+    append_axis
+        The axis that must be able to grow.
+    format
+        The format that an advice is for.
     """
 
     chunks: Sequence[int] | Mapping[str, int] | None = None
     shards: Sequence[int] | Mapping[str, int] | None = None
     codec: CodecChain | None = None
+    is_contiguous: bool = False
+    append_axis: int | None = None
+    format: str | None = None
+
+    def limits(self, limits: Sequence[int | None]) -> tuple[int | None, ...]:
+        """The lengths to which each axis can grow; None without a limit."""
+        return tuple(None if axis == self.append_axis else limit for axis, limit in enumerate(limits))
 
 
 @dataclass(frozen=True)
@@ -41,11 +61,14 @@ class Wish:
         own = self.arrays.get(path.strip("/"))
         if own is None:
             return self.every
-        return ArrayWish(
-            own.chunks if own.chunks is not None else self.every.chunks,
-            own.shards if own.shards is not None else self.every.shards,
-            own.codec if own.codec is not None else self.every.codec,
-        )
+        every = self.every
+        is_contiguous = own.is_contiguous or (every.is_contiguous and own.chunks is None and own.codec is None)
+        chunks = own.chunks if own.chunks is not None else every.chunks
+        shards = own.shards if own.shards is not None else every.shards
+        codec = own.codec if own.codec is not None else every.codec
+        if is_contiguous:
+            chunks = shards = codec = None
+        return replace(own, chunks=chunks, shards=shards, codec=codec, is_contiguous=is_contiguous)
 
     @property
     def plain(self) -> dict[str, Any]:
@@ -56,7 +79,8 @@ class Wish:
 
 def _plain(wish: ArrayWish) -> list[Any]:
     shapes = [dict(one) if isinstance(one, Mapping) else one and list(one) for one in (wish.chunks, wish.shards)]
-    return [*shapes, wish.codec and str(wish.codec)]
+    more = [CONTIGUOUS] * wish.is_contiguous + [wish.append_axis] * (wish.append_axis is not None)
+    return [*shapes, wish.codec and str(wish.codec), *more]
 
 
 def wish(
@@ -85,18 +109,38 @@ def wish(
         by_path = given if isinstance(given, Mapping) and _is_by_path(given) else {"": given}
         for path, one in by_path.items():
             if one is not None:
-                parts.setdefault(path.strip("/"), {})[key] = _codec(one) if key == "codec" else _lengths(one)
+                parts.setdefault(path.strip("/"), {})[key] = one
     for path, one in _advised(like).items():
         own = parts.setdefault(path.strip("/"), {})
-        for key in ("chunks", "shards", "codec"):
-            if one.get(key) is not None and key not in own:
-                own[key] = _codec(one[key]) if key == "codec" else _lengths(one[key])
-    every = ArrayWish(**parts.pop("", {}))
-    return Wish(every, {path: ArrayWish(**one) for path, one in parts.items()})
+        if _is_contiguous(one.get("chunks")) and ("chunks" in own or "codec" in own):
+            continue  # what you say goes first
+        for key in ("chunks", "shards", "codec", "append_axis", "format"):
+            if one.get(key) is not None:
+                own.setdefault(key, one[key])
+    every = _array_wish("", parts.pop("", {}))
+    return Wish(every, {path: _array_wish(path, one) for path, one in parts.items()})
+
+
+def _array_wish(path: str, given: Mapping[str, Any]) -> ArrayWish:
+    parts = dict(given)
+    if "codec" in parts:
+        parts["codec"] = _codec(parts["codec"])
+    if _is_contiguous(parts.get("chunks")):
+        if parts.get("shards") is not None or parts.get("codec", CodecChain()) != CodecChain():
+            raise UsageError(f"{path or 'chunks'}: an array in one piece has no codec and no shards: give chunks")
+        return ArrayWish(is_contiguous=True, format=parts.get("format"))
+    for key in ("chunks", "shards"):
+        if key in parts:
+            parts[key] = _lengths(parts[key])
+    return ArrayWish(**parts)
+
+
+def _is_contiguous(chunks: Any) -> bool:
+    return isinstance(chunks, str) and chunks.strip() == CONTIGUOUS
 
 
 def _is_by_path(given: Mapping[str, Any]) -> bool:
-    return any(not isinstance(one, int) for one in given.values())
+    return any(not isinstance(one, Integral) for one in given.values())
 
 
 def _codec(given: Any) -> CodecChain:
@@ -127,8 +171,8 @@ def _numbers(given: Any) -> Sequence[int] | Mapping[str, int]:
         if all(equals for _, equals, _ in parts):
             return {name.strip(): int(length) for name, _, length in parts}
         return [int(length) for length, _, _ in parts]
-    if isinstance(given, int):
-        return [given]
+    if isinstance(given, Integral):
+        return [int(given)]
     if isinstance(given, Mapping):
         return {str(name): int(length) for name, length in given.items()}
     return [int(length) for length in given]
@@ -163,11 +207,28 @@ def _of_advise(path: str, one: Mapping[str, Any]) -> dict[str, Any]:
     level = one.get("level")
     parts = [name if level is None or name not in DEFAULT_LEVELS else f"{name}-{level}", shuffle]
     chunks = one.get("chunks")
+    if chunks is None:
+        return {"chunks": CONTIGUOUS, "format": one.get("format")}
     return {
         "chunks": chunks,
         "shards": one.get("shards"),
-        "codec": None if chunks is None else "+".join(filter(None, parts)),
+        "codec": "+".join(filter(None, parts)),
+        "append_axis": one.get("append_axis"),
+        "format": one.get("format"),
     }
+
+
+def advised_for_others(wish: Wish, format: str) -> list[tuple[str, str]]:
+    """The arrays whose advice is for another format than the target's, with what to say of them."""
+
+    def kind(name: str) -> str:
+        return "hdf5" if name == "netcdf4" else name
+
+    return [
+        (path, f"the advice is for {one.format}: its chunks and codec are used in {format} all the same")
+        for path, one in wish.arrays.items()
+        if one.format is not None and kind(one.format) != kind(format)
+    ]
 
 
 def shape_of(
@@ -175,8 +236,12 @@ def shape_of(
     shape: tuple[int, ...],
     dims: Sequence[str] | None,
     kept: tuple[int, ...] | None,
+    limits: Sequence[int | None] | None = None,
 ) -> tuple[int, ...] | None:
-    """The wanted chunk shape of an array; None if the wish does not concern it and there is none to keep."""
+    """The wanted chunk shape of an array; None if the wish does not concern it and there is none to keep.
+
+    Chunks need not be longer than an axis, unless it can grow: `limits` says how far, None stands for any length.
+    """
     if isinstance(asked, Mapping):
         lengths = [asked.get(name) for name in dims or ()]
         if all(one is None for one in lengths):
@@ -188,7 +253,10 @@ def shape_of(
     else:
         found = list(asked)
     whole = [length if one == -1 else one for one, length in zip(found, shape, strict=True)]
-    return tuple(max(1, min(one, max(length, 1))) for one, length in zip(whole, shape, strict=True))
+    most = shape if limits is None else limits
+    return tuple(
+        max(1, one if limit is None else min(one, max(limit, 1))) for one, limit in zip(whole, most, strict=True)
+    )
 
 
 def usual_chunk_shape(shape: tuple[int, ...], width: int) -> tuple[int, ...]:

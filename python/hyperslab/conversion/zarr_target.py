@@ -16,7 +16,7 @@ from hyperslab.conversion.codecs import Step, chain_of
 from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder, crc32c
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.journal import Finished
-from hyperslab.conversion.reading import BoxReader, link_of
+from hyperslab.conversion.reading import BoxReader, link_of, name_in_copy
 from hyperslab.conversion.slabs import SlabPlan
 from hyperslab.conversion.sources import missing_sources
 from hyperslab.conversion.wishes import Wish, shape_of, usual_chunk_shape
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MISSING = (2**64 - 1).to_bytes(8, "little") * 2
 MOST_NAME_NBYTES = 255  # of a file's name
+MOST_NAMED = 8
 NO_LINKS = "Zarr has no links: what it leads to is not under this name in the copy"
 
 
@@ -192,8 +193,9 @@ class ToZarr:
             self._check_attributes(prefix.rstrip("/") or "/", group.attrs, documents)
             names = self._phony.names(group)
             for name, kind in group.kinds():
-                path = f"{prefix}{name}"
-                unfit = unfit_name(name, self._version)
+                shown = name_in_copy(self._root, group, name)
+                path = f"{prefix}{shown}"
+                unfit = unfit_name(shown, self._version)
                 if unfit is not None:
                     self.losses.append((path, unfit))
                 elif kind in ("soft", "external"):
@@ -270,16 +272,28 @@ class ToZarr:
 
     def _described(self, path: str, array: Array, dims: tuple[str, ...] | None) -> Filling | None:
         wish = self._wish.of(path)
+        about: Mapping[str, Any] = array.dtype.metadata or {}
+        enumerated = about.get("enum")
+        if enumerated:
+            named = ", ".join(f"{name} = {value}" for name, value in list(enumerated.items())[:MOST_NAMED])
+            self.losses.append((path, f"Zarr has no enumerations, so the names of its numbers are lost ({named})"))
         is_text = array.dtype.hasobject
+        if is_text and not array.is_text:
+            raise Refused("its elements have variable length, and are not text")
         width = 1 if is_text else array.dtype.itemsize
         kept = array.chunks or usual_chunk_shape(array.shape, array.dtype.itemsize)
-        chunks = shape_of(wish.chunks, array.shape, dims, kept) or ()
-        shards = shape_of(wish.shards, array.shape, dims, None) if wish.shards is not None else None
+        limits = None if array.format == "zarr" else array.max_shape  # any array of Zarr can grow, few do
+        chunks = shape_of(wish.chunks, array.shape, dims, kept, limits) or ()
+        shards = shape_of(wish.shards, array.shape, dims, None, limits) if wish.shards is not None else None
         if shards is not None and is_text:
             self.notes.append((path, "its text is stored without shards"))
             shards = None
         if shards is not None:
+            wanted = shards
             shards = tuple(ceil_div(shard, chunk) * chunk for shard, chunk in zip(shards, chunks, strict=True))
+            if any(a < b and a < n for a, b, n in zip(wanted, shards, array.shape, strict=True)):
+                said = "×".join(map(str, shards))
+                self.notes.append((path, f"shards consist of whole chunks, so they have the shape {said}"))
         chain = wish.codec or chain_of(array.codecs, array.filters)
         folder = self._folder / path
         make = self._zarr2 if self._version == 2 else self._zarr3
@@ -290,8 +304,6 @@ class ToZarr:
         encoder = SlabEncoder(chunks, tuple(steps), fill, self._threads, leaves_out)
         target = ZarrArray(folder, self._version, shards, encoder)
         if is_text:
-            if not array.is_text:
-                raise Refused("its elements have variable length, and are not text")
             self.texts.append((path, array, target))
             return None
         return Filling(path, array.shape, width, fill, array.chunks, unit, BoxReader(array, self._threads), target)
@@ -308,11 +320,11 @@ class ToZarr:
             element = b"\0"
         else:
             dtype = zarr2.dtype_of(array.dtype)
-            given = zarr2.marked(array, attributes)
+            given = zarr2.marked(array)
             fill = None if given is None else zarr2.json_fill(given[()])
             element = array.fill_bytes if given is None else given.tobytes()
             if given is not None:
-                attributes.pop("_FillValue")
+                attributes.pop("_FillValue", None)
         codecs = {"compressor": last, "filters": filters, "order": "C"}
         document = {**zarr2.array_document(array, chunks, dtype, fill), **codecs}
         attributes = {**attributes, "_ARRAY_DIMENSIONS": dims}
@@ -347,7 +359,11 @@ class ToZarr:
         return {f"{path}/zarr.json": document}, steps, True, element
 
     def _check_attributes(self, path: str, given: Mapping[str, Any], documents: Mapping[str, Any]) -> None:
-        kept = {name for one in documents.values() for name in one.get("attributes", one)}
+        kept: set[str] = set()
+        for key, one in documents.items():
+            kept |= set(
+                one.get("attributes", ()) if key.endswith("zarr.json") else one if key.endswith(".zattrs") else ()
+            )
         for name in given:
             if name not in kept and name != "_FillValue":
                 self.losses.append((path, f"JSON cannot express its attribute {printable(name)!r}"))

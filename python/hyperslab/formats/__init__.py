@@ -8,7 +8,7 @@ from typing import Any
 
 from hyperslab.errors import MissingLibrary, UsageError
 from hyperslab.formats.contract import Format, Installed
-from hyperslab.meant import meant
+from hyperslab.meant import meant_or_choose
 
 # name -> module and class; imported only on demand, so that a missing library affects only its own format
 FORMATS: dict[str, str] = {
@@ -38,7 +38,7 @@ FORMATS: dict[str, str] = {
 def format_class(name: str) -> type[Format]:
     """The class of a format; raises UsageError with the known names if there is no such format."""
     if name not in FORMATS:
-        raise UsageError(f"unknown format {name!r}{meant(name, FORMATS)}; the known ones are {', '.join(FORMATS)}")
+        raise UsageError(f"unknown format {name!r}{meant_or_choose(name, FORMATS)}")
     module, _, attribute = FORMATS[name].partition(":")
     found: type[Format] = getattr(importlib.import_module(module), attribute)
     return found

@@ -40,6 +40,8 @@ def converted(array: np.ndarray[Any, Any], stored: np.dtype[Any], wanted: np.dty
         return _subarrays(array, stored, wanted)
     if wanted == stored and wanted.metadata == stored.metadata and array.dtype == wanted:
         return array
+    if array.size == 0:  # HDF5 looks for a conversion only if there is something to convert
+        return np.empty(array.shape, wanted)
     if wanted.names is not None:
         return _fields(array, stored, wanted)
     if wanted.kind == "T":

@@ -8,8 +8,9 @@ after the other trials.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -45,6 +46,7 @@ class StopRule:
     most: int
     most_seconds: float = float("inf")  # timed seconds of one point
     precision: float | None = None  # half width of the interval / median
+    run_seconds: float | None = None  # of the whole run: if it is late, groups of points get fewer trials
 
     def is_met(self, tally: Tally) -> bool:
         """Whether a point has enough trials."""
@@ -62,6 +64,8 @@ class StopRule:
 
 
 P = TypeVar("P")
+# A run is not called late before this share of its trials: it begins with starting workers.
+UNHURRIED_SHARE = 1 / 6
 
 
 class Rounds:
@@ -79,14 +83,27 @@ class Rounds:
         The most trials that there will be.
     made : int
         How many of them were made earlier.
+    is_over : Callable[[], bool]
+        Called before each trial: whether the time for the whole run is over.
     """
 
-    def __init__(self, rule: StopRule, seed: int, progress: Progress, expected: int, made: int = 0) -> None:
+    def __init__(
+        self,
+        rule: StopRule,
+        seed: int,
+        progress: Progress,
+        expected: int,
+        made: int = 0,
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.rule = rule
         self._order = random.Random(seed)
         self._progress = progress
         self._expected = expected
         self._made = made
+        self._made_before = made
+        self._start = time.monotonic()
+        self.is_over = is_over
 
     def announce(self, name: str) -> None:
         """Report what runs now."""
@@ -104,7 +121,7 @@ class Rounds:
         is_cold: Callable[[P], bool] = lambda _: False,
         select: Callable[[Sequence[P]], Sequence[P]] = lambda points: points,
     ) -> None:
-        """Make the trials of one group until each of its points has enough.
+        """Make the trials of one group until each of its points has enough, or until the time is over.
 
         Parameters
         ----------
@@ -124,20 +141,37 @@ class Rounds:
             Called before each round with the points that need more trials: those that the round should have.
         """
 
+        rule = self._rule_in_time()
+
         def pending() -> list[P]:
-            return [point for point in points if not self.rule.is_met(tally(point))]
+            return [point for point in points if not rule.is_met(tally(point))]
 
         if warm_up is not None:
             for point in select(pending()):
+                if self.is_over():
+                    return
                 self.announce(name(point))
                 warm_up(point)
         while left := list(select(pending())):
             self._order.shuffle(left)
             colder = self._order.choice((True, False))
             for point in sorted(left, key=lambda point: is_cold(point) is colder):
+                if self.is_over():
+                    return
                 self.announce(name(point))
                 make(point)
         self._expected -= sum(max(0, self.rule.most - tally(point).trial_count) for point in points)
+
+    def _rule_in_time(self) -> StopRule:
+        """The rule for the next group: with `least` trials, or one, if the run would otherwise end too late."""
+        made, wanted = self._made - self._made_before, self.rule.run_seconds
+        if wanted is None or made < UNHURRIED_SHARE * (self._expected - self._made_before):
+            return self.rule
+        elapsed = time.monotonic() - self._start
+        each = elapsed * (self._expected - self._made) / max(made, 1) / (self.rule.most + 1)
+        in_time = (wanted - elapsed) / each - 1 if each > 0 else float("inf")
+        count = next((count for count in (self.rule.most, self.rule.least) if count <= in_time), 1)
+        return self.rule if count == self.rule.most else replace(self.rule, least=count, most=count)
 
 
 def trial_count(point_count: int, rule: StopRule) -> int:

@@ -10,9 +10,12 @@ import contextlib
 import errno
 import gc
 import multiprocessing
+import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -95,6 +98,25 @@ def _start_deaf_to_ctrl_c(process: multiprocessing.process.BaseProcess) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
+@contextlib.contextmanager
+def _without_plugins_of_netcdf4() -> Iterator[None]:
+    """A context in which new processes do not inherit the folder of filters that netCDF4 names when it is imported.
+
+    Its filters call netCDF4's own libhdf5. A process that reads or writes with h5py would load them all the same, and
+    then fail with "error during user callback". A process that imports netCDF4 names the folder again.
+    """
+    netcdf4 = sys.modules.get("netCDF4")
+    folder = os.environ.get("HDF5_PLUGIN_PATH")
+    if netcdf4 is None or folder is None or str(Path(folder).parent) not in netcdf4.__path__:
+        yield
+        return
+    del os.environ["HDF5_PLUGIN_PATH"]
+    try:
+        yield
+    finally:
+        os.environ["HDF5_PLUGIN_PATH"] = folder
+
+
 class Worker:
     """One process. It is started at the first request, and again if it died."""
 
@@ -118,7 +140,8 @@ class Worker:
             context = multiprocessing.get_context("spawn")
             self._connection, theirs = context.Pipe()
             self._process = context.Process(target=_serve, args=(theirs,), name=f"hyperslab {self._what}", daemon=True)
-            _start_deaf_to_ctrl_c(self._process)
+            with _without_plugins_of_netcdf4():
+                _start_deaf_to_ctrl_c(self._process)
             theirs.close()
         assert self._connection is not None
         self._connection.send(request)

@@ -15,6 +15,7 @@ from hyperslab.errors import MissingLibrary, TooFewCells, UsageError
 from hyperslab.formats import availability
 from hyperslab.lab.environment import Environment, observe, throttle_of
 from hyperslab.lab.rounds import Progress
+from hyperslab.meant import meant_or_choose
 from hyperslab.model.calibration_journal import calibration_journal
 from hyperslab.model.costs import Coefficients
 from hyperslab.model.counting import count_operations
@@ -102,6 +103,9 @@ def calibrate(
         for found in ended.enter_context(closing(measuring)):
             kept.append(found)
         cells = [observation_of(measured, caches) for cell in planned for measured in kept.of(key_of(cell))]
+    once = sum(cell.trials < size.repeats.least for cell in cells)
+    if once:
+        notes.append(f"{once} of {len(cells)} cells were measured only once, to end in time: try --full")
     return profile_of(cells, environment, store_of(directory), scale if isinstance(scale, str) else "own", notes)
 
 
@@ -178,7 +182,7 @@ def _installed(libraries: Iterable[str] | None) -> tuple[list[str], list[str]]:
     asked = list(libraries) if libraries is not None else list(LIBRARIES)
     for name in asked:
         if name not in LIBRARIES:
-            raise UsageError(f"library {name!r} cannot be calibrated; choose from {', '.join(LIBRARIES)}")
+            raise UsageError(f"library {name!r} cannot be calibrated{meant_or_choose(name, LIBRARIES)}")
     found, notes = [], []
     for name in asked:
         library = availability(FORMATS[name])

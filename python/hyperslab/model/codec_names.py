@@ -5,6 +5,7 @@ from __future__ import annotations
 from hyperslab.errors import UsageError
 from hyperslab.formats import make_format
 from hyperslab.formats.contract import Codec
+from hyperslab.meant import meant_or_choose
 
 # Libraries read these as well, although none of our formats writes them.
 READABLE = frozenset(
@@ -28,8 +29,9 @@ def check_codec(text: str) -> None:
         The codec is unknown. The message names the known ones.
     """
     known = known_codecs()
-    if Codec.parse(text).name not in known:
-        raise UsageError(f"codec {text!r} is unknown; choose from {', '.join(sorted(known))}")
+    name = Codec.parse(text).name
+    if name not in known:
+        raise UsageError(f"codec {text!r} is unknown{meant_or_choose(name, sorted(known))}")
 
 
 def zarr_has(text: str) -> bool:

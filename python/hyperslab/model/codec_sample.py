@@ -18,6 +18,8 @@ from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import HyperslabError, MissingLibrary
 from hyperslab.formats import availability, make_format
 from hyperslab.formats.contract import ArraySpec, Codec, Format, Need, StoredLayout
+from hyperslab.lab import cache
+from hyperslab.lab.scratch import remove
 from hyperslab.lab.timers import Timers
 from hyperslab.model.costs import CodecRate
 from hyperslab.model.file_layout import file_and_array
@@ -98,20 +100,55 @@ def rates_of(
     dict[tuple[str, str], CodecRate]
         The rates of each library and codec. A library that is not installed, or does not have a codec, is left out.
     """
-    rates = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for library in libraries:
-            if isinstance(availability(FORMATS[library]), MissingLibrary):
-                continue
-            made = make_format(FORMATS[library])
-            plain = _seconds(made, _spec(sample, chunk, ()), sample, Path(folder, "plain"))
-            for codec in codecs:
-                chain = (Codec("shuffle"),) if shuffles and library != "zarr" and codec != "shuffle" else ()
-                spec = _spec(sample, chunk, (*chain, Codec.parse(codec)))
-                seconds = _seconds(made, spec, sample, Path(folder, codec.replace(":", "-")))
-                if plain is not None and seconds is not None:
-                    rates[library, codec] = _rate(seconds, plain, sample.nbytes)
+    rates: dict[tuple[str, str], CodecRate] = {}
+    asked = list(codecs)
+    for library in libraries:
+        chains = {}
+        for codec in asked:
+            before = (Codec("shuffle"),) if shuffles and library != "zarr" and codec != "shuffle" else ()
+            chains[codec] = (*before, Codec.parse(codec))
+        found = measured_chains(sample, chunk, chains.values(), library)
+        rates |= {(library, codec): found[chain].rate for codec, chain in chains.items() if chain in found}
     return rates
+
+
+@dataclass(frozen=True)
+class MeasuredChain:
+    """What a chain of codecs costs a library, and its decoded bytes for each stored one."""
+
+    rate: CodecRate
+    ratio: float
+
+
+def measured_chains(
+    sample: np.ndarray, chunk: tuple[int, ...], chains: Iterable[tuple[Codec, ...]], library: str
+) -> dict[tuple[Codec, ...], MeasuredChain]:
+    """Measure chains of codecs on elements in memory; those that the library lacks are left out.
+
+    Parameters
+    ----------
+    sample : np.ndarray
+        The elements.
+    chunk : tuple[int, ...]
+        The chunk shape to cut them into.
+    chains : Iterable[tuple[Codec, ...]]
+        The chains.
+    library : str
+        The library by the cost model's name.
+    """
+    if library not in FORMATS or isinstance(availability(FORMATS[library]), MissingLibrary):
+        return {}
+    made = make_format(FORMATS[library])
+    found = {}
+    with tempfile.TemporaryDirectory(prefix="hyperslab-codecs-") as folder:
+        plain = _seconds(made, _spec(sample, chunk, ()), sample, Path(folder, "plain"))
+        for place, chain in enumerate(dict.fromkeys(chains)):
+            seconds = _seconds(made, _spec(sample, chunk, chain), sample, Path(folder, str(place)))
+            if plain is not None and seconds is not None:
+                stored = seconds.stored_nbytes - (plain.stored_nbytes - sample.nbytes)  # without metadata
+                rate = _rate(seconds, plain, sample.nbytes)
+                found[chain] = MeasuredChain(rate, sample.nbytes / max(stored, 1))
+    return found
 
 
 @dataclass(frozen=True)
@@ -121,6 +158,7 @@ class _Seconds:
     whole: tuple[float, float]
     alone: tuple[float, float]
     alone_nbytes: int
+    stored_nbytes: int
 
 
 def _rate(seconds: _Seconds, plain: _Seconds, nbytes: int) -> CodecRate:
@@ -157,21 +195,24 @@ def _seconds(made: Format, spec: ArraySpec, sample: np.ndarray, path: Path) -> _
         return None
     boxes = [] if made.name == FORMATS["hdf5"] else _single_chunks(spec)
     found: list[dict[str, float]] = []
+    stored_nbytes = 0
     try:
         for attempt in range(REPEATS):
             timers = Timers()
             target = path.with_name(f"{made.name}-{path.name}-{attempt}{made.extension}")
             _time_calls(timers, made, spec, sample, target)
+            stored_nbytes = cache.disk_usage(target)[0]
+            remove(target)
             if boxes:
-                beside = target.with_name(f"alone-{target.name}")
-                _time_calls(timers, made, spec, sample, beside, boxes, " alone")
+                _time_calls(timers, made, spec, sample, target, boxes, " alone")
+                remove(target)
             found.append(timers.seconds)
     except HyperslabError:
         return None
     least = {name: min(each[name] for each in found) for name in found[0]}
     alone = (least.get("read alone", 0.0), least.get("write alone", 0.0))
     nbytes = sum(int(box.size) for box in boxes) * sample.itemsize
-    return _Seconds((least["read"], least["write"]), alone, nbytes)
+    return _Seconds((least["read"], least["write"]), alone, nbytes, stored_nbytes)
 
 
 def _time_calls(

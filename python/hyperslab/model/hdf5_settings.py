@@ -27,10 +27,17 @@ class Hdf5Settings(Declared):
         default=None, description="the oldest version that can read the file; it decides the chunk index"
     )
 
+    @field_validator("version", mode="before")
+    @classmethod
+    def _is_quoted(cls, version: object) -> object:
+        if isinstance(version, int | float):
+            raise ValueError(f'{version} is a number, and 1.10 would be 1.1: write the version in quotes, as in "1.14"')
+        return version
+
     @field_validator("version")
     @classmethod
     def _is_version(cls, version: str | None) -> str | None:
-        if version is not None and not all(part.isdigit() for part in version.split(".")):
+        if version is not None and not all(part.isdecimal() for part in version.split(".")):
             raise ValueError(f"{version!r} is not a version of HDF5; write 1.14 or 2.0.0")
         return version
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hyperslab.errors import Refused, UsageError
+from hyperslab.meant import meant_or_choose
 from hyperslab.model.calibrate import caches_of
 from hyperslab.model.cells import CellCache, ModelCell
 from hyperslab.model.codec_names import check_codec, zarr_has
@@ -18,7 +20,7 @@ from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Libra
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.terms import EXTENDED, Model
 from hyperslab.model.training import LIBRARIES
-from hyperslab.model.workload import Workload
+from hyperslab.model.workload import MOST_LENGTH, Workload
 from hyperslab.model.workload_file import load_workload
 
 # HDF5 stores chunk lengths in 32 bits; zarr-python's codecs use no more than 31 bits.
@@ -92,10 +94,12 @@ def predict(
     ------
     StudyError
         The workload's file does not describe a workload.
+    UsageError
+        There is no library of that name, or no layout.
     NotAStoreProfile
         The store profile cannot be used.
     Refused
-        A library that you named cannot store a layout or make one of the accesses.
+        A layout has other axes than the array, or a library that you named cannot store it or make one of the accesses.
     Untrained
         The store profile has no coefficients for a library that you named.
     """
@@ -108,9 +112,10 @@ def predict(
     flat_is_done = False
     for given in layouts:
         layout = given if isinstance(given, Layout) else Layout(tuple(given))
+        check_axes(layout, asked.array.shape)
         for name in chosen or trained.libraries:
             if name not in LIBRARIES:
-                raise UsageError(f"unknown library {name!r}; choose from {', '.join(LIBRARIES)}")
+                raise UsageError(f"unknown library {name!r}{meant_or_choose(name, LIBRARIES)}")
             library = library_of(name, trained, asked, layout, hdf5 or Hdf5Settings())
             cell = ModelCell(asked, layout, library, cache or "cold")
             if isinstance(cell.library, Flat):  # it has one layout, whatever the others do
@@ -227,6 +232,12 @@ def _why_not_done(library: Library, cell: ModelCell) -> str | None:
     return cell.contradiction
 
 
+def check_axes(layout: Layout, shape: Sequence[int]) -> None:
+    """Raise Refused if a layout is one of an array with other axes."""
+    if len(layout.chunk_shape) != len(shape):
+        raise Refused(f"layout {layout} has {len(layout.chunk_shape)} axes, the array has {len(shape)}")
+
+
 def parse_layout(text: str, shape: Sequence[int] = ()) -> Layout:
     """Parse a layout as `--layout` takes it.
 
@@ -256,11 +267,16 @@ def parse_layout(text: str, shape: Sequence[int] = ()) -> Layout:
         chunk_shape = _shape_of(chunk)
         shard_shape = _shape_of(shard) if shard else None
         reached = float(ratio) if has_ratio else None
+        if reached is not None and not 0 < reached < math.inf:
+            raise ValueError(ratio)
     except ValueError as error:
         raise UsageError(
             f"{text!r} is not a layout; write 100x8, 100x8/400x8 with shards, 100x8:zstd=2.5 with a codec and its "
             "ratio, or contiguous"
         ) from error
+    lengths = zip(shard_shape or chunk_shape, chunk_shape, strict=False)
+    if shard_shape and (len(shard_shape) != len(chunk_shape) or any(whole % part for whole, part in lengths)):
+        raise UsageError(f"{text!r}: a shard has whole chunks: its lengths are multiples of those of its chunks")
     if codec and reached is None:
         raise UsageError(f"{text!r}: give the ratio of {codec} (decoded / stored bytes), such as {shapes}:{codec}=2.5")
     if codec:
@@ -270,6 +286,6 @@ def parse_layout(text: str, shape: Sequence[int] = ()) -> Layout:
 
 def _shape_of(text: str) -> tuple[int, ...]:
     shape = tuple(int(part) for part in text.replace("×", "x").split("x"))
-    if min(shape) < 1:
+    if min(shape) < 1 or max(shape) > MOST_LENGTH:
         raise ValueError(text)
     return shape

@@ -143,16 +143,17 @@ def load_store_profile(path: str | Path | None = None) -> StoreProfile:
     """
     path = Path(path) if path is not None else default_path()
     remedy = f"create one with hyperslab calibrate -o {path}"
+    other = "hyperslab calibrate makes store profiles"  # never over a file of yours
     try:
         document: Any = json.loads(path.read_text())
     except FileNotFoundError as error:
         raise NotAStoreProfile(f"{path} does not exist; {remedy}") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise NotAStoreProfile(f"{path} cannot be read: {error}; {remedy}") from error
+        raise NotAStoreProfile(f"{path} cannot be read as a store profile: {error}; {other}") from error
     except (json.JSONDecodeError, RecursionError) as error:
-        raise NotAStoreProfile(f"{path} is not a complete JSON file ({error}) and may be cut off; {remedy}") from error
+        raise NotAStoreProfile(f"{path} is not a complete JSON file ({error}) and may be cut off; {other}") from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise NotAStoreProfile(f"{path} is not a store profile; {remedy}")
+        raise NotAStoreProfile(f"{path} is not a store profile; {other}")
     if document.get("version") != VERSION:
         found = document.get("version")
         raise NotAStoreProfile(

@@ -98,7 +98,7 @@ SIZES: dict[Scale, TrainingSize] = {
         100_000,
         250,
         1 << 30,
-        StopRule(2, 3, 0.1),
+        StopRule(2, 3, 0.1, run_seconds=165),
         DrawnTraining(12, 5, 2, DRAWN),
     ),
 }

@@ -13,7 +13,8 @@ A workload file (YAML) has the array and a list of accesses:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from math import prod
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from pydantic import (
@@ -29,6 +30,7 @@ from pydantic import (
 from hyperslab._core import Hyperslab, Points
 from hyperslab.bench.declared import Declared, Misplaced
 from hyperslab.bench.operations import OPERATIONS, Operation
+from hyperslab.meant import NUMBERS, meant, meant_or_choose
 from hyperslab.model.hdf5_settings import Hdf5Settings
 
 # Calls of their own kinds; the other names are the patterns of the bench.
@@ -37,20 +39,26 @@ OWN_SELECTS = ("list", "points", "lists", "append")
 MOST_LISTED = 5_000_000
 SELECTS = sorted(name.removeprefix("read-") for name, kind in OPERATIONS.items() if kind.pattern is not None)
 MOST_SELECTIONS = 10_000_000
+# What numbers of elements and of bytes the core counts with.
+MOST_LENGTH = 2**63 - 1
+Length = Annotated[int, Field(gt=0, le=MOST_LENGTH)]
 MOST_COMPUTE_SECONDS = 1e6
+# Keys of an access that some selections do not take.
+PARAMETERS = ("count", "shape", "within", "step")
 
 
 class WorkloadArray(Declared):
     """The array that is accessed."""
 
-    shape: list[PositiveInt] = Field(min_length=1, max_length=32)
+    shape: list[Length] = Field(min_length=1, max_length=32)
     dtype: str = "float32"
-    max_shape: list[PositiveInt | None] | None = Field(
+    max_shape: list[Length | None] | None = Field(
         default=None, description="how far the array may grow; null means without a limit"
     )
 
     @model_validator(mode="after")
     def _can_grow(self) -> WorkloadArray:
+        _check_nbytes(self, self.shape[0], "shape")
         most = self.max_shape
         if most is None:
             return self
@@ -66,8 +74,9 @@ class WorkloadArray(Declared):
         try:
             width = np.dtype(dtype).itemsize
         except TypeError as error:
-            raise ValueError(f"{dtype!r} is not a NumPy dtype; use one like float32 or i2") from error
-        if width == 0:
+            near = meant(dtype, NUMBERS) or "; use one like float32 or i2"
+            raise ValueError(f"{dtype!r} is not a NumPy dtype{near}") from error
+        if width == 0 or np.dtype(dtype).hasobject:
             raise ValueError(f"{dtype!r} has no fixed width; use a dtype like float32 or i2")
         return dtype
 
@@ -81,8 +90,8 @@ class Box(Declared):
     """One box: its first element, its shape, and its step along each axis (1 by default)."""
 
     start: list[NonNegativeInt]
-    shape: list[PositiveInt]
-    step: list[PositiveInt] | None = None
+    shape: list[Length]
+    step: list[Length] | None = None
 
 
 class Access(Declared):
@@ -104,23 +113,24 @@ class Access(Declared):
         default=None, description=("boxes start within this many first elements")
     )
     step: PositiveInt | None = Field(default=None, description="take every step-th element")
-    boxes: list[Box] | None = Field(default=None, description="the selections, for `select: list`")
+    boxes: list[Box] | None = Field(default=None, min_length=1, description="the selections, for `select: list`")
     reopen: bool = Field(default=False, description="whether the file is closed and opened again before the access")
     compute_seconds: NonNegativeFloat = Field(
         default=0, le=MOST_COMPUTE_SECONDS, description="seconds that the program computes after each call"
     )
     points: list[list[NonNegativeInt]] | None = Field(
-        default=None, max_length=MOST_LISTED, description="the elements of one call, for `select: points`"
+        default=None, min_length=1, max_length=MOST_LISTED, description="the elements of one call, for `select: points`"
     )
     lists: list[list[NonNegativeInt] | None] | None = Field(
         default=None, description="indices along each axis, ascending, for `select: lists`; null means all"
     )
-    rows: PositiveInt | None = Field(default=None, description="how many rows a call appends, for `select: append`")
+    rows: Length | None = Field(default=None, description="how many rows a call appends, for `select: append`")
 
     @model_validator(mode="after")
     def _consistent(self) -> Access:
         if self.select not in (*OWN_SELECTS, *SELECTS):
-            raise ValueError(f"unknown selection {self.select!r}; choose from {', '.join((*OWN_SELECTS, *SELECTS))}")
+            known = (*OWN_SELECTS, *SELECTS)
+            raise ValueError(f"unknown selection {self.select!r}{meant_or_choose(self.select, known)}")
         for name, kind in (("boxes", "list"), ("lists", "lists"), ("rows", "append")):
             if (self.select == kind) != (getattr(self, name) is not None):
                 raise ValueError(f"`select: {kind}` needs {name}, and other selections do not take any")
@@ -147,9 +157,28 @@ class Access(Declared):
             return [Points(np.stack(np.meshgrid(*along, indexing="ij"), axis=-1).reshape(-1, len(along)))]
         given = self.model_dump(include={"count", "shape", "within", "step"}, exclude_none=True)
         operation = Operation(name=f"read-{self.select}", **given)
-        pattern = OPERATIONS[operation.name].pattern
-        assert pattern is not None  # SELECTS has no other
-        return pattern(tuple(array.shape), operation, np.random.default_rng([seed, *array.shape]))
+        kind = OPERATIONS[operation.name]
+        assert kind.pattern is not None  # SELECTS has no other
+        found = kind.pattern(tuple(array.shape), operation, np.random.default_rng([seed, *array.shape]))
+        return found * (self.count or 1) if kind.is_one else found
+
+    @property
+    def call_count(self) -> int:
+        """How many calls it makes at most, without drawing them."""
+        if self.select in SELECTS:
+            count = self.count or OPERATIONS[f"read-{self.select}"].usual_count
+        else:
+            count = len(self.boxes or [0]) if self.select != "append" else self.count or 1
+        return count * self.weight
+
+    @property
+    def unused(self) -> str | None:
+        """A key that is given although the selection does not depend on it."""
+        if self.select in SELECTS:
+            takes: tuple[str, ...] = ("count", *OPERATIONS[f"read-{self.select}"].takes)
+        else:
+            takes = ("count",) if self.select in ("points", "append") else ()
+        return next((key for key in PARAMETERS if getattr(self, key) is not None and key not in takes), None)
 
 
 class Step(NamedTuple):
@@ -213,6 +242,9 @@ class Workload(Declared):
         for position, access in enumerate(self.accesses):
             _check_boxes(position, access, self.array.shape)
             _check_listed(position, access, self.array.shape)
+            if unused := access.unused:
+                instead = "; `weight` repeats the access" if unused == "count" else ""
+                raise Misplaced(f"`select: {access.select}` takes no {unused}{instead}", "accesses", position, unused)
             if access.select == "append":
                 self._check_growth(position)
         return self
@@ -223,11 +255,13 @@ class Workload(Declared):
             raise Misplaced("what is appended has an order; leave out `order: shuffled`", *where)
         if self.array.max_shape is not None and self.array.max_shape[0] is not None:
             raise Misplaced("the array cannot grow: set the first of max_shape to null", *where)
+        grown = sum((each.rows or 0) * each.call_count for each in self.accesses) * self.repeat
+        _check_nbytes(self.array, self.array.shape[0] + grown, *where, "rows")
 
     def _check_loops(self) -> None:
         calls = 0
         for position, access in enumerate(self.accesses):
-            made = (access.count or len(access.boxes or [0])) * access.weight
+            made = access.call_count
             if made > MOST_SELECTIONS:
                 message = f"it makes {made} calls, but at most {MOST_SELECTIONS} are counted; lower count or weight"
                 raise Misplaced(message, "accesses", position)
@@ -275,6 +309,12 @@ class Workload(Declared):
     def largest_nbytes(self, steps: list[Step]) -> int:
         """The size of the largest selection of `steps`, in bytes."""
         return max(step.selection.size for step in steps) * self.array.element_nbytes
+
+
+def _check_nbytes(array: WorkloadArray, length: int, *where: str | int) -> None:
+    """Raise an error that names the key if an array with this many rows is larger than any file."""
+    if length * prod(array.shape[1:]) * array.element_nbytes > MOST_LENGTH:
+        raise Misplaced("the array would have more than 2^63 - 1 bytes, which no file holds", *where)
 
 
 def _check_boxes(position: int, access: Access, shape: list[int]) -> None:

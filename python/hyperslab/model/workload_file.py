@@ -21,6 +21,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from hyperslab.bench.declared import Misplaced, checked, loc_of, read
 from hyperslab.errors import StudyError
+from hyperslab.meant import meant_or_choose
 from hyperslab.model.workload import Access, Workload, WorkloadArray
 
 # Without a key `arrays`, the file's array has no name.
@@ -52,7 +53,8 @@ class WorkloadFile(Workload):
                 raise Misplaced("only a workload with `arrays` names them", "accesses", position, "array")
             if self.arrays is not None and access.array not in self.arrays:
                 given = "no array is named" if access.array is None else f"there is no array {access.array!r}"
-                raise Misplaced(f"{given}; choose from {', '.join(self.arrays)}", "accesses", position, "array")
+                given += meant_or_choose(access.array or "", self.arrays)
+                raise Misplaced(given, "accesses", position, "array")
         self.apart()
         return self
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from hyperslab._core import contention
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import Refused, UsageError
+from hyperslab.meant import meant
 from hyperslab.model.cells import CellCache, ModelCell
 from hyperslab.model.counting import Direction
 from hyperslab.model.hdf5_settings import Hdf5Settings
@@ -110,7 +111,8 @@ def predict_parallel(
         raise UsageError(f"--cache {cache}: parallel programs are priced cold, or new")
     chosen = list(libraries) if libraries is not None else [one for one in LIBRARIES if one in profile.libraries]
     if unknown := [name for name in chosen if name not in LIBRARIES]:
-        raise UsageError(f"parallel programs are priced for {' and '.join(LIBRARIES)}, not for {unknown[0]}")
+        known, near = " and ".join(LIBRARIES), meant(unknown[0], LIBRARIES)
+        raise UsageError(f"parallel programs are priced for {known}, not for {unknown[0]}{near}")
     found = []
     for layout in layouts:
         shares = divided(workload, layout, sharing.processes, sharing.partition)

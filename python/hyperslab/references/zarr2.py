@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hyperslab.archive import cf
 from hyperslab.errors import HyperslabError, Refused
 from hyperslab.references import chunks
 from hyperslab.references.chunks import ChunkTable
@@ -228,14 +229,14 @@ def _fill(array: Array, attributes: dict[str, Any], missing: set[bytes] | None) 
         Readers of CF would misinterpret the fill value of missing chunks.
     """
     unmasked = {fill for fill in missing or () if any(fill)}
-    given = marked(array, attributes)
+    given = marked(array)
     if given is None:
         if unmasked:
             raise Refused("chunks that were never written have a fill value that is not marked as CF's _FillValue")
         return None
     if missing is not None and missing != {given.tobytes()}:
         raise Refused("the fill value of chunks that were never written differs from CF's _FillValue")
-    attributes.pop("_FillValue")
+    attributes.pop("_FillValue", None)
     return json_fill(given[()])
 
 
@@ -255,12 +256,16 @@ def _fill_of_values(array: Array, is_full: bool) -> Any:
     return None
 
 
-def marked(array: Array, attributes: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
-    """The attribute `_FillValue` as an element of the array; None if there is none, or it does not fit the dtype."""
-    if "_FillValue" not in attributes or array.dtype.names is not None:
+def marked(array: Array) -> np.ndarray[Any, Any] | None:
+    """CF's `_FillValue` as an element of the array; None if there is none, or it does not fit the dtype."""
+    if array.dtype.names is not None or array.dtype.kind in "SUVO":
         return None
-    given = np.asarray(array.attrs["_FillValue"]).reshape(-1)
-    if given.size != 1 or array.dtype.kind in "SUVO" or given.dtype.kind not in "biufc":
+    try:
+        found = cf.fill_value(array)
+    except HyperslabError:
+        return None
+    given = np.asarray([] if found is None else found).reshape(-1)
+    if given.size != 1 or given.dtype.kind not in "biufc":
         return None
     with np.errstate(all="ignore"):
         element = given[0].astype(array.dtype)
@@ -309,8 +314,10 @@ def plain(value: Any) -> Any:
         return [value.real, value.imag]
     if isinstance(value, bytes):
         return value.decode()
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return {str(name): plain(one) for name, one in value.items()}
     if value is None or isinstance(value, str | int | float | bool):
         return value
     raise TypeError(f"JSON cannot express a {type(value).__name__}")

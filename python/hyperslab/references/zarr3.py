@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hyperslab.archive import cf
 from hyperslab.errors import HyperslabError, Refused
 from hyperslab.needed import missing
 from hyperslab.references import chunks, zarr2
@@ -155,19 +156,18 @@ def _codecs(found: chunks.Stored, dtype: np.dtype[Any]) -> tuple[list[Any], list
 def attributes(array: Array) -> dict[str, Any]:
     """The attributes of an array as xarray writes them in Zarr 3."""
     found = _strict(array.attrs)
-    if "_FillValue" in array.attrs:
-        fill = _cf_fill(array)
-        found = {name: value for name, value in found.items() if name != "_FillValue"}
-        found |= {} if fill is None else {"_FillValue": fill}
-    return found
+    found.pop("_FillValue", None)
+    fill = _cf_fill(array)
+    return found if fill is None else {**found, "_FillValue": fill}
 
 
 def _cf_fill(array: Array) -> Any:
     """`_FillValue` as xarray writes it in Zarr 3: floats as base64 of a little-endian double. None if it is unfit."""
     try:
-        given = np.asarray(array.attrs["_FillValue"]).reshape(-1)
+        found = cf.fill_value(array)
     except HyperslabError:
         return None
+    given = np.asarray([] if found is None else found).reshape(-1)
     kind = array.dtype.kind
     if given.size != 1 or given.dtype.kind not in "biuf" or kind not in "biuf":
         return None
@@ -185,6 +185,6 @@ def _strict(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_strict(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(map(_is_strict, value))
+    if isinstance(value, list | dict):
+        return all(map(_is_strict, value.values() if isinstance(value, dict) else value))
     return not isinstance(value, float) or math.isfinite(value)

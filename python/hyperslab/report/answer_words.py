@@ -113,16 +113,18 @@ def short_text(recommendation: Recommendation) -> str:
     titles = [candidate_title(candidate, alone) for candidate in recommendation.candidates]
     entries = recommendation.standings
     said = {
-        "clear": f"it is certainly the fastest ({digits(entries[1].ratio)} times as fast as the next)"
+        "clear": f"it is certainly the fastest, and the next best takes {digits(entries[1].ratio)} times as long"
         if len(entries) > 1
         else "",
-        "shared": "no other is certainly faster or slower than those that lead by more than " + MARGIN,
-        "open": "probably the fastest, though others may be as fast",
-        "first impression": "a first impression, from too few rounds to be sure",
-        "alone": "nothing else could do all of it",
+        "shared": f"it leads, together with others that are as fast within {MARGIN}",
+        "open": "it is probably the fastest, but others may be as fast",
+        "first impression": "it leads, but in too few rounds to be sure",
+        "alone": "nothing else did all of it",
     }[recommendation.confidence]
     avoided = recommendation.judged.avoided
-    worst = f"; avoid {titles[entries.index(avoided[0])]}, {digits(avoided[0].ratio)} times as long" if avoided else ""
+    worst = ""
+    if avoided:
+        worst = f". Avoid {titles[entries.index(avoided[0])]}, which takes {digits(avoided[0].ratio)} times as long"
     return f"use {titles[0]}: {said}{worst}."
 
 

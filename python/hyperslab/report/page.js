@@ -92,7 +92,10 @@
   }
 
   const plot = (place, traces, extra) => Plotly.react(
-    place, traces, layout(extra), {displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d"]});
+    place, traces, layout(extra), {
+      displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d"],
+      displayModeBar: window.innerWidth < 640 ? false : "hover",  // its buttons would lie on the legend
+    });
 
   // A logarithmic axis, marked as people read numbers: 1, 2, 5 of each decade, or the decades alone where they are many.
   function logAxis(title, values, text = times) {
@@ -270,7 +273,7 @@
     plot(place, [...lineTraces(of(total), point), ...right], {
       grid: {rows: 1, columns: 2, pattern: "independent"}, height: 430, showlegend: true,
       legend: {orientation: "h", y: 1.1, yanchor: "bottom", x: 0}, annotations: [heading(total, 0), heading(alone, 0.55)],
-      xaxis: {...logAxis(`${label}, log`, xs), domain: [0, 0.46]}, xaxis2: {...logAxis(`${label}, log`, xs), domain: [0.55, 1]},
+      xaxis: {...logAxis(`${label}, logarithmic`, xs), domain: [0, 0.46]}, xaxis2: {...logAxis(`${label}, logarithmic`, xs), domain: [0.55, 1]},
       yaxis: logAxis("decoded MB/s, logarithmic", ys), yaxis2: {...logAxis("", ys), anchor: "x2"},
     });
     const statistic = report.cases[state.case].methods[state.method].statistic;

@@ -113,6 +113,8 @@ def _overview(run: Run, rankings: list[Ranking]) -> RichTable:
 
 def _print_open(run: Run, console: Console) -> None:
     compared = [r for r in run.rankings if len(r.entries) > 1 and r.method == answering_method(run)]
+    if not compared:
+        return
     undecided = [r for r in compared if not r.judged.is_decided]
     text = f"{len(compared) - len(undecided)} of {len(compared)} comparisons are decided (95 %, round by round)."
     if undecided:
@@ -135,7 +137,9 @@ def print_verdicts(run: Run, console: Console) -> None:
         console.print()
     counts = {name: sum(v.verdict == name for v in run.verdicts) for name in VERDICTS}
     said = ", ".join(counted(counts[name], *words) for name, words in VERDICTS.items() if counts[name])
-    console.print(f"{len(run.verdicts)} published conclusions: {said}. The report has the figures.")
+    decided = len(run.verdicts) - counts["undecided"]
+    judged = counted(len(run.verdicts), "published conclusion is", "published conclusions are")
+    console.print(f"{decided} of {judged} decided: {said}. The report has the figures.")
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:

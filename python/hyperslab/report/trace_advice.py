@@ -21,6 +21,8 @@ from hyperslab.trace.trace import Trace
 
 MIB = 1 << 20
 MOST_CACHE_NBYTES = 8 << 30
+# Smaller reads stay with libhdf5 under `hyperslab run`: of filtered chunks, and without filters.
+LEAST_NBYTES, LEAST_PLAIN_NBYTES = 32 << 10, 1 << 20
 WORTH = 0.1
 WITHOUT_LIBHDF5 = ("POSIX", "Darshan")
 """Recorders that see bytes: whether the program has a libhdf5 is not known."""
@@ -39,6 +41,8 @@ class Advice:
     seconds_now: float | None = None
     """Predicted; None if it is unknown."""
     seconds_then: float | None = None
+    priced_count: int | None = None
+    """Of how many accesses these are the seconds, if not of all."""
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for JSON."""
@@ -99,6 +103,7 @@ def _cache(one: ArraySummary, prices: ArrayPrices) -> Advice | None:
         then,
         prices.seconds(prices.library),
         prices.seconds(larger),
+        prices.first_count,
     )
 
 
@@ -126,6 +131,7 @@ def _order(one: ArraySummary, prices: ArrayPrices) -> Advice | None:
         then,
         prices.seconds(prices.library),
         prices.seconds(prices.library, one.sorted_rows),
+        prices.first_count,
     )
 
 
@@ -139,6 +145,8 @@ def _engine(trace: Trace, one: ArraySummary, prices: ArrayPrices) -> Advice | No
         call = 'zarr.config.set({"codec_pipeline.path": "hyperslab.archive.zarr_pipeline.Pipeline"})'
         what = "Let our engine decode, with all cores, by one line before the program opens the array (zarr-python 3)."
     elif array.library not in WITHOUT_LIBHDF5 and find_spec("hyperslab.running") is not None:
+        if not _is_served(one):
+            return None
         call, what = (
             f"hyperslab run -- {program}",
             "Let our engine serve the reads, with all cores, without any change.",
@@ -146,9 +154,20 @@ def _engine(trace: Trace, one: ArraySummary, prices: ArrayPrices) -> Advice | No
     else:
         call = f"hyperslab.open({array.file!r})[{array.array!r}]"
         what = "Read the array with our engine, which uses all cores."
-    return Advice(
-        array.title, what, call, None, None, prices.seconds(prices.library), prices.seconds(HyperslabEngine())
-    )
+    now, then = prices.seconds(prices.library), prices.seconds(HyperslabEngine())
+    return Advice(array.title, what, call, None, None, now, then, prices.first_count)
+
+
+def _is_served(one: ArraySummary) -> bool:
+    """Whether `hyperslab run` serves such reads, rather than leave them to libhdf5 (docs/run.md)."""
+    array = one.array
+    is_file = not array.file.rpartition("/")[2].startswith("<")  # a Python object is not
+    if array.layout not in ("chunked", "contiguous", "unknown") or array.dtype == "object" or not is_file:
+        return False
+    if not array.filters or not array.chunk_nbytes:
+        return one.nbytes >= LEAST_PLAIN_NBYTES * one.read_count
+    touches = one.touch_count or one.analysed_count
+    return touches * array.chunk_nbytes >= LEAST_NBYTES * one.analysed_count
 
 
 def _next_prime(number: int) -> int:

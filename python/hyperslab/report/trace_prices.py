@@ -22,6 +22,8 @@ STATE: CellCache = "page-warm"
 """What the predictions assume: the file is in the page cache, so that they differ by what the program can change."""
 MOST_SAMPLED = 8
 """Of so many arrays, those that took the most time, a sample is decoded: each takes about a second."""
+MOST_PRICED = 20_000
+"""Of an array: later accesses are not priced, because each takes some 20 µs."""
 PARTS: dict[str, tuple[Phase, ...]] = {
     "device": ("device_read", "device_write", "cache_read"),
     "decoding": ("codec",),
@@ -51,16 +53,33 @@ class ArrayPrices:
                 self._prepare()
             assert self._workload is not None
             assert self._layout is not None
-            asked = self._workload if rows is None else workload_of(self.trace, self.one.array, rows)
+            asked = self._workload if rows is None else workload_of(self.trace, self.one.array, self._priced(rows))
             rate = self._rates.get((library.name, self._layout.codec or ""))
             found = predict_cell(ModelCell(asked, self._layout, library, STATE), self.trained, rate=rate).cost
         except (HyperslabError, ValueError):
             return None  # the profile does not cover this
         return None if found.unknown else found
 
+    @property
+    def access_count(self) -> int:
+        """How many accesses are priced: the first ones."""
+        return min(self.one.analysed_count, MOST_PRICED)
+
+    @property
+    def first_count(self) -> int | None:
+        """The same, if there are more accesses."""
+        return self.access_count if self.access_count < len(self.one.rows) else None
+
+    def _priced(self, rows: Sequence[int]) -> Sequence[int]:
+        """The accesses that are priced, in the order of these rows."""
+        if len(rows) <= self.access_count:
+            return rows
+        last = self.one.rows[self.access_count - 1]
+        return [row for row in rows if row <= last]
+
     def _prepare(self) -> None:
         array = self.one.array
-        workload = workload_of(self.trace, array, self.one.rows[: self.one.analysed_count])
+        workload = workload_of(self.trace, array, self.one.rows[: self.access_count])
         self._layout = layout_of_traced(array, workload)
         if self.is_sampled and self._layout.codec is not None:
             self._rates = _rates(array, self._layout)

@@ -30,6 +30,7 @@ def advice_lines(advice: Sequence[Advice], has_prices: bool) -> list[tuple[str, 
     for one in advice:
         if one.seconds_now is not None and one.seconds_then is not None:
             gain = f"predicted {seconds_text(one.seconds_then)} instead of {seconds_text(one.seconds_now)}"
+            gain += f" for its first {one.priced_count:,} accesses" if one.priced_count is not None else ""
         else:
             gain = "seconds unknown: the calibration does not cover this" if has_prices else (
                 "seconds unknown: run `hyperslab calibrate` once"
@@ -77,9 +78,10 @@ def _split(one: ArraySummary, prices: ArrayPrices | None) -> list[tuple[str, str
     if parts is None:
         return []
     words = ", ".join(f"{name} {seconds_text(seconds)}" for name, seconds in parts.items() if seconds > 0)
-    total, first = sum(parts.values()), one.analysed_count
-    of = f" for the first {first:,} accesses" if first < len(one.rows) else ""
-    return [("predicted", f"{seconds_text(total)}{of} (measured: {seconds_text(one.seconds)}): {words}")]
+    total, first = sum(parts.values()), None if prices is None else prices.first_count
+    of = f" for the first {first:,} accesses" if first is not None else ""
+    measured = f"measured: {seconds_text(one.first_seconds(first))}"
+    return [("predicted", f"{seconds_text(total)}{of} ({measured}): {words}")]
 
 
 def _cache_text(one: ArraySummary) -> str:

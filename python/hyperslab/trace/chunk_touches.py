@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.trace.recording.log import ALL, POINTS
+from hyperslab.trace.recording.log import ALL, HYPERSLAB, POINTS
 from hyperslab.trace.selection import Numbers, hyperslabs
+from hyperslab.trace.table import AccessTable
 
 MOST_PARTS = 10_000
 """Of a selection that is a list: more parts are not looked at."""
@@ -61,24 +63,125 @@ def _of_axis(axis: tuple[int, int, int, int], chunk: int) -> npt.NDArray[np.int6
     return np.unique(np.concatenate([np.arange(a // chunk, (a + block - 1) // chunk + 1) for a in first.tolist()]))
 
 
+@dataclass
+class Touches:
+    """The chunks that selections touch, one after the other."""
+
+    chunks: Numbers
+    offsets: Numbers
+    """Selection k touches `chunks[offsets[k]:offsets[k + 1]]`. Later selections are not looked at."""
+
+    @property
+    def selection_count(self) -> int:
+        """How many selections were looked at."""
+        return len(self.offsets) - 1
+
+    def sorted_order(self) -> npt.NDArray[np.intp]:
+        """The selections in the order of their first chunks; those that touch nothing come first."""
+        has_any = np.diff(self.offsets) > 0
+        first = np.full(self.selection_count, -1, np.int64)
+        first[has_any] = self.chunks[self.offsets[:-1][has_any]]
+        return np.argsort(first, kind="stable")
+
+    def reordered(self, order: npt.NDArray[np.intp]) -> Numbers:
+        """The chunks if the selections were made in another order."""
+        lengths = np.diff(self.offsets)[order]
+        found: Numbers = self.chunks[np.repeat(self.offsets[:-1][order], lengths) + _counted(lengths)]
+        return found
+
+
+def _counted(lengths: npt.NDArray[np.int64]) -> Numbers:
+    """0, 1, 2 and so on up to each length, one after the other."""
+    ends = np.cumsum(lengths)
+    result: Numbers = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+    return result
+
+
 def all_touched(
-    selections: Iterable[tuple[int, Numbers]], shape: Sequence[int], chunk_shape: Sequence[int]
-) -> list[Numbers]:
-    """The chunks that each selection touches, up to `MOST_TOUCHES` chunks in all."""
+    table: AccessTable, rows: Sequence[int] | npt.NDArray[np.intp], shape: Sequence[int], chunk_shape: Sequence[int]
+) -> Touches:
+    """The chunks that the selections of some rows touch, up to `MOST_TOUCHES` chunks in all."""
+    rows = np.asarray(rows, np.intp)
+    boxes = _Boxes(table, rows, shape, chunk_shape)
+    others = dict(_of_others(table, rows, boxes, shape, chunk_shape))
+    counts = boxes.counts.copy()
+    for place, chunks in others.items():
+        counts[place] = len(chunks)
+    before = np.cumsum(counts) - counts
+    counts = counts[before < MOST_TOUCHES]
+    offsets = np.minimum(np.concatenate([[0], np.cumsum(counts)]), MOST_TOUCHES).astype(np.int64)
+    found = np.empty(offsets[-1], np.int64)
+    lengths = np.where(boxes.counts[: len(counts)] > 0, np.diff(offsets), 0)
+    inside = np.repeat(offsets[:-1], lengths) + _counted(lengths)
+    found[inside] = boxes.chunks(lengths)
+    for place, chunks in others.items():
+        if place < len(counts):
+            found[offsets[place] : offsets[place + 1]] = chunks[: offsets[place + 1] - offsets[place]]
+    return Touches(found, offsets)
+
+
+class _Boxes:
+    """Those hyperslabs that touch every chunk in between: very many at a time."""
+
+    def __init__(
+        self,
+        table: AccessTable,
+        rows: npt.NDArray[np.intp],
+        shape: Sequence[int],
+        chunk_shape: Sequence[int],
+    ) -> None:
+        ndim = len(shape)
+        self.grid = grid_shape(shape, chunk_shape)
+        self.counts = np.zeros(len(rows), np.int64)
+        """How many chunks each row touches; 0 for rows that are something else."""
+        self.first = np.zeros((len(rows), ndim), np.int64)
+        self.lengths = np.zeros((len(rows), ndim), np.int64)
+        slabs = np.flatnonzero(table.columns["kind"][rows] == HYPERSLAB) if ndim else np.empty(0, np.intp)
+        places = table.offsets[rows[slabs]][:, None] + np.arange(4 * ndim)
+        start, stride, count, block = np.moveaxis(table.numbers[places].reshape(len(slabs), ndim, 4), 2, 0)
+        chunk = np.array(chunk_shape, np.int64)
+        first = start // chunk
+        lengths = (start + (count - 1) * stride + block - 1) // chunk - first + 1
+        are_few = np.prod(lengths.astype(float), axis=1) <= MOST_TOUCHES
+        is_right = (stride - block < chunk).all(axis=1) & are_few  # no gap holds a whole chunk
+        whole = slabs[is_right]
+        self.first[whole], self.lengths[whole] = first[is_right], lengths[is_right]
+        self.counts[whole] = np.prod(lengths[is_right], axis=1)
+
+    def chunks(self, counts: npt.NDArray[np.int64]) -> Numbers:
+        """So many chunks of each row, one row after the other."""
+        row = np.repeat(np.arange(len(counts)), counts)
+        rest = _counted(counts)
+        found, step = np.zeros(len(rest), np.int64), 1
+        for axis in range(len(self.grid) - 1, -1, -1):
+            rest, index = np.divmod(rest, self.lengths[row, axis])
+            found += (self.first[row, axis] + index) * step
+            step *= self.grid[axis]
+        return found
+
+
+def _of_others(
+    table: AccessTable,
+    rows: npt.NDArray[np.intp],
+    boxes: _Boxes,
+    shape: Sequence[int],
+    chunk_shape: Sequence[int],
+) -> Iterator[tuple[int, Numbers]]:
+    """The chunks of each selection that is no simple box, as long as there are not too many."""
 
     @lru_cache(maxsize=10_000)
     def known(kind: int, content: bytes) -> Numbers:
         return touched(kind, np.frombuffer(content, np.int64), shape, chunk_shape)
 
-    found: list[Numbers] = []
+    before = np.cumsum(boxes.counts) - boxes.counts
     count = 0
-    for kind, numbers in selections:
-        if count >= MOST_TOUCHES:
+    for place in np.flatnonzero(boxes.counts == 0).tolist():
+        if count + before[place] >= MOST_TOUCHES:
             break
+        kind, numbers = table.selection(int(rows[place]))
         chunks = known(kind, numbers.tobytes())
-        found.append(chunks[: MOST_TOUCHES - count])
         count += len(chunks)
-    return found
+        yield place, chunks
 
 
 def reuse_distances(chunks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -86,30 +189,37 @@ def reuse_distances(chunks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
     A cache of n chunks that forgets the one that was used longest ago still has a chunk if its distance is below n.
     """
-    count = len(chunks)
-    marks = [0] * (count + 1)  # a Fenwick tree: 1 at the last touch of each chunk
-    last: dict[int, int] = {}
-    found = np.full(count, -1, np.int64)
-    total = 0
-    for place, chunk in enumerate(chunks.tolist(), start=1):
-        before = last.get(chunk)
-        if before is not None:
-            upto, position = 0, before
-            while position:
-                upto += marks[position]
-                position &= position - 1
-            found[place - 1] = total - upto
-            position = before
-            while position <= count:
-                marks[position] -= 1
-                position += position & -position
-        else:
-            total += 1
-        last[chunk] = position = place
-        while position <= count:
-            marks[position] += 1
-            position += position & -position
-    return found
+    order = np.argsort(chunks, kind="stable")
+    is_again = chunks[order[1:]] == chunks[order[:-1]]
+    before = np.full(len(chunks), -1, np.int64)
+    before[order[1:][is_again]] = order[:-1][is_again]
+    ranks = np.empty(len(chunks), np.int64)
+    ranks[np.argsort(before, kind="stable")] = np.arange(len(chunks))
+    # Of the touches before this one, those count whose chunk was not touched since the last touch of this one's chunk.
+    # Of the touches up to that last one, that holds for all.
+    return np.where(before < 0, -1, _smaller_before(ranks) - before - 1)
+
+
+def _smaller_before(ranks: Numbers) -> Numbers:
+    """For each of the numbers 0, 1, 2 and so on in some order, how many smaller ones precede it.
+
+    The numbers are sorted bit by bit, from the highest one. Two numbers part at the bit at which they differ first: the
+    larger one then counts the smaller ones before it.
+    """
+    count = len(ranks)
+    found = np.zeros(count, np.int64)  # by number
+    numbers, places = ranks, np.arange(count)
+    for bit in range(max(count - 1, 0).bit_length() - 1, -1, -1):
+        is_high = (numbers >> bit & 1).astype(bool)
+        start = numbers >> (bit + 1) << (bit + 1)  # where the numbers are that begin with the same bits
+        low_before = np.cumsum(~is_high) - ~is_high
+        low_before -= low_before[start]
+        found[numbers[is_high]] += low_before[is_high]
+        sorted_numbers = np.empty_like(numbers)
+        sorted_numbers[start + np.where(is_high, (1 << bit) + places - start - low_before, low_before)] = numbers
+        numbers = sorted_numbers
+    result: Numbers = found[ranks]
+    return result
 
 
 def decode_count(distances: npt.NDArray[np.int64], capacity: int) -> int:

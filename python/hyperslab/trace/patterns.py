@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from hyperslab.trace.recording.log import ALL, BOUNDS, BOXES, HYPERSLAB, LISTS, NOTHING, POINTS
 from hyperslab.trace.selection import Numbers
@@ -17,6 +18,10 @@ MOST_PATTERNS = 5
 IN_ORDER = 0.8
 """If this share of the accesses follows the one before it, they are in order."""
 _LISTS = {BOXES: "several boxes", POINTS: "points", LISTS: "lists of indices", BOUNDS: "irregular", NOTHING: "nothing"}
+
+
+_Form = tuple[str, str, tuple[int, ...]]
+"""The operation, the name of what is selected, and its lengths."""
 
 
 @dataclass(frozen=True)
@@ -45,30 +50,60 @@ class Pattern:
 
 def patterns_of(trace: Trace, rows: Sequence[int], shape: Sequence[int]) -> list[Pattern]:
     """The most frequent patterns of some accesses to one array, the most frequent first."""
-    groups: dict[tuple[str, str, tuple[int, ...]], list[int]] = {}
-    for row in rows:
-        kind, numbers = trace.selection(row)
-        name, lengths = classified(kind, numbers, shape)
-        operation = OPERATIONS[int(trace.columns["operation"][row] != 0)]
-        groups.setdefault((operation, name, lengths), []).append(row)
-    groups = _merged(groups)
-    largest = sorted(groups.items(), key=lambda item: -len(item[1]))[:MOST_PATTERNS]
+    all_rows = np.asarray(rows, np.intp)
+    groups: dict[_Form, npt.NDArray[np.intp]] = {}
+    for form, mine in _by_form(trace, all_rows, shape):
+        before = groups.get(form)
+        groups[form] = mine if before is None else np.sort(np.concatenate([before, mine]))
+    largest = sorted(_merged(groups).items(), key=lambda item: -len(item[1]))[:MOST_PATTERNS]
     return [
         Pattern(operation, name, lengths, len(mine), *_ordered(trace, mine, len(shape)))
         for (operation, name, lengths), mine in largest
     ]
 
 
-def _merged(
-    groups: dict[tuple[str, str, tuple[int, ...]], list[int]],
-) -> dict[tuple[str, str, tuple[int, ...]], list[int]]:
-    """If a kind of selection comes in very many shapes, say it without them."""
+def _by_form(
+    trace: Trace, rows: npt.NDArray[np.intp], shape: Sequence[int]
+) -> Iterator[tuple[_Form, npt.NDArray[np.intp]]]:
+    """Rows that do the same to parts of the same form, in the order of their first rows."""
+    kinds, is_write = trace.columns["kind"][rows], trace.columns["operation"][rows] != 0
+    keys = np.zeros((len(rows), 3 + len(shape)), np.int64)
+    keys[:, 0], keys[:, 1] = is_write, kinds
+    slabs = np.flatnonzero(kinds == HYPERSLAB)
+    stride, count, block = np.moveaxis(_numbers(trace, rows[slabs], len(shape)), 2, 0)[1:]
+    keys[slabs, 2] = ((count > 1) & (stride > block)).any(axis=1)
+    keys[slabs, 3:] = count * block
+    groups = _equal(keys)
+    for places in sorted(groups, key=lambda places: int(places[0])):
+        mine = rows[places]
+        name, lengths = classified(*trace.selection(int(mine[0])), shape)
+        yield (OPERATIONS[int(is_write[places[0]])], name, lengths), mine
+
+
+def _numbers(trace: Trace, rows: npt.NDArray[np.intp], ndim: int) -> npt.NDArray[np.int64]:
+    """The start, stride, count and block on each axis of rows that select hyperslabs."""
+    places = trace.offsets[rows][:, None] + np.arange(4 * ndim)
+    result: npt.NDArray[np.int64] = trace.numbers[places].reshape(len(rows), ndim, 4)
+    return result
+
+
+def _equal(keys: npt.NDArray[np.int64]) -> list[npt.NDArray[np.intp]]:
+    """The rows of a table in groups of equal ones, each ascending."""
+    if not len(keys):
+        return []
+    order = np.lexsort(keys.T[::-1])
+    ordered = keys[order]
+    return np.split(order, np.flatnonzero((ordered[1:] != ordered[:-1]).any(axis=1)) + 1)
+
+
+def _merged(groups: dict[_Form, npt.NDArray[np.intp]]) -> dict[_Form, npt.NDArray[np.intp]]:
+    """If a kind of selection comes in very many forms, say it without them."""
     counts = Counter((operation, name) for operation, name, _ in groups)
-    found: dict[tuple[str, str, tuple[int, ...]], list[int]] = {}
+    parts: dict[_Form, list[npt.NDArray[np.intp]]] = {}
     for (operation, name, lengths), rows in groups.items():
         is_varied = counts[operation, name] > MOST_PATTERNS
-        found.setdefault((operation, name, () if is_varied else lengths), []).extend(rows)
-    return {key: sorted(rows) for key, rows in found.items()}
+        parts.setdefault((operation, name, () if is_varied else lengths), []).append(rows)
+    return {form: np.sort(np.concatenate(rows)) for form, rows in parts.items()}
 
 
 def classified(kind: int, numbers: Numbers, shape: Sequence[int]) -> tuple[str, tuple[int, ...]]:
@@ -95,33 +130,39 @@ def classified(kind: int, numbers: Numbers, shape: Sequence[int]) -> tuple[str, 
     return "boxes", lengths
 
 
-def _ordered(trace: Trace, rows: Sequence[int], ndim: int) -> tuple[str, int]:
+def _ordered(trace: Trace, rows: npt.NDArray[np.intp], ndim: int) -> tuple[str, int]:
     """How accesses of one kind follow each other, and how many repeat an earlier one."""
-    seen: Counter[bytes] = Counter()
-    starts = []
-    for row in rows:
-        kind, numbers = trace.selection(row)
-        seen[bytes([kind]) + numbers.tobytes()] += 1
-        if kind == HYPERSLAB:
-            starts.append(numbers[::4])
-    repeat_count = len(rows) - len(seen)
+    is_slab = trace.columns["kind"][rows] == HYPERSLAB
+    slabs = _numbers(trace, rows[is_slab], ndim)
+    others = {_content(trace, row) for row in rows[~is_slab].tolist()}
+    distinct_count = len(_equal(slabs.reshape(len(slabs), 4 * ndim))) + len(others)
+    repeat_count = len(rows) - distinct_count
     if len(rows) < 2:
         return "", 0
-    if len(seen) == 1:
+    if distinct_count == 1:
         return "always the same", repeat_count
-    if len(starts) < len(rows) or ndim == 0:
+    if not is_slab.all() or ndim == 0:
         return "", repeat_count
-    first_indices: Numbers = np.array(starts, np.int64)
+    first_indices: Numbers = slabs[:, :, 0]
     steps: Numbers = first_indices[1:] - first_indices[:-1]
     moved: Numbers = steps[np.any(steps != 0, axis=1)]
-    first = np.argmax(moved != 0, axis=1)
-    forward = np.take_along_axis(moved, first[:, None], axis=1)[:, 0] > 0
     axes = [axis for axis in range(ndim) if np.any(moved[:, axis] != 0)]
     # A loop inside another goes back to its beginning, while the outer one advances.
-    if forward.mean() >= IN_ORDER:
+    if _share_forward(moved) >= IN_ORDER:
         return f"in order along axis {axes[0]}" if len(axes) == 1 else _loops(moved, axes), repeat_count
-    back = np.array([step[np.flatnonzero(step)[-1]] > 0 for step in moved])
-    return (_loops(moved, axes) if back.mean() >= IN_ORDER else "in random order"), repeat_count
+    is_back = _share_forward(moved[:, ::-1]) >= IN_ORDER
+    return (_loops(moved, axes) if is_back else "in random order"), repeat_count
+
+
+def _content(trace: Trace, row: int) -> bytes:
+    kind, numbers = trace.selection(row)
+    return bytes([kind]) + numbers.tobytes()
+
+
+def _share_forward(moved: Numbers) -> float:
+    """The share of steps that lead forward along the first axis on which they lead anywhere."""
+    first = np.argmax(moved != 0, axis=1)
+    return float((np.take_along_axis(moved, first[:, None], axis=1)[:, 0] > 0).mean())
 
 
 def _loops(moved: Numbers, axes: Sequence[int]) -> str:

@@ -51,6 +51,13 @@ class ArraySummary:
     heat: list[list[int]] = field(default_factory=list, repr=False)
     heat_axes: tuple[int, ...] = ()
 
+    durations: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+    """Of all accesses, in nanoseconds."""
+
+    def first_seconds(self, count: int | None) -> float:
+        """The sum of the durations of the first accesses; of all of them for None."""
+        return float(self.durations[:count].sum()) / 1e9
+
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for JSON."""
         array = self.array
@@ -90,6 +97,7 @@ def _summary(trace: Trace, array: TracedArray, rows: npt.NDArray[np.int64]) -> A
         int(columns["nbytes"][rows].sum()),
         float(columns["duration_ns"][rows].sum()) / 1e9,
         len(looked_at),
+        durations=columns["duration_ns"][rows],
     )
     if _has_grid(array):
         assert array.chunks is not None
@@ -105,24 +113,23 @@ def _has_grid(array: TracedArray) -> bool:
 
 def _look_at_chunks(found: ArraySummary, trace: Trace, rows: list[int], chunks: tuple[int, ...]) -> None:
     array = found.array
-    touched = all_touched((trace.selection(row) for row in rows), array.shape, chunks)
-    found.analysed_count = len(touched)
+    touches = all_touched(trace, rows, array.shape, chunks)
+    found.analysed_count = touches.selection_count
     found.chunk_count = math.prod(grid_shape(array.shape, chunks))
-    sequence = np.concatenate([*touched, np.empty(0, np.int64)]).astype(np.int64)
+    sequence = touches.chunks
     distinct, counts = np.unique(sequence, return_counts=True)
     found.touched_count, found.touch_count = len(distinct), len(sequence)
-    selected = int(trace.columns["nbytes"][rows[: len(touched)]].sum()) / array.element_nbytes
+    selected = int(trace.columns["nbytes"][rows[: found.analysed_count]].sum()) / array.element_nbytes
     if selected:
         found.read_amplification = _decoded_elements(sequence, array.shape, chunks) / selected
     found.distances = reuse_distances(sequence)
     capacity = capacity_of(array)
     if capacity is not None:
         found.decoded_count = decode_count(found.distances, capacity)
-        first = sorted(range(len(touched)), key=lambda k: int(touched[k][0]) if len(touched[k]) else -1)
-        again = np.concatenate([*(touched[k] for k in first), np.empty(0, np.int64)]).astype(np.int64)
         if found.decoded_count > len(distinct):
-            found.sorted_decoded_count = decode_count(reuse_distances(again), capacity)
-            found.sorted_rows = [rows[k] for k in first]
+            order = touches.sorted_order()
+            found.sorted_decoded_count = decode_count(reuse_distances(touches.reordered(order)), capacity)
+            found.sorted_rows = [rows[k] for k in order.tolist()]
     found.heat, found.heat_axes = _heat(distinct, counts, grid_shape(array.shape, chunks))
 
 

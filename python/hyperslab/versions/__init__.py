@@ -5,24 +5,32 @@ The layout is that of versioned-hdf5 (its DATA_VERSION 4): each library can read
 
 from typing import TYPE_CHECKING, Any
 
-from hyperslab.versions.file import VersionedFile
-from hyperslab.versions.layout.table import Version, VersionTable
-from hyperslab.versions.stage.staged_array import StagedArray
-from hyperslab.versions.stage.staged_group import StagedGroup
-
 if TYPE_CHECKING:
+    from hyperslab.versions.file import VersionedFile
+    from hyperslab.versions.layout.table import Version, VersionTable
     from hyperslab.versions.rewrite.repairing import Loss, Repair, repair
+    from hyperslab.versions.stage.staged_array import StagedArray
+    from hyperslab.versions.stage.staged_group import StagedGroup
 
 __all__ = ["Loss", "Repair", "StagedArray", "StagedGroup", "Version", "VersionTable", "VersionedFile", "repair"]
 
+_HOMES = {
+    "VersionedFile": "file",
+    **dict.fromkeys(("Version", "VersionTable"), "layout.table"),
+    **dict.fromkeys(("Loss", "Repair", "repair"), "rewrite.repairing"),
+    "StagedArray": "stage.staged_array",
+    "StagedGroup": "stage.staged_group",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Import what needs h5py on first use, because you can read versions without h5py."""
-    if name not in ("Loss", "Repair", "repair"):
+    """Import everything on first use: `convert` needs one module of this folder, and reading versions needs no h5py."""
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
     from hyperslab.needed import need_h5py
 
-    need_h5py("repairing a file with versions")
-    return getattr(import_module("hyperslab.versions.rewrite.repairing"), name)
+    if _HOMES[name] == "rewrite.repairing":
+        need_h5py("repairing a file with versions")
+    return getattr(import_module(f"hyperslab.versions.{_HOMES[name]}"), name)

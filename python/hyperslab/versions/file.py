@@ -15,6 +15,7 @@ from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
 from hyperslab.journal.locks import check_process
 from hyperslab.journal.signals import defer_signals
+from hyperslab.meant import meant
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.needed import need_h5py
 from hyperslab.versions.inspect.inspected import Inspected
@@ -383,7 +384,8 @@ class VersionedFile(Inspected):
         if asked in ("", FIRST_VERSION):
             return None
         if asked not in self.table:
-            raise ValueError(f"there is no version {asked!r} in {self.path} to start from")
+            near = meant(asked, self.table)
+            raise ValueError(f"there is no version {asked!r} in {self.path} to start from{near}")
         return asked
 
     @defer_signals()

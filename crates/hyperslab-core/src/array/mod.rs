@@ -116,6 +116,17 @@ pub enum Link {
     Unreadable(Unreadable),
 }
 
+/// What the listing of a folder says of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedFile {
+    /// Its size in bytes.
+    pub nbytes: u64,
+    /// When it was last modified, in nanoseconds since the beginning of 1970, if the system tells.
+    pub modified: Option<i128>,
+    /// Its number in its file system, if the system tells.
+    pub inode: Option<u64>,
+}
+
 /// All metadata of a file. Group 0 is the root.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
@@ -127,6 +138,8 @@ pub struct Tree {
     pub declared_nbytes: Option<u64>,
     /// The other files that hold chunks, relative to the opened one. File number `i + 1` in manifests is entry `i`.
     pub other_files: Vec<String>,
+    /// What the listing of a folder said of the first of these files; empty if nothing was listed.
+    pub listed: Vec<ListedFile>,
     /// How references to objects are shown.
     pub names: ObjectNames,
 }

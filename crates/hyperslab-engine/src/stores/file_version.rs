@@ -2,7 +2,9 @@
 
 use std::fs::Metadata;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
+
+use hyperslab_core::ListedFile;
 
 /// Tells a file from a later one of the same name: its size and modification time.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +42,22 @@ impl FileVersion {
     }
 }
 
+impl From<ListedFile> for FileVersion {
+    fn from(listed: ListedFile) -> Self {
+        let ListedFile { nbytes, modified, inode } = listed;
+        Self { nbytes, modified: modified.and_then(at), inode }
+    }
+}
+
+/// The time so many nanoseconds after the beginning of 1970.
+fn at(nanoseconds: i128) -> Option<SystemTime> {
+    let distance = nanoseconds.unsigned_abs();
+    let whole = u64::try_from(distance / 1_000_000_000).ok()?;
+    let distance = Duration::new(whole, u32::try_from(distance % 1_000_000_000).ok()?);
+    let epoch = SystemTime::UNIX_EPOCH;
+    if nanoseconds < 0 { epoch.checked_sub(distance) } else { epoch.checked_add(distance) }
+}
+
 impl PartialEq for FileVersion {
     /// Whether both may be versions of one file. Unknown parts are not compared.
     fn eq(&self, other: &Self) -> bool {
@@ -66,4 +84,19 @@ fn inode(metadata: &Metadata) -> Option<u64> {
 #[cfg(not(unix))]
 fn inode(_: &Metadata) -> Option<u64> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::at;
+
+    #[test]
+    fn times_before_and_after_1970() {
+        let half = Duration::from_millis(1500);
+        assert_eq!(at(1_500_000_000), Some(SystemTime::UNIX_EPOCH + half));
+        assert_eq!(at(-1_500_000_000), Some(SystemTime::UNIX_EPOCH - half));
+        assert_eq!(at(i128::MAX), None);
+    }
 }

@@ -1,6 +1,6 @@
 //! Reads JSON documents, including Python's NaN, and makes attributes from their values.
 
-use hyperslab_core::{Attribute, ByteOrder, Element, Unreadable, Value as Stored};
+use hyperslab_core::{Attribute, ByteOrder, Element, Unreadable, VALUE_POINTER_NBYTES, Value as Stored};
 use serde_json::{Map, Value};
 
 use crate::attribute;
@@ -45,22 +45,27 @@ pub(super) fn attributes(attributes: Option<&Value>) -> Vec<Attribute> {
     members.map(|(name, value)| attribute::named(name, stored(value))).collect()
 }
 
-/// Numbers, booleans and text, and lists of one of these. Everything else becomes its JSON text.
+/// Numbers, booleans and text, and lists of one of these. Everything else stays JSON.
 fn stored(value: &Value) -> Stored {
     match value {
         Value::String(text) => bare_float(text).map_or_else(|| attribute::text(text), attribute::float),
         Value::Bool(value) => attribute::boolean(*value),
-        Value::Number(number) => number
-            .as_i64()
-            .map_or_else(|| attribute::float(number.as_f64().unwrap_or(f64::NAN)), attribute::integer),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => attribute::integer(number),
+            (None, Some(number)) => attribute::unsigned(number),
+            (None, None) => attribute::float(number.as_f64().unwrap_or(f64::NAN)),
+        },
         Value::Array(items) => list(items).unwrap_or_else(|| json(value)),
         Value::Object(_) | Value::Null => json(value),
     }
 }
 
 fn json(value: &Value) -> Stored {
-    let bytes = value.to_string().into_bytes();
-    attribute::scalar(Element::Opaque { nbytes: bytes.len() as u64, tag: "application/json".into() }, bytes)
+    let word = |text: String, word: &str| text.replace(&format!("\"\\u0000{word}\""), word); // as Python writes it
+    let text = ["NaN", "-Infinity", "Infinity"].into_iter().fold(value.to_string(), word);
+    let pointer = vec![0; usize::try_from(VALUE_POINTER_NBYTES).unwrap_or_default()];
+    let stored = attribute::scalar(Element::Json { nbytes: VALUE_POINTER_NBYTES }, pointer);
+    Stored { heap: vec![text.into_bytes()], ..stored }
 }
 
 fn list(items: &[Value]) -> Option<Stored> {
@@ -70,6 +75,9 @@ fn list(items: &[Value]) -> Option<Stored> {
     } else if let Some(integers) = integers {
         let bytes = integers.iter().flat_map(|value| value.to_le_bytes()).collect();
         (Element::integer(8, true, ByteOrder::Little), bytes)
+    } else if let Some(numbers) = items.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>() {
+        let bytes = numbers.iter().flat_map(|value| value.to_le_bytes()).collect();
+        (Element::integer(8, false, ByteOrder::Little), bytes)
     } else if let Some(floats) = items.iter().map(float).collect::<Option<Vec<f64>>>() {
         (attribute::float_element(), floats.iter().flat_map(|value| value.to_le_bytes()).collect())
     } else {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use hyperslab_core::{ByteRange, ChunkGrid, FileIndex, Unreadable};
+use hyperslab_core::{ByteRange, ChunkGrid, FileIndex, ListedFile, Unreadable};
 
 use super::chunk_bytes::{Chunk, ChunkBytes};
 use super::keys::Keys;
@@ -32,6 +32,8 @@ pub(super) struct Hierarchy {
     entries: Vec<(Box<str>, Location)>,
     tables: HashMap<String, Table>,
     files: Vec<String>,
+    /// What the listing said of the first of the files.
+    listed: Vec<ListedFile>,
     folder: PathBuf,
     /// The files that may be read.
     allowed: Allowed,
@@ -49,7 +51,14 @@ impl Hierarchy {
         entries.reverse();
         entries.dedup_by(|(one, _), (other, _)| one == other);
         entries.reverse();
-        Self { entries, tables: HashMap::new(), files, folder: folder.to_owned(), allowed: allowed.clone() }
+        let (tables, listed) = (HashMap::new(), Vec::new());
+        Self { entries, tables, files, listed, folder: folder.to_owned(), allowed: allowed.clone() }
+    }
+
+    /// Adds what the listing of a folder said of its files, in their order.
+    #[must_use]
+    pub fn with_listed(self, listed: Vec<ListedFile>) -> Self {
+        Self { listed, ..self }
     }
 
     /// Adds tables with the chunks of some arrays, by array path.
@@ -62,7 +71,7 @@ impl Hierarchy {
     pub fn with(self, more: Vec<(Box<str>, Location)>, files: Vec<String>) -> Self {
         let entries = self.entries.into_iter().chain(more).collect();
         let hierarchy = Self::new(entries, files, &self.folder, &self.allowed);
-        Self { tables: self.tables, ..hierarchy }
+        Self { tables: self.tables, listed: self.listed, ..hierarchy }
     }
 
     /// All keys, sorted.
@@ -75,9 +84,9 @@ impl Hierarchy {
         &self.files
     }
 
-    /// The same, when nothing else is needed any more.
-    pub fn into_files(self) -> Vec<String> {
-        self.files
+    /// The same and what the listing said of them, when nothing else is needed any more.
+    pub fn into_files(self) -> (Vec<String>, Vec<ListedFile>) {
+        (self.files, self.listed)
     }
 
     /// The whole content of a key; `None` if there is no such key.

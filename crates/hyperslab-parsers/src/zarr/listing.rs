@@ -1,9 +1,11 @@
 //! The files of a directory tree, listed once. Each file is a key.
 
 use std::collections::HashSet;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use hyperslab_core::{ByteRange, FileIndex};
+use hyperslab_core::{ByteRange, FileIndex, ListedFile};
 
 use super::hierarchy::{Hierarchy, Location};
 use crate::allowed::Allowed;
@@ -15,7 +17,7 @@ const MAX_FILE_COUNT: usize = 1 << 26;
 
 /// The hierarchy of a directory. Keys are paths relative to it, with `/`.
 pub(super) fn hierarchy(root: &Path, allowed: &Allowed) -> Result<Hierarchy, Error> {
-    let (mut entries, mut files) = (Vec::new(), Vec::new());
+    let (mut entries, mut files, mut listed) = (Vec::new(), Vec::new(), Vec::new());
     let mut linked = HashSet::new();
     let mut open = vec![(root.to_path_buf(), String::new(), 0)];
     while let Some((directory, prefix, depth)) = open.pop() {
@@ -29,6 +31,7 @@ pub(super) fn hierarchy(root: &Path, allowed: &Allowed) -> Result<Hierarchy, Err
                 let range = ByteRange { offset: 0, length: metadata.len() };
                 let key = path.clone().into_boxed_str();
                 files.push(path);
+                listed.push(listed_file(&metadata));
                 let file = FileIndex::try_from(files.len()).unwrap_or(FileIndex::MAX);
                 entries.push((key, Location::Stored { file, range: Some(range) }));
             } else if metadata.is_dir() && depth < MAX_DEPTH && enters(&entry, &mut linked, allowed) {
@@ -42,7 +45,24 @@ pub(super) fn hierarchy(root: &Path, allowed: &Allowed) -> Result<Hierarchy, Err
             }
         }
     }
-    Ok(Hierarchy::new(entries, files, root, allowed))
+    Ok(Hierarchy::new(entries, files, root, allowed).with_listed(listed))
+}
+
+/// What tells a file from a later one of the same name: chunks that were replaced must not be read beside others.
+fn listed_file(metadata: &Metadata) -> ListedFile {
+    #[cfg(unix)]
+    let inode = Some(std::os::unix::fs::MetadataExt::ino(metadata));
+    #[cfg(not(unix))]
+    let inode = None;
+    ListedFile { nbytes: metadata.len(), modified: metadata.modified().ok().map(nanoseconds), inode }
+}
+
+/// Nanoseconds since the beginning of 1970; negative before.
+fn nanoseconds(at: SystemTime) -> i128 {
+    match at.duration_since(UNIX_EPOCH) {
+        Ok(since) => since.as_nanos().cast_signed(),
+        Err(before) => -before.duration().as_nanos().cast_signed(),
+    }
 }
 
 /// Follows each link to a directory once, so circles end.

@@ -34,7 +34,7 @@ pub(super) fn tree(
     for (path, documents) in &nodes {
         add(&mut tree, &mut groups, path, documents, |description| make(&hierarchy, path, description));
     }
-    tree.other_files = hierarchy.into_files();
+    (tree.other_files, tree.listed) = hierarchy.into_files();
     Ok(tree)
 }
 

@@ -22,7 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use self::arrays::{described, is_writable};
 use self::process::Process;
 use self::selections::{Selected, element};
-use self::state::{Key, Numbers, Row, State};
+use self::state::{Key, Kind, Numbers, Row, State};
 use self::types::{memory_type, simple};
 use crate::callers::Site;
 use crate::counts::now;
@@ -198,15 +198,9 @@ fn noted(
     let flags = flags | collective(library, asked.properties);
     let mut row = Row { times, operation: asked.operation as u8, flags };
     if let Part::Space(space) = asked.part {
-        let done = recent::with(key, kind, |known, shape| {
-            if let Some(index) = (space >= FIRST_ID).then(|| element(library, space, shape)).flatten()
-                && state::with(|state| state.write_element(&row, known, &index[..shape.len()]))?
-            {
-                return Some(());
-            }
-            let selected =
-                if space < FIRST_ID { Selected::all(shape) } else { Selected::of(library, space, shape)? };
-            state::with(|state| state.write(&row, known, &selected))
+        let done = recent::with_array(key, |array, width, shape| {
+            let text = text_of(library, describing, kind)?;
+            note_selected(library, &row, Numbers { array, text, width }, space, shape)
         });
         if done.is_some() {
             return done;
@@ -217,22 +211,41 @@ fn noted(
     let shape = shape_of(library, asked, &mut room)?;
     let array = state::with(|state| state.array(key, shape))?;
     let (array, width) = array.or_else(|| new_array(site, library, describing, key, shape))?;
-    let text = state::with(|state| state.kind(kind))?;
-    let text = text.or_else(|| new_type(library, describing, kind))?;
-    let selected = match asked.part {
-        Part::Space(given) if given >= FIRST_ID => Selected::of(library, given, shape)?,
-        Part::Space(_) => Selected::all(shape),
+    let text = text_of(library, describing, kind)?;
+    let known = Numbers { array, text, width };
+    recent::keep_array(epoch, key, (array, width), shape);
+    match asked.part {
+        Part::Space(space) => note_selected(library, &row, known, space, shape),
         Part::Chunk(offset) => {
             row.flags |= ENCODED;
             let chunk = state::with(|state| state.chunk(key, shape))??;
             // SAFETY: libhdf5 has read as many indices there.
             let offset = unsafe { std::slice::from_raw_parts(offset, shape.len()) };
-            Selected::chunk(offset, &chunk, shape)
+            let selected = Selected::chunk(offset, &chunk, shape);
+            state::with(|state| state.write(&row, known, &selected))
         }
-    };
-    let known = Numbers { array, text, width };
-    recent::keep(epoch, key, kind, known, shape);
-    state::with(|state| state.write(&row, known, &selected))
+    }
+}
+
+/// Records an access to what a dataspace selects. As few questions as possible: after a large read, each of them has to
+/// get what it needs from memory anew.
+#[inline]
+fn note_selected(library: &Library, row: &Row, known: Numbers, space: Id, shape: &[u64]) -> Option<()> {
+    if space < FIRST_ID {
+        // Others than "everything" stand for a selection that is elsewhere, such as in the properties.
+        let selected = (space == ALL).then(|| Selected::all(shape))?;
+        return state::with(|state| state.write(row, known, &selected));
+    }
+    // SAFETY: the function takes any identifier.
+    let count = unsafe { (library.call.selection_count)(space) };
+    if count == 1
+        && let Some(index) = element(library, space, shape)
+        && state::with(|state| state.write_element(row, known, &index[..shape.len()]))?
+    {
+        return Some(());
+    }
+    let selected = Selected::of(library, space, shape, count)?;
+    state::with(|state| state.write(row, known, &selected))
 }
 
 /// The number of an array that this identifier is new for, and the bytes of an element. libhdf5 tells what it is, without
@@ -257,15 +270,32 @@ fn new_array(
     state::with(|state| state.keep_array(key, array, place.filter(|_| !is_writable)))
 }
 
-/// The number of the words for a type in memory that this identifier is new for.
-#[cold]
-fn new_type(library: &Library, describing: &Describing, kind: Key) -> Option<u32> {
-    let simple = simple(library, describing, kind.1);
-    if let Some(text) = simple.and_then(|simple| state::with(|state| state.simple_kind(simple))?) {
+/// The number of the words for a type in memory; 0 for encoded chunks.
+#[inline]
+fn text_of(library: &Library, describing: &Describing, key: Key) -> Option<u32> {
+    if key.1 == 0 {
+        return Some(0);
+    }
+    if let Some(text) = recent::text(library, key) {
         return Some(text);
     }
-    let words = memory_type(library, describing, kind.1);
-    state::with(|state| state.keep_type(kind, simple, words))
+    let epoch = recent::epoch();
+    let kind = state::with(|state| state.kind(key))?;
+    let kind = kind.or_else(|| new_kind(library, describing, key))?;
+    recent::keep_kind(epoch, key, kind);
+    Some(kind.text)
+}
+
+/// A type in memory that this identifier is new for.
+#[cold]
+fn new_kind(library: &Library, describing: &Describing, key: Key) -> Option<Kind> {
+    let simple = simple(library, describing, key.1);
+    if let Some(kind) = simple.and_then(|simple| state::with(|state| state.simple_kind(key.0, simple))?) {
+        return Some(kind);
+    }
+    let words = memory_type(library, describing, key.1);
+    let same_as = simple.and_then(|_| library.own_number(key.1)).unwrap_or(0);
+    state::with(|state| state.keep_kind(key, simple, words, same_as))
 }
 
 /// The shape of an array: as the given dataspace has it, or as libhdf5 says.

@@ -1,28 +1,39 @@
 //! The array and the type of a thread's last access: most programs read from one array many times, and asking for either
 //! would take longer than reading a single element.
 
-use std::cell::RefCell;
+#![allow(unsafe_code)]
+
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::state::{Key, Numbers};
-use crate::libhdf5::MOST_NDIM;
+use super::state::{Key, Kind};
+use crate::libhdf5::{Library, MOST_NDIM};
 
-struct Recent {
+struct RecentArray {
     epoch: u64,
     key: Key,
-    kind: Key,
-    known: Numbers,
+    number: u32,
+    width: u64,
     shape: [u64; MOST_NDIM],
     ndim: usize,
+}
+
+#[derive(Clone, Copy)]
+struct RecentKind {
+    epoch: u64,
+    key: Key,
+    kind: Kind,
 }
 
 /// Changes when shapes or identifiers may have changed, or the log has.
 static EPOCH: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
-    static RECENT: RefCell<Recent> = const {
-        let known = Numbers { array: 0, text: 0, width: 0 };
-        RefCell::new(Recent { epoch: 0, key: (0, 0), kind: (0, 0), known, shape: [0; MOST_NDIM], ndim: 0 })
+    static ARRAY: RefCell<RecentArray> = const {
+        RefCell::new(RecentArray { epoch: 0, key: (0, 0), number: 0, width: 0, shape: [0; MOST_NDIM], ndim: 0 })
+    };
+    static KIND: Cell<RecentKind> = const {
+        Cell::new(RecentKind { epoch: 0, key: (0, 0), kind: Kind { text: 0, same_as: 0 } })
     };
 }
 
@@ -36,13 +47,13 @@ pub(crate) fn forget() {
     EPOCH.fetch_add(1, Ordering::AcqRel);
 }
 
-/// Lets a function use the numbers and the shape, if they are still those of this array and type.
+/// Lets a function use the number of the last array, the bytes of its elements and its shape, if this is it.
 #[inline]
-pub(crate) fn with<R>(key: Key, kind: Key, act: impl FnOnce(Numbers, &[u64]) -> Option<R>) -> Option<R> {
-    RECENT.with(|recent| {
+pub(crate) fn with_array<R>(key: Key, act: impl FnOnce(u32, u64, &[u64]) -> Option<R>) -> Option<R> {
+    ARRAY.with(|recent| {
         let recent = recent.try_borrow().ok()?;
-        if recent.key == key && recent.kind == kind && recent.epoch == epoch() {
-            act(recent.known, &recent.shape[..recent.ndim])
+        if recent.key == key && recent.epoch == epoch() {
+            act(recent.number, recent.width, &recent.shape[..recent.ndim])
         } else {
             None
         }
@@ -50,11 +61,39 @@ pub(crate) fn with<R>(key: Key, kind: Key, act: impl FnOnce(Numbers, &[u64]) -> 
 }
 
 /// Keeps them. `epoch` is that of a moment before the shape was asked for.
-pub(crate) fn keep(epoch: u64, key: Key, kind: Key, known: Numbers, shape: &[u64]) {
-    RECENT.with(|recent| {
+pub(crate) fn keep_array(epoch: u64, key: Key, (number, width): (u32, u64), shape: &[u64]) {
+    ARRAY.with(|recent| {
         let Ok(mut recent) = recent.try_borrow_mut() else { return };
-        let mut room = [0; MOST_NDIM];
-        room[..shape.len()].copy_from_slice(shape);
-        *recent = Recent { epoch, key, kind, known, shape: room, ndim: shape.len() };
+        let recent = &mut *recent;
+        recent.shape[..shape.len()].copy_from_slice(shape);
+        (recent.epoch, recent.key, recent.ndim) = (epoch, key, shape.len());
+        (recent.number, recent.width) = (number, width);
     });
+}
+
+/// The number of the words for a type in memory, if it is the last one. Programs give many calls a new identifier of the
+/// same type: whether it is the same is a single question.
+#[inline]
+pub(crate) fn text(library: &Library, key: Key) -> Option<u32> {
+    KIND.with(|recent| {
+        let mut known = recent.get();
+        if known.epoch != epoch() || known.key.0 != key.0 {
+            return None;
+        }
+        if known.key.1 != key.1 {
+            let same_as = known.kind.same_as;
+            // SAFETY: the function takes any identifiers.
+            if same_as == 0 || unsafe { (library.call.type_equal)(key.1, same_as) } <= 0 {
+                return None;
+            }
+            known.key = key;
+            recent.set(known);
+        }
+        Some(known.kind.text)
+    })
+}
+
+/// Keeps a type. `epoch` is that of a moment before it was asked for.
+pub(crate) fn keep_kind(epoch: u64, key: Key, kind: Kind) {
+    KIND.with(|recent| recent.set(RecentKind { epoch, key, kind }));
 }

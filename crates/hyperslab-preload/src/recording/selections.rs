@@ -83,17 +83,16 @@ impl Selected {
         found
     }
 
-    /// What is selected of a dataspace with this shape.
+    /// What is selected of a dataspace with this shape: so many elements.
     #[inline]
-    pub fn of(library: &Library, space: Id, shape: &[u64]) -> Option<Self> {
-        // SAFETY: the function takes any identifier.
-        match unsafe { (library.call.selection_count)(space) } {
+    pub fn of(library: &Library, space: Id, shape: &[u64], count: i64) -> Option<Self> {
+        match count {
             0 => Some(Self::new(NOTHING, 0)),
-            // SAFETY: as above.
             1.. if shape.is_empty() => Some(Self::all(shape)),
             // A single element needs no more questions, which would take longer than reading it.
             1 => Self::single(&bounds(library, space)?.0, shape),
-            _ => Self::of_several(library, space, shape),
+            2.. => Self::of_several(library, space, shape, count.cast_unsigned()),
+            _ => None,
         }
     }
 
@@ -109,24 +108,45 @@ impl Selected {
         if shape.iter().all(|&length| length == 1) { Some(Self::all(shape)) } else { Some(found) }
     }
 
-    fn of_several(library: &Library, space: Id, shape: &[u64]) -> Option<Self> {
+    fn of_several(library: &Library, space: Id, shape: &[u64], count: u64) -> Option<Self> {
         // SAFETY: the function takes any identifier.
         match unsafe { (library.call.selection_kind)(space) } {
             ALL_SELECTED => Some(Self::all(shape)),
-            // SAFETY: as above.
-            HYPERSLABS_SELECTED if unsafe { (library.call.is_regular)(space) } > 0 => {
-                Self::regular(library, space, shape)
+            HYPERSLABS_SELECTED => {
+                let (low, high) = bounds(library, space)?;
+                if let Some(found) = Self::filled(&low, &high, shape, count) {
+                    return Some(found);
+                }
+                // SAFETY: as above.
+                if unsafe { (library.call.is_regular)(space) } > 0 {
+                    Self::regular(library, space, shape, &low)
+                } else {
+                    Self::blocks(library, space, shape.len())
+                }
             }
-            HYPERSLABS_SELECTED => Self::blocks(library, space, shape.len()),
             POINTS_SELECTED => Self::points(library, space, shape.len()),
             _ => None,
         }
     }
 
+    /// The box between two corners; `None` if fewer elements are selected than it has.
     #[inline]
-    fn regular(library: &Library, space: Id, shape: &[u64]) -> Option<Self> {
+    fn filled(low: &Corner, high: &Corner, shape: &[u64], count: u64) -> Option<Self> {
+        let mut found = Self::new(HYPERSLAB, count);
+        let (mut room, mut is_all) = (1_u64, true);
+        for ((&low, &high), &whole) in low.iter().zip(high).zip(shape) {
+            let length = high.checked_sub(low)?.checked_add(1)?;
+            room = room.checked_mul(length)?;
+            is_all &= low == 0 && length == whole;
+            found.push([low, 1, length, 1]);
+        }
+        (room == count).then(|| if is_all { Self::new(ALL, count) } else { found })
+    }
+
+    /// `low` is the first corner, which `H5Soffset_simple` moves.
+    #[inline]
+    fn regular(library: &Library, space: Id, shape: &[u64], low: &Corner) -> Option<Self> {
         let [_, stride, count, block] = library.regular(space)?;
-        let (low, _) = bounds(library, space)?; // which H5Soffset_simple moves
         let mut found = Self::new(HYPERSLAB, 1);
         let mut is_all = true;
         for (axis, &length) in shape.iter().enumerate() {
@@ -197,11 +217,10 @@ impl Selected {
 
 pub(crate) type Corner = [u64; MOST_NDIM];
 
-/// The index of the element that is selected of a dataspace with this shape; `None` if there are others, or none.
+/// The index of the only element that is selected of a dataspace with this shape; `None` if it is outside.
 #[inline]
 pub(crate) fn element(library: &Library, space: Id, shape: &[u64]) -> Option<Corner> {
-    // SAFETY: the function takes any identifier.
-    if shape.is_empty() || unsafe { (library.call.selection_count)(space) } != 1 {
+    if shape.is_empty() {
         return None;
     }
     let (index, _) = bounds(library, space)?;

@@ -22,9 +22,13 @@ const EVENT: u8 = 4;
 const ELEMENT: u8 = 5;
 const HEAD_NBYTES: usize = 43;
 const ELEMENT_NBYTES: usize = 32;
-/// How many arrays and types are known at most.
+/// How many arrays are known at most.
 const MOST_ARRAYS: usize = 1 << 16;
-const TYPES: usize = 32;
+/// How many identifiers of arrays are known at most: few, so that they stay in the processor's caches.
+const MOST_IDENTIFIERS: usize = 1 << 12;
+const KINDS: usize = 32;
+/// How many texts are known at most.
+const MOST_TEXTS: usize = 1 << 14;
 /// Longer than anyone holds the state.
 const MOST_TRIES: usize = 100_000;
 
@@ -41,7 +45,6 @@ pub(crate) struct Row {
     pub flags: u8,
 }
 
-#[derive(Clone)]
 struct Known {
     number: u32,
     shape: Vec<u64>,
@@ -57,21 +60,32 @@ pub(crate) struct Numbers {
     pub width: u64,
 }
 
+/// A type in the program's memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Kind {
+    /// The number of its words in the log.
+    pub text: u32,
+    /// An identifier of the library's own that stands for the same type; 0 if there is none.
+    pub same_as: Id,
+}
+
 /// Everything.
 #[derive(Default)]
 pub(crate) struct State {
     log: Option<Log>,
     is_closed: bool,
-    arrays: HashMap<Key, Known>,
-    /// Arrays of files that are only read, by library and place: programs open them again and again.
-    places: HashMap<(usize, Place), Key>,
+    known: Vec<Known>,
+    /// Where `known` has what an identifier stands for.
+    arrays: HashMap<Key, usize>,
+    /// The same for arrays of files that are only read, by library and place: programs open them again and again.
+    places: HashMap<(usize, Place), usize>,
     /// The numbers of what the log has described.
-    numbers: HashMap<String, u32>,
-    texts: HashMap<String, u32>,
-    types: Vec<(Key, u32)>,
-    /// The texts of numbers that `types::simple` gives.
-    simple_types: HashMap<u64, u32>,
-    next_type: usize,
+    numbers: Numbered,
+    texts: Numbered,
+    kinds: Vec<(Key, Kind)>,
+    /// By library and the number that `types::simple` gives.
+    simple_kinds: HashMap<(usize, u64), Kind>,
+    next_kind: usize,
     /// Files that were read without libhdf5, with the number in the log and the length that the log knows; `None`
     /// for those that are not recorded.
     pub files: HashMap<FileKey, Option<(u32, u64)>>,
@@ -128,35 +142,43 @@ pub(crate) fn close() {
 impl State {
     /// The shape of the chunks of an array, if it is known with this shape.
     pub fn chunk(&self, key: Key, shape: &[u64]) -> Option<Vec<u64>> {
-        self.arrays.get(&key).filter(|known| known.shape == shape).map(|known| known.chunk.clone())
+        self.known_as(self.arrays.get(&key), shape).map(|known| known.chunk.clone())
     }
 
     /// The number of an array that has this shape, and the bytes of an element; `None` if it is not known.
     pub fn array(&self, key: Key, shape: &[u64]) -> Option<(u32, u64)> {
-        let known = self.arrays.get(&key).filter(|known| known.shape == shape)?;
+        let known = self.known_as(self.arrays.get(&key), shape)?;
         Some((known.number, known.width))
     }
 
-    /// The number of a type in memory; `None` if it is not known.
-    pub fn kind(&self, kind: Key) -> Option<u32> {
-        if kind.1 == 0 {
-            return Some(0);
-        }
-        self.types.iter().find(|(known, _)| *known == kind).map(|(_, text)| *text)
+    fn known_as(&self, place: Option<&usize>, shape: &[u64]) -> Option<&Known> {
+        self.known.get(*place?).filter(|known| known.shape == shape)
     }
 
-    /// The number of a type in memory, by what `types::simple` gives.
-    pub fn simple_kind(&self, simple: u64) -> Option<u32> {
-        self.simple_types.get(&simple).copied()
+    /// A type in memory; `None` if it is not known.
+    pub fn kind(&self, key: Key) -> Option<Kind> {
+        self.kinds.iter().find(|(known, _)| *known == key).map(|(_, kind)| *kind)
+    }
+
+    /// A type in memory, by its library and what `types::simple` gives.
+    pub fn simple_kind(&self, library: usize, simple: u64) -> Option<Kind> {
+        self.simple_kinds.get(&(library, simple)).copied()
     }
 
     /// The array at this place, under another identifier: takes over what is known, if the shape is the same.
     pub fn keep_place(&mut self, key: Key, place: (usize, Place), shape: &[u64]) -> Option<(u32, u64)> {
-        let other = *self.places.get(&place)?;
-        let known = self.arrays.get(&other).filter(|known| known.shape == shape)?.clone();
+        let known_at = *self.places.get(&place)?;
+        let known = self.known_as(Some(&known_at), shape)?;
         let found = (known.number, known.width);
-        self.arrays.insert(key, known);
+        self.keep_identifier(key, known_at);
         Some(found)
+    }
+
+    fn keep_identifier(&mut self, key: Key, known_at: usize) {
+        if self.arrays.len() >= MOST_IDENTIFIERS {
+            self.arrays.clear();
+        }
+        self.arrays.insert(key, known_at);
     }
 
     /// Writes an access.
@@ -214,46 +236,52 @@ impl State {
 
     /// Identifiers may mean something else from now on.
     pub fn forget_identifiers(&mut self) {
+        self.known.clear();
         self.arrays.clear();
         self.places.clear();
-        self.types.clear();
+        self.kinds.clear();
+        self.simple_kinds.clear();
     }
 
     /// Keeps what an array is.
     pub fn keep_array(&mut self, key: Key, array: Described, place: Option<Place>) -> (u32, u64) {
-        if self.arrays.len() >= MOST_ARRAYS {
+        if self.known.len() >= MOST_ARRAYS {
+            self.known.clear();
             self.arrays.clear();
             self.places.clear();
         }
         let number = self.number(array.text);
         let Described { shape, width, chunk, .. } = array;
-        self.arrays.insert(key, Known { number, shape, width, chunk });
+        let known_at = self.known.len();
+        self.known.push(Known { number, shape, width, chunk });
+        self.keep_identifier(key, known_at);
         if let Some(place) = place {
-            self.places.insert((key.0, place), key);
+            self.places.insert((key.0, place), known_at);
         }
         (number, width)
     }
 
     /// Keeps what a type in memory is.
-    pub fn keep_type(&mut self, key: Key, simple: Option<u64>, words: String) -> u32 {
+    pub fn keep_kind(&mut self, key: Key, simple: Option<u64>, words: String, same_as: Id) -> Kind {
         self.begin();
-        let text = numbered(&mut self.log, TEXT, &mut self.texts, words, 1);
+        let text = self.texts.number(&mut self.log, TEXT, words, 1);
+        let kind = Kind { text, same_as };
         if let Some(simple) = simple {
-            self.simple_types.insert(simple, text);
+            self.simple_kinds.insert((key.0, simple), kind);
         }
-        if self.types.len() < TYPES {
-            self.types.push((key, text));
+        if self.kinds.len() < KINDS {
+            self.kinds.push((key, kind));
         } else {
-            self.types[self.next_type] = (key, text);
-            self.next_type = (self.next_type + 1) % TYPES;
+            self.kinds[self.next_kind] = (key, kind);
+            self.next_kind = (self.next_kind + 1) % KINDS;
         }
-        text
+        kind
     }
 
     /// The number of what a text describes, in a log that has begun.
     pub fn number(&mut self, text: String) -> u32 {
         self.begin();
-        numbered(&mut self.log, ARRAY, &mut self.numbers, text, 0)
+        self.numbers.number(&mut self.log, ARRAY, text, 0)
     }
 
     /// Creates the log, at the first access.
@@ -272,21 +300,29 @@ impl State {
     }
 }
 
-/// The number of a text in the log, where it is written the first time. If there are very many, some are written again.
-fn numbered(
-    log: &mut Option<Log>,
-    kind: u8,
-    numbers: &mut HashMap<String, u32>,
-    text: String,
-    first: usize,
-) -> u32 {
-    if let Some(&number) = numbers.get(&text) {
-        return number;
+/// Texts that the log has, by number.
+#[derive(Default)]
+struct Numbered {
+    known: HashMap<String, u32>,
+    count: u32,
+}
+
+impl Numbered {
+    /// The number of a text in the log, where it is written the first time. If there are very many, as with an array that
+    /// grows by each write, some are written again.
+    fn number(&mut self, log: &mut Option<Log>, kind: u8, text: String, first: u32) -> u32 {
+        if let Some(&number) = self.known.get(&text) {
+            return number;
+        }
+        let number = self.count.saturating_add(first);
+        self.count = self.count.saturating_add(1);
+        if let Some(log) = log {
+            log.append(kind, &[&number.to_le_bytes(), text.as_bytes()]);
+        }
+        if self.known.len() >= MOST_TEXTS {
+            self.known.clear();
+        }
+        self.known.insert(text, number);
+        number
     }
-    let number = u32::try_from(numbers.len() + first).unwrap_or(u32::MAX);
-    if let Some(log) = log {
-        log.append(kind, &[&number.to_le_bytes(), text.as_bytes()]);
-    }
-    numbers.insert(text, number);
-    number
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from hyperslab.bench.records import Cell, Trial, trial_of
 from hyperslab.errors import HyperslabError, NoSpace, Refused
 from hyperslab.lab import cache
 from hyperslab.lab.journal import Journal
+from hyperslab.lab.rounds import Rounds
 from hyperslab.lab.worker import LocalWorkers, Workbench
 
 
@@ -46,13 +46,16 @@ class PublishedJob:
 
 def run_published(
     journal: Journal[Trial],
-    announce: Callable[[str], None],
+    rounds: Rounds,
     workers: LocalWorkers,
     group: CellGroup,
     usable: list[Cell],
     directory: Path,
 ) -> None:
-    """Make every trial of a group by its study's replay. A trial that the journal holds completely is not repeated."""
+    """Make the trials of a group by its study's replay, until the time is over.
+
+    A trial that the journal holds completely is not repeated.
+    """
     replay = make_replay(group.case.replay or "")
     writes = [cell for cell in usable if OPERATIONS[cell.operation.name].verb == "write"]
     reads = [cell for cell in usable if OPERATIONS[cell.operation.name].verb == "read"]
@@ -61,11 +64,13 @@ def run_published(
         trial = number - replay.dropped if number >= replay.dropped else -1 - number
         if all(_has(journal, cell, trial) for cell in writes + reads):
             continue
+        if rounds.is_over():
+            return
         here = directory / f"trial-{number}"
         here.mkdir()
         for cell in writes + reads:
             if not _has(journal, cell, trial) or OPERATIONS[cell.operation.name].verb == "write":
-                announce(cell.name)
+                rounds.announce(cell.name)
                 _trial(journal, workers, group, cell, here, trial)
         shutil.rmtree(here, ignore_errors=True)
 

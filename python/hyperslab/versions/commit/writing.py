@@ -30,6 +30,7 @@ from hyperslab.journal.journal import (
 from hyperslab.journal.journaled_file import JournaledFile
 from hyperslab.journal.settling import is_readable
 from hyperslab.journal.write_guard import empty_file
+from hyperslab.meant import meant
 from hyperslab.versions.commit import libhdf5
 from hyperslab.versions.commit.chunk_store import ChunkStore, is_text
 from hyperslab.versions.layout import names as layout
@@ -338,9 +339,9 @@ def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray
     chunks, fill = asked.pop("chunks", None), asked.pop("fillvalue", None)
     asked.pop("maxshape", None)  # every array can be resized
     options = {name: value for name, value in asked.items() if value is not None and value is not False}
-    unknown = options.keys() - {"compression", "compression_opts", "shuffle", "fletcher32", "scaleoffset"}
-    if unknown:
-        raise TypeError(f"{', '.join(sorted(unknown))}: there is no such option")
+    known = ("compression", "compression_opts", "shuffle", "fletcher32", "scaleoffset")
+    if unknown := sorted(options.keys() - set(known)):
+        raise TypeError(f"{', '.join(unknown)}: there is no such option{meant(unknown[0], known)}")
     is_dtype_given = data is not None or dtype is not None
     elements, dtype = _elements(data, dtype)
     if dtype.hasobject and not is_text(dtype):

@@ -14,6 +14,7 @@ import numpy as np
 from hyperslab.archive.tree import Group
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, ReadError, Unsupported
+from hyperslab.meant import meant
 from hyperslab.versions.layout.names import DATA, FIRST_VERSION, Time, as_datetime, parsed_time
 
 VersionKey: TypeAlias = "str | int | Time | None"
@@ -78,7 +79,10 @@ class VersionTable(Mapping[str, Version]):
         try:
             return self._versions[name]
         except KeyError:
-            raise KeyError(f"there is no version {name!r} in {self.path}") from None
+            raise KeyError(f"there is no version {name!r} in {self.path}{meant(name, self._versions)}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._versions  # without the message of __getitem__, which looks for names that are alike
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._versions)

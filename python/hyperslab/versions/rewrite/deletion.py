@@ -16,6 +16,7 @@ import numpy.typing as npt
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.journal.signals import raise_pending_signals
+from hyperslab.meant import meant
 from hyperslab.versions.commit.attributes import copy_attributes
 from hyperslab.versions.commit.chunk_store import room, row_count
 from hyperslab.versions.inspect.stored_bytes import StoredBytes
@@ -49,7 +50,8 @@ def deletion(file: h5py.File, names: str | Iterable[str]) -> RewritePlan:
     deleted = {names} if isinstance(names, str) else set(names)
     for name in sorted(deleted):
         if name not in versions:
-            raise ValueError(f"there is no version {name!r} in {file.filename} to delete")
+            near = meant(name, versions)
+            raise ValueError(f"there is no version {name!r} in {file.filename} to delete{near}")
     all_parents = {name: version.parent or FIRST_VERSION for name, version in versions.items()}
 
     def remaining(name: str) -> str:
