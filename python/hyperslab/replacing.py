@@ -56,13 +56,11 @@ def replacing(
         _check(target, destination, is_folder, marks)
     elif is_folder:
         raise UsageError(f"{target} is a pipe or device and cannot become a folder: choose another name")
+    # In a new folder, so that our name cannot be that of another file. It is named before it is made: Ctrl-C may
+    # come as soon as it is there.
+    own = Path(tempfile.gettempdir() if stream else destination.parent) / f".hyperslab-{os.urandom(8).hex()}.new"
     try:
-        # In a new folder, so that our name cannot be that of another file.
-        own = Path(tempfile.mkdtemp(prefix=".hyperslab-", suffix=".new", dir=None if stream else destination.parent))
-    except OSError as error:
-        _fail(target, error)
-        raise UsageError(f"{target} cannot be written: {error.strerror}") from error
-    try:
+        _make(own, target)
         beside = own / destination.name
         yield beside
         if stream:
@@ -77,7 +75,11 @@ def replacing(
         _fail(target, error)
         raise
     finally:
-        shutil.rmtree(own, ignore_errors=True)
+        try:
+            shutil.rmtree(own, ignore_errors=True)
+        except BaseException:  # Ctrl-C in the middle of it
+            shutil.rmtree(own, ignore_errors=True)
+            raise
 
 
 def refuse_devices(target: Path) -> None:
@@ -164,6 +166,14 @@ def _check(target: Path, destination: Path, is_folder: bool, marks: Sequence[str
         raise UsageError(f"{target} is a file: remove it, or choose another name")
     if destination.exists() and not os.access(destination, os.W_OK):
         raise UsageError(f"{target} is write-protected: remove it, or choose another name")
+
+
+def _make(own: Path, target: Path) -> None:
+    try:
+        own.mkdir(mode=0o700)
+    except OSError as error:
+        _fail(target, error)
+        raise UsageError(f"{target} cannot be written: {error.strerror}") from error
 
 
 def _fail(target: Path, error: OSError) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import h5py
@@ -17,6 +18,7 @@ import pytest
 
 import hyperslab
 from hyperslab.errors import NoSpace, UsageError
+from hyperslab.lab.scratch import remove
 from hyperslab.replacing import replace_with, replacing
 
 VALUES = np.arange(500_000.0)
@@ -224,3 +226,37 @@ def test_what_was_begun_is_removed(tmp_path: Path, error: type[BaseException]) -
     with pytest.raises(error):
         interrupted()
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("x", "old")]
+
+
+@contextmanager
+def ctrl_c_at(call: int) -> Iterator[list[int]]:
+    """Ctrl-C where a function begins, or one of C begins or ends: there Python looks for signals. Yields how many."""
+    calls = [0]
+
+    def count(_: object, event: str, __: object) -> None:
+        calls[0] += event != "return"
+        if calls[0] == call and event != "return":
+            raise KeyboardInterrupt
+
+    sys.setprofile(count)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(None)
+
+
+@pytest.mark.parametrize("is_there", [False, True], ids=["new", "replaced"])
+def test_ctrl_c_at_any_call_leaves_the_old_file_or_the_new_one(tmp_path: Path, is_there: bool) -> None:
+    path, old = tmp_path / "x", {"x": "old"} if is_there else {}
+    with ctrl_c_at(0) as made:
+        replace_with(path, "new")
+    assert made[0] > 100
+    for call in range(1, made[0]):
+        remove(path)
+        if is_there:
+            path.write_text("old")
+        # shutil.rmtree of Python 3.11 closes a folder twice if Ctrl-C comes after the first time.
+        with suppress(KeyboardInterrupt, OSError), ctrl_c_at(call):
+            replace_with(path, "new")
+        found = {one.name: one.read_text() if one.is_file() else "a folder" for one in tmp_path.iterdir()}
+        assert found in (old, {"x": "new"}), f"call {call} of {made[0]}"

@@ -86,6 +86,20 @@ def test_ctrl_c_keeps_finished_trials_and_their_tables(tmp_path, study, hypersla
     assert set(Counter(map(identity, finished(output))).values()) == {1}
 
 
+def test_a_rejected_warm_up_is_recorded_once(tmp_path, study, hyperslab) -> None:
+    if not Path("/dev/shm").is_dir():
+        pytest.skip("there is no disk in memory: only there no trial can be cold")
+    output, path = tmp_path / "run", study(operations=["read-all"], caches=["cold"])
+    done = hyperslab("bench", path, "-o", output, "--trials", 1, "--scratch", "/dev/shm")
+    assert done.returncode == 0, done.stderr
+    assert {trial["status"] for trial in finished(output)} == {"rejected"}
+    journal = output / JOURNAL_FILE
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:4]))
+    done = hyperslab("bench", "--resume", "-o", output, "--trials", 1)  # it knows where the files were
+    assert done.returncode == 0, done.stderr
+    assert set(Counter(map(identity, finished(output))).values()) == {1}
+
+
 def test_sigterm_keeps_finished_trials_and_leaves_nothing_else(tmp_path, study) -> None:
     output, path = tmp_path / "run", study()
     process = begin(path, output)

@@ -50,9 +50,9 @@ class FairTrials:
         self._round += 1
 
     def warm_up(self, cell: Cell) -> None:
-        """Make the first trial of a cell. A trial repeated after --resume is not recorded twice."""
+        """Make the first trial of a cell. A trial repeated after --resume is recorded again only if it failed."""
         trial = self._made(cell, WARM_UP)
-        if trial.status != "ok" or not self._journal.of(cell.key):
+        if trial.status == "failed" or not self._journal.of(cell.key):
             self._journal.append(trial)
 
     def make(self, cell: Cell) -> None:

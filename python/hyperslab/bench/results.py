@@ -46,6 +46,7 @@ class RunDescription:
     scale_notes: dict[str, str] = field(default_factory=dict)  # how a case differs from its full size
     trials: int | None = None  # exactly as many of each cell; None for the scale's own rule
     until_decided: bool = False
+    scratch: str | None = None  # directory for measured files; None for that of the run
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for run.json."""
@@ -70,6 +71,7 @@ class RunDescription:
             scale_notes=given.get("scale_notes", {}),
             trials=given.get("trials"),
             until_decided=given.get("until_decided", False),
+            scratch=given.get("scratch"),
         )
 
 

@@ -130,15 +130,15 @@ def run_bench(request: RunRequest, progress: Progress = lambda *_: None, say: Ca
     """
     is_new = not request.output.exists()
     _check_output(request.output)
-    scratch_parent = _existing(request.scratch or request.output)
     try:
-        description = _resumed(request) if request.resume else _started(request, scratch_parent)
+        description = _resumed(request) if request.resume else _started(request)
     except UsageError:
         if is_new:
             with suppress(OSError):  # it is not there, or not empty
                 request.output.rmdir()
         raise
     _check_libraries(description, say)
+    scratch_parent = _scratch_parent(request, description.scratch)
     groups = expand(description.cases, description.methods)
     check_groups(groups, scratch_parent, description.environment.memory_nbytes)
     _say_what_is_left_out(description, say)
@@ -206,7 +206,7 @@ def _save_data_files(cases: Sequence[Case], scratch: Path) -> dict[str, Path]:
     return paths
 
 
-def _started(request: RunRequest, scratch: Path) -> RunDescription:
+def _started(request: RunRequest) -> RunDescription:
     chosen = choose(request.studies)
     full = [_adapted(case, request) for case in chosen if isinstance(case, Case)]
     cases = [_in_scale(case, request) for case in full]
@@ -219,18 +219,20 @@ def _started(request: RunRequest, scratch: Path) -> RunDescription:
         methods=request.methods,
         seed=request.seed if request.seed is not None else random.SystemRandom().randrange(2**31),
         cases=tuple(cases),
-        environment=observe(scratch, formats),
+        environment=observe(_scratch_parent(request, None), formats),
         histories=tuple(_adapted_histories(case, request) for case in chosen if isinstance(case, HistoryCase)),
         scale_notes=notes,
         trials=request.trials,
         until_decided=request.until_decided,
+        scratch=None if request.scratch is None else str(request.scratch.absolute()),
     )
 
 
 def _resumed(request: RunRequest) -> RunDescription:
     """The request of the interrupted run. Raises UsageError on another machine."""
     description = load_description(request.output)
-    here: Environment = observe(request.output, list(description.environment.libraries))
+    scratch = _scratch_parent(request, description.scratch)
+    here: Environment = observe(scratch, list(description.environment.libraries))
     if differences := description.environment.differences(here):
         raise UsageError(f"{request.output} was started on another machine ({'; '.join(differences)}); start a new run")
     trials = request.trials if request.trials is not None or request.until_decided else description.trials
@@ -334,7 +336,9 @@ def _check_output(directory: Path) -> None:
         ) from error
 
 
-def _existing(directory: Path) -> Path:
+def _scratch_parent(request: RunRequest, known: str | None) -> Path:
+    """Where measured files go: to the request's directory, or to that with which the run began."""
+    directory = request.scratch or Path(known or request.output)
     if not directory.is_dir() or not os.access(directory, os.W_OK):
         raise UsageError(f"--scratch {directory} is not a directory that you can write to")
     return directory
