@@ -16,7 +16,6 @@ import argparse
 import json
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +29,7 @@ from hyperslab.advise.asking import ask
 from hyperslab.advise.formats import codecs_of, encodings_of
 from hyperslab.advise.judging import judge
 from hyperslab.advise.limits import Limits
-from hyperslab.advise.results import ArrayAdvice, Option
-from hyperslab.advise.verifying import Verification, verify
+from hyperslab.advise.verifying import verify
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.report.wording import seconds_text
 
@@ -60,12 +58,13 @@ def advised(case: Case, folder: Path, profile: StoreProfile, count: int, scale: 
     }  # fmt: skip
     if case.is_far:
         return row
-    before = found.chosen
+    before = found.advised
     measured = verify(found, profile, count, folder)
-    row["regret_of_prediction"] = _regret_of_prediction(measured)
+    first = measured.first_predicted
+    row["regret_of_prediction"] = None if first is None else measured.regret(first.candidate)
     row["regret_of_verdict"] = measured.regret(before)
     judge(found, measured)
-    row |= {"verdict": found.verdict, "regret": measured.regret(_advised_option(found)), "said": found.verified}
+    row |= {"verdict": found.verdict, "regret": measured.regret(found.advised), "said": found.verified}
     weights = measured.weights
     row["measured"] = [
         {
@@ -80,20 +79,6 @@ def advised(case: Case, folder: Path, profile: StoreProfile, count: int, scale: 
         for one in measured.ranked
     ]
     return row
-
-
-def _advised_option(found: ArrayAdvice) -> Option:
-    """The layout that is advised, or today's, opened as it is advised."""
-    for tip in found.tips:
-        if tip.candidate is not None and found.verdict.startswith(f"keep the file and {tip.what}:"):
-            return replace(found.today, candidate=tip.candidate)
-    return found.chosen
-
-
-def _regret_of_prediction(found: Verification) -> float | None:
-    """Of the option with the least prediction for the calls that were measured."""
-    known = [one for one in found.each if one.seconds(found.weights) is not None]
-    return found.regret(min(known, key=lambda one: one.predicted).option) if known else None
 
 
 def main() -> None:

@@ -92,6 +92,8 @@ def test_a_trace_gives_json(maps: Path, trace: Path, profile_file: Path) -> None
     assert any(one["on_the_pareto_front"] for one in array["options"])
     cache = [one for one in array["tips"] if "chunk cache" in one["what"]]
     assert cache == [] or "rdcc_nbytes=" in cache[0]["call"]
+    advised = [one["what"] for one in array["tips"] if f"keep the file and {one['what']}:" in array["verdict"]]
+    assert array["tip"] == (advised[0] if advised else None)
 
 
 def test_traces_have_weights(maps: Path, trace: Path, profile_file: Path) -> None:

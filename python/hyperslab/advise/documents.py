@@ -25,6 +25,7 @@ def document(advice: ArrayAdvice) -> dict[str, Any]:
         "verdict": advice.verdict,
         "keep": advice.keeps,
         "chosen": advice.chosen.candidate.title,
+        "tip": None if advice.tip is None else advice.tip.what,
         "tips": [
             {
                 "what": tip.what,

@@ -22,10 +22,9 @@ def judge(advice: ArrayAdvice, found: Verification) -> None:
     before = advice.chosen
     weights = found.weights
     now = next((one for one in found.each if one.option.candidate.is_today and not _is_tip(advice, one)), None)
-    took = {one.option.candidate.key: one for one in found.each}
     ranked = []
     for option in advice.options:
-        mine = took.get(option.candidate.key)
+        mine = found.of(option.candidate)
         seconds = None if mine is None else mine.seconds(weights)
         interval = None if mine is None else mine.interval(weights)
         ranked.append(replace(option, measured_seconds=seconds, measured_interval=interval))
@@ -52,19 +51,19 @@ def _choose(advice: ArrayAdvice, found: Verification, now: Verified, base: float
     known = [one for one in advice.options if one.measured_seconds is not None and one.can_be_advised]
     best = known[0] if known else None  # they are in order
     least = free.seconds(weights) or base
-    took = {one.option.candidate.key: one for one in found.each}
-    if best is not None and _is_faster(took[best.candidate.key], free, weights, len(known)):
-        advice.chosen = best
+    mine = None if best is None else found.of(best.candidate)
+    if best is not None and mine is not None and _is_faster(mine, free, weights, len(known)):
+        advice.chosen, advice.tip = best, None
         advice.verdict = (
             f"rewrite as {best.candidate.title}: measured {seconds_text(best.measured_seconds)} instead of "
             f"{seconds_text(base)}, {base / (best.measured_seconds or 1.0):.3g} × faster"
         )
         return
-    advice.chosen = advice.today
+    advice.chosen, advice.tip = advice.today, None
     if free is not now and _is_faster(free, now, weights, len(tips)):
-        what = next((tip.what for tip in advice.tips if tip.candidate == free.option.candidate), "")
+        advice.tip = next(tip for tip in advice.tips if tip.candidate == free.option.candidate)
         advice.verdict = (
-            f"keep the file and {what}: measured {seconds_text(least)} instead of {seconds_text(base)}, "
+            f"keep the file and {advice.tip.what}: measured {seconds_text(least)} instead of {seconds_text(base)}, "
             f"{base / least:.3g} × faster"
         )
         return
@@ -102,9 +101,9 @@ def _contradictions(advice: ArrayAdvice, found: Verification, now: Verified, bas
             said.append(
                 f"contradicted: {title} was predicted to be {other} than today's layout, but was measured to be {which}"
             )
-    first = _first_predicted(found)
-    regret = found.regret(first)
-    if regret is not None:
+    first = found.first_predicted
+    regret = None if first is None else found.regret(first.candidate)
+    if first is not None and regret is not None:
         said.append(
             f"regret: {first.candidate.title}, which was predicted to be the fastest, took {100 * regret:.0f} % longer "
             f"than the fastest one"
@@ -122,9 +121,3 @@ def _compared(seconds: float, predicted: float) -> str:
 
 def _what(option: Option) -> str:
     return "keep the file" if option.candidate.is_today else f"rewrite as {option.candidate.title}"
-
-
-def _first_predicted(found: Verification) -> Option:
-    """The measured option with the least prediction for the same calls."""
-    known = [one for one in found.each if one.seconds(found.weights) is not None]
-    return min(known, key=lambda one: one.predicted).option

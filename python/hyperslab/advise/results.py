@@ -73,8 +73,14 @@ class ArrayAdvice:
     notes: list[str] = field(default_factory=list)
     verified: list[str] = field(default_factory=list)  # what verification found, in words
     append_axis: int | None = None  # that must be able to grow
+    tip: Tip | None = None  # the one that is advised; then the file is kept
 
     @property
     def keeps(self) -> bool:
         """Whether the advice is to leave the file as it is."""
         return self.chosen.candidate.is_today
+
+    @property
+    def advised(self) -> Candidate:
+        """The layout that is advised, opened as it is advised."""
+        return (self.tip and self.tip.candidate) or self.chosen.candidate

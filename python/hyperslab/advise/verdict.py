@@ -30,13 +30,13 @@ def choose(advice: ArrayAdvice, profile: StoreProfile) -> None:
     best = in_order(known, advice)[0] if known else None
     over = None if best is None else gain(profile, base_price, best.price, (base_reader, best.candidate.reader))
     if best is not None and over is not None and over.is_sure and over.factor >= WORTH_REWRITING:
-        advice.chosen = best
+        advice.chosen, advice.tip = best, None
         advice.verdict = (
             f"rewrite as {best.candidate.title}: predicted {seconds_text(best.seconds)} instead of "
             f"{seconds_text(today.seconds)}, {factor_text(best.gain)} faster"
         )
         return
-    advice.chosen = today
+    advice.chosen, advice.tip = today, tip
     if tip is not None:
         advice.verdict = f"keep the file and {tip.what}: {factor_text(tip.gain)} faster, without rewriting anything"
         return

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.pricing import Pricer
 from hyperslab.advise.replaying import Calls, Replay, WriteFile, reader_of, spec_of
 from hyperslab.advise.results import ArrayAdvice, Option
@@ -81,9 +82,19 @@ class Verification:
         """The fastest first; what was not measured, last."""
         return sorted(self.each, key=lambda one: (one.seconds(self.weights) is None, one.seconds(self.weights) or 0.0))
 
-    def regret(self, option: Option) -> float | None:
-        """How much longer an option took than the best one: 0.1 is 10 %."""
-        mine = next((one for one in self.each if one.option.candidate.key == option.candidate.key), None)
+    @property
+    def first_predicted(self) -> Option | None:
+        """The measured option with the least prediction for the same calls; None if none was measured."""
+        known = [one for one in self.each if one.seconds(self.weights) is not None]
+        return min(known, key=lambda one: one.predicted).option if known else None
+
+    def of(self, candidate: Candidate) -> Verified | None:
+        """What is known of one layout; None if it was not to be measured."""
+        return next((one for one in self.each if one.option.candidate.key == candidate.key), None)
+
+    def regret(self, candidate: Candidate) -> float | None:
+        """How much longer a layout took than the best one: 0.1 is 10 %."""
+        mine = self.of(candidate)
         took = None if mine is None else mine.seconds(self.weights)
         best = self.ranked[0].seconds(self.weights) if self.each else None
         return None if took is None or not best else took / best - 1
