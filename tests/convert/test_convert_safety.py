@@ -335,18 +335,31 @@ def test_copied_chunks_and_texts_are_verified(source: Path, tmp_path: Path, monk
 
 @pytest.mark.parametrize("dtype", ["f8", ">i2", [("a", "<i4"), ("b", "<f4")]])
 @pytest.mark.parametrize("chunks", ["3", "contiguous"])
-def test_a_virtual_array_that_becomes_an_ordinary_one_keeps_its_fill_value(
-    tmp_path: Path, dtype: Any, chunks: str
+@pytest.mark.parametrize("is_virtual", [True, False], ids=["virtual", "external"])
+def test_an_array_that_comes_to_its_own_file_keeps_its_fill_value(
+    tmp_path: Path, dtype: Any, chunks: str, is_virtual: bool
 ) -> None:
-    values, fill = np.ones(5, dtype), np.full(1, 7, dtype)[0]
+    values, fill = np.ones(9, dtype), np.full(1, 7, dtype)[0]
+    values[5:] = fill
     with h5py.File(tmp_path / "source.h5", "w") as file:
-        file["x"] = values
-    layout = h5py.VirtualLayout((9,), np.dtype(dtype))
-    layout[:5] = h5py.VirtualSource(str(tmp_path / "source.h5"), "x", (5,))
+        file["x"] = values[:5]
+    settings = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    settings.set_fill_value(np.asarray(fill))
+    settings.set_fill_time(h5py.h5d.FILL_TIME_ALLOC)
+    there = h5py.h5s.create_simple((9,))
+    if is_virtual:
+        there.select_hyperslab((0,), (5,))
+        settings.set_virtual(there, str(tmp_path / "source.h5").encode(), b"x", h5py.h5s.create_simple((5,)))
+        there.select_all()
+    else:
+        (tmp_path / "elements").write_bytes(values.tobytes())
+        settings.set_external(str(tmp_path / "elements").encode(), 0, h5py.h5f.UNLIMITED)
     with h5py.File(tmp_path / "virtual.h5", "w") as file:
-        file.create_virtual_dataset("v", layout, fillvalue=fill)
+        h5py.h5d.create(file.id, b"v", h5py.h5t.py_create(np.dtype(dtype), logical=True), there, settings)
     hs.convert(tmp_path / "virtual.h5", tmp_path / "ordinary.h5", chunks=chunks)
     with h5py.File(tmp_path / "ordinary.h5") as file:
         assert not file["v"].is_virtual
+        assert file["v"].external is None
         assert file["v"].fillvalue == fill
-        np.testing.assert_array_equal(file["v"][...], np.concatenate([values, np.full(4, fill, dtype)]))
+        assert file["v"].id.get_create_plist().get_fill_time() == h5py.h5d.FILL_TIME_ALLOC
+        np.testing.assert_array_equal(file["v"][...], values)

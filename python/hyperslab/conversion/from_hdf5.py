@@ -274,7 +274,8 @@ class FromHdf5:
             filters = filters_of(plist)
             steps = hdf5_steps([(number, values) for number, _, values in filters])
         made_list = creation_list(plist, wanted, filters)
-        _keep_fill_value(old, plist, made_list)
+        if plist.get_external_count():
+            _keep_fill_value(old, plist, made_list)
         if steps is None and not all(is_installed(number) for number, *_ in filters):
             chain = chain_of(array.codecs, array.filters)
             said = (
@@ -301,8 +302,9 @@ class FromHdf5:
 
 
 def _keep_fill_value(old: Any, plist: Any, made_list: Any) -> None:
-    """A virtual array's fill value; other lists are copied with theirs."""
-    if plist.fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED != made_list.fill_value_defined():
+    """The fill value of an array in external files, whose list cannot be copied, and when it is written."""
+    made_list.set_fill_time(plist.get_fill_time())
+    if plist.fill_value_defined() == h5py.h5d.FILL_VALUE_USER_DEFINED:
         value = np.zeros((), old.dtype)
         plist.get_fill_value(value)
         made_list.set_fill_value(value)

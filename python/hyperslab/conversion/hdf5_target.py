@@ -210,14 +210,14 @@ def creation_list(
     """The property list of a new array, with everything of an old one that does not concern its layout.
 
     Setting chunks forgets that chunks at the edge have no filters, so it must not be done if they are copied as stored.
+    Nothing is kept of the list of an array in external files, because no call removes their names from a list.
     """
-    has_elsewhere = old is not None and (old.get_external_count() or old.get_layout() == h5py.h5d.VIRTUAL)
-    made = h5py.h5p.create(h5py.h5p.DATASET_CREATE) if old is None or has_elsewhere else old.copy()
+    made = h5py.h5p.create(h5py.h5p.DATASET_CREATE) if old is None or old.get_external_count() else old.copy()
     has_filters = bool(filters) and filters_of(made) == filters and BITSHUFFLE not in [number for number, *_ in filters]
     if made.get_nfilters() and not has_filters:
         made.remove_filter(h5py.h5z.FILTER_ALL)
     if chunk_shape is None:
-        if old is None or has_elsewhere or old.get_layout() == h5py.h5d.CHUNKED:
+        if made.get_layout() in (h5py.h5d.CHUNKED, h5py.h5d.VIRTUAL):
             made.set_layout(h5py.h5d.CONTIGUOUS)
         return made
     if not keeps_chunks:
