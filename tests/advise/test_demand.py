@@ -12,7 +12,6 @@ from hyperslab.advise.demand import Demand, in_chunk_order, permuted
 from hyperslab.advise.limits import Limits, axis_of
 from hyperslab.advise.sampling import sample_for
 from hyperslab.advise.words import KINDS, demand_of, parse
-from hyperslab.cli.sizes import nbytes_of
 from hyperslab.errors import UsageError
 from hyperslab.model.workload import Step
 
@@ -61,16 +60,7 @@ def test_limits_that_contradict_each_other_are_refused(limits: Limits, said: str
         limits.check((10, 20), 4)
 
 
-def test_sizes_and_axes_are_read() -> None:
-    assert nbytes_of("64MiB", "--memory") == 64 << 20
-    assert nbytes_of("500 kB", "--memory") == 500_000
-    assert nbytes_of("12", "--memory") == 12
-    assert nbytes_of("2GiB", "--memory") == 2 << 30
-    assert nbytes_of("1.5 mb", "--memory") == 1_500_000
-    assert nbytes_of(None, "--memory") is None
-    for wrong in ("lots", "-1", "9" * 400):
-        with pytest.raises(UsageError, match="--memory"):
-            nbytes_of(wrong, "--memory")
+def test_axes_are_names_or_numbers() -> None:
     assert axis_of("lon", (2, 3), ("lat", "lon")) == 1
     with pytest.raises(UsageError, match="lat, lon, or a number"):
         axis_of("height", (2, 3), ("lat", "lon"))
