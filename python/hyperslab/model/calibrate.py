@@ -103,9 +103,10 @@ def calibrate(
         for found in ended.enter_context(closing(measuring)):
             kept.append(found)
         cells = [observation_of(measured, caches) for cell in planned for measured in kept.of(key_of(cell))]
-    once = sum(cell.trials < size.repeats.least for cell in cells)
-    if once:
-        notes.append(f"{once} of {len(cells)} cells were measured only once, to end in time: try --full")
+    least = size.repeats.least
+    if few := sum(cell.trials < least for cell in cells):
+        why = "there was no time for more, or passes were rejected"
+        notes.append(f"{few} of {len(cells)} cells have fewer than {least} passes ({why}): --full takes more time")
     return profile_of(cells, environment, store_of(directory), scale if isinstance(scale, str) else "own", notes)
 
 
