@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import contextlib
+import os
 import signal
 
 from hypothesis import settings
@@ -12,6 +13,7 @@ with contextlib.suppress(ImportError):
 # A timing never fails a test: machines are busy at times.
 settings.register_profile("hyperslab", deadline=None)
 settings.load_profile("hyperslab")
+os.environ.setdefault("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "120s")
 
 # A shell that starts the tests in the background makes them, and all programs that they start, ignore Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
