@@ -14,6 +14,7 @@ with contextlib.suppress(ImportError):
 # each time; HYPERSLAB_DRAWS=new draws others.
 settings.register_profile("hyperslab", deadline=None, derandomize=os.environ.get("HYPERSLAB_DRAWS") != "new")
 settings.load_profile("hyperslab")
+os.environ.setdefault("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "120s")
 
 # A shell that starts the tests in the background makes them, and all programs that they start, ignore Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -79,7 +79,7 @@ def plain(value: Any, file: h5py.File | None = None) -> Any:
 
 
 MOST_NBYTES = 64 << 20
-MOST_SECONDS = 60
+MOST_SECONDS = 300
 
 
 def part_to_compare(array: h5py.Dataset) -> Any:

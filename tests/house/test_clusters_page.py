@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -49,9 +49,9 @@ def address_in(path: Path, started: subprocess.Popen[bytes]) -> str:
     """The address that a scheduler writes when it listens."""
     import json
 
-    for _ in range(600):
-        if path.exists() and (text := path.read_text()):
-            return str(json.loads(text)["address"])
+    for _ in range(2400):
+        with suppress(FileNotFoundError, json.JSONDecodeError):  # not there yet, or not whole
+            return str(json.loads(path.read_text())["address"])
         assert started.poll() is None, (path.parent / "dask.log").read_text()
         time.sleep(0.1)
     raise TimeoutError((path.parent / "dask.log").read_text())

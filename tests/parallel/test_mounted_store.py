@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alone_with_stores import alone_with_stores
 from typer.testing import CliRunner
 
 from hyperslab.cli import app
@@ -38,7 +40,7 @@ def run(text: str, *arguments: str) -> tuple[int, str]:
     started = subprocess.Popen(
         [sys.executable, "-c", text, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    said, errors = started.communicate(timeout=60)
+    said, errors = started.communicate(timeout=120)
     assert started.returncode == 0, errors
     return started.pid, said.strip()
 
@@ -47,7 +49,10 @@ def run(text: str, *arguments: str) -> tuple[int, str]:
 def store(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """One mounted store for all tests of real libraries."""
     striping = Striping(4, STRIPE, 3)
-    with StripedStore(4, FAST) as served, MountedStore(served, tmp_path_factory.mktemp("mounted"), striping) as made:
+    with contextlib.ExitStack() as stack:
+        with alone_with_stores():
+            served = stack.enter_context(StripedStore(4, FAST))
+            made = stack.enter_context(MountedStore(served, tmp_path_factory.mktemp("mounted"), striping))
         yield served, made.directory
 
 
@@ -141,7 +146,7 @@ with h5py.File(sys.argv[1], "w", driver="mpio", comm=world) as file:
 print(world.size)
 """
         command = [mpi.MPIRUN, "--allow-run-as-root", "--oversubscribe", "-n", "4", mpi.PYTHON, "-c", text]
-        done = subprocess.run([*command, str(directory / "m.h5")], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([*command, str(directory / "m.h5")], capture_output=True, text=True, timeout=240)
         assert done.stdout.split() == ["4"] * 4, done.stderr
         found = run(
             'import sys, h5py; print(sorted(set(h5py.File(sys.argv[1])["x"][::64].ravel().tolist())))',
@@ -164,6 +169,7 @@ def chunk_nbytes(lengths: Any) -> int:
 
 @pytest.mark.skipif(reason is not None, reason=f"no mounted striped store here: {reason}")
 @pytest.mark.slow
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("killed_by", [signal.SIGTERM, signal.SIGKILL])
 def test_a_mount_of_a_killed_store_is_removed_by_the_next_start_at_the_latest(
     killed_by: signal.Signals, tmp_path: Path
@@ -175,7 +181,7 @@ def test_a_mount_of_a_killed_store_is_removed_by_the_next_start_at_the_latest(
         assert started.poll() is None
     run('import sys; open(sys.argv[1] + "/a", "w").write("text")', str(tmp_path))
     started.send_signal(killed_by)
-    started.communicate(timeout=60)
+    started.communicate(timeout=120)
     if killed_by == signal.SIGKILL:
         assert str(tmp_path) in Path("/proc/self/mountinfo").read_text()
         with pytest.raises(OSError, match="not connected"):
@@ -188,6 +194,7 @@ def test_a_mount_of_a_killed_store_is_removed_by_the_next_start_at_the_latest(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("alone")
 def test_what_cannot_be_mounted_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = StripedStore(2, FAST)
     with (

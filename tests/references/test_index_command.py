@@ -123,12 +123,13 @@ def test_ctrl_c_keeps_what_was_indexed(tmp_path: Path) -> None:
     paths = many(tmp_path, 40)
     refs = tmp_path / "refs.hs"
     code = (
-        "import os, signal, sys, time, hyperslab.references\n"
+        "import itertools, os, signal, sys, time, hyperslab.references\n"
         "module = sys.modules['hyperslab.references.index']\n"
-        "real, calls = module._Gathering.opened, []\n"
+        "real, calls = module._Gathering.opened, itertools.count(1)\n"
         "def slow(self, number):\n"
-        "    calls.append(number)\n"
-        "    if len(calls) > 15: os.kill(os.getpid(), signal.SIGINT); time.sleep(60)\n"
+        "    call = next(calls)\n"
+        "    if call == 16: os.kill(os.getpid(), signal.SIGINT)\n"  # one Ctrl-C, whichever thread comes first
+        "    if call > 15: time.sleep(250)\n"
         "    return real(self, number)\n"
         "module._Gathering.opened = slow\n"
         "sys.argv[0] = 'hyperslab'\n"
@@ -137,7 +138,7 @@ def test_ctrl_c_keeps_what_was_indexed(tmp_path: Path) -> None:
     )
     arguments = ["index", *map(str, paths), "-o", str(refs), "--threads", "3"]
     stopped = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=50
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=200
     )
     assert stopped.returncode == 130, stopped.stderr
     assert "of 40 files indexed: run the same command again to continue" in stopped.stderr

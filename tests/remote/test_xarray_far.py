@@ -50,7 +50,8 @@ def test_a_cluster_of_processes_reads_a_far_file(server: servers.Nginx, ocean: x
         asked = client.run(lambda: hs.stats()["request_count"])
     assert len(asked) == 2
     opening = 9  # requests: the first round of a process opens eight connections
-    assert all(0 < count <= opening + 4 * 2 for count in asked.values())  # each opens the file once, for all its tasks
+    assert any(asked.values())  # a worker that is slow may find nothing left to do
+    assert all(count <= opening + 4 * 2 for count in asked.values())  # each opens the file once, for all its tasks
 
 
 def test_tasks_are_small_and_their_names_stable(server: servers.Nginx, ocean: xr.Dataset) -> None:

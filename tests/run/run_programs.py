@@ -40,7 +40,7 @@ class Ran:
 def run(*words: object, cwd: Path | None = None, **environment: str) -> Ran:
     """Run a program under `hyperslab run --json`."""
     line = [sys.executable, "-m", "hyperslab", "run", "--json", "--", *map(str, words)]
-    return Ran(subprocess.run(line, capture_output=True, cwd=cwd, env={**os.environ, **environment}, timeout=120))
+    return Ran(subprocess.run(line, capture_output=True, cwd=cwd, env={**os.environ, **environment}, timeout=240))
 
 
 def python(code: str, *words: object, **options: Any) -> Ran:
@@ -51,4 +51,4 @@ def python(code: str, *words: object, **options: Any) -> Ran:
 def without(code: str, *words: object) -> subprocess.CompletedProcess[bytes]:
     """Run the same code without us."""
     line = [sys.executable, "-c", textwrap.dedent(code), *map(str, words)]
-    return subprocess.run(line, capture_output=True, timeout=120)
+    return subprocess.run(line, capture_output=True, timeout=240)

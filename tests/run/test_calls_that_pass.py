@@ -84,7 +84,7 @@ def compiled(source: str, tmp_path: Path) -> Path:
 
 
 def test_asynchronous_reads(program: Path, file: Path) -> None:
-    expected = subprocess.run([program, file], capture_output=True, timeout=60)
+    expected = subprocess.run([program, file], capture_output=True, timeout=120)
     ran = run(program, file, HYPERSLAB_SERVE_SMALL="1")
     assert (ran.status, ran.out) == (expected.returncode, expected.stdout)
     assert (ran.served, bool(ran.errors)) == (0, bool(expected.stderr))
@@ -93,7 +93,7 @@ def test_asynchronous_reads(program: Path, file: Path) -> None:
 
 def test_asynchronous_reads_are_not_traced(program: Path, file: Path, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="not installed: pip install 'hyperslab[report]'")
-    expected = subprocess.run([program, file], capture_output=True, timeout=60)
+    expected = subprocess.run([program, file], capture_output=True, timeout=120)
     words = [sys.executable, "-m", "hyperslab", "trace", "-o", "run.trace", "--", program, file]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, timeout=120)
     assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout)
@@ -105,7 +105,7 @@ def test_a_library_that_is_closed_and_opened_again(file: Path, tmp_path: Path) -
         values = np.random.default_rng(2).integers(0, 99, (300, 400), "i4")
         made.create_dataset("x", data=values, chunks=(50, 400), compression="gzip")
     program = compiled(CLOSING, tmp_path)
-    expected = subprocess.run([program, file, tmp_path / "b.h5"], capture_output=True, timeout=60)
+    expected = subprocess.run([program, file, tmp_path / "b.h5"], capture_output=True, timeout=120)
     assert len(set(expected.stdout.splitlines())) == 2
     ran = run(program, file, tmp_path / "b.h5")
     assert (ran.status, ran.out, ran.served) == (0, expected.stdout, 2)

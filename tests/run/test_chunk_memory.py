@@ -9,6 +9,9 @@ import numpy as np
 from run_programs import python, without
 
 COUNT, SHAPE, CHUNKS = 14, (20, 20_000), (10, 20_000)
+# Of the file that is read: all once, what describes it, and, if the machine is slow or pauses, one of the two chunks of
+# each array for comparing with libhdf5. A program whose chunks were not kept would read the file ten times.
+MOST_SHARE = 1.6
 
 
 def test_chunks_of_many_arrays_are_read_once(tmp_path: Path) -> None:
@@ -35,7 +38,7 @@ def test_chunks_of_many_arrays_are_read_once(tmp_path: Path) -> None:
     found, share = ran.out.split()
     assert int(found) == total
     assert ran.served == COUNT * SHAPE[0], ran.counts
-    assert float(share) < 1.3
+    assert float(share) < MOST_SHARE
 
 
 def test_memory_of_closed_files_goes_to_the_next_ones(tmp_path: Path) -> None:
@@ -60,7 +63,7 @@ def test_memory_of_closed_files_goes_to_the_next_ones(tmp_path: Path) -> None:
     """
     ran = python(code, *paths, HYPERSLAB_MEMORY="16M", HYPERSLAB_PREFETCH="0")
     assert ran.served == len(paths) * SHAPE[0], ran.counts
-    assert float(ran.out) < 1.3
+    assert float(ran.out) < MOST_SHARE
 
 
 def test_few_elements_of_many_chunks(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ TRUNCATED = st.tuples(st.just("truncated"), st.sampled_from([0.2, 0.5, 0.9, 0.99
 def test_random_programs(file: Path, steps: list[Any], end: Any, small: bool) -> None:
     """`small`: small reads are ours too. Otherwise only those of 32 KiB, as users have it."""
     program = [sys.executable, PROGRAM, file, json.dumps([*steps, *([] if end is None else [end])])]
-    expected = subprocess.run(list(map(str, program)), capture_output=True, timeout=120)
+    expected = subprocess.run(list(map(str, program)), capture_output=True, timeout=240)
     ran = run(*program, HYPERSLAB_SERVE_SMALL="1" if small else "0")
     assert ran.status == expected.returncode == 0, expected.stderr.decode()
     assert ran.out.decode().splitlines() == expected.stdout.decode().splitlines()

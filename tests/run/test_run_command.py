@@ -40,20 +40,20 @@ def test_a_signal_reaches_the_program() -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=120)
     assert (process.returncode, out) == (3, b"caught\n")
 
 
 def test_the_program_has_the_streams_and_the_signals_of_the_caller() -> None:
     ran = subprocess.run(
-        [*RUN, "--quiet", "--", "sh", "-c", "cat; yes | head -1"], input=b"in\n", capture_output=True, timeout=20
+        [*RUN, "--quiet", "--", "sh", "-c", "cat; yes | head -1"], input=b"in\n", capture_output=True, timeout=120
     )
     assert (ran.stdout, ran.stderr) == (b"in\ny\n", b"")
 
 
 @pytest.mark.parametrize(("word", "status"), [("no-such-program", 127), (str(Path(__file__).parent), 126)])
 def test_a_program_that_cannot_be_started(word: str, status: int) -> None:
-    done = subprocess.run([*RUN, "--", word], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([*RUN, "--", word], capture_output=True, text=True, timeout=120)
     assert done.returncode == status
     assert "cannot be started" in done.stderr
 
@@ -65,7 +65,7 @@ def test_a_program_that_cannot_be_started(word: str, status: int) -> None:
 def test_wrong_use(words: list[str]) -> None:
     with pytest.raises(WrongUse):
         parse(words)
-    done = subprocess.run([*RUN, *words], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([*RUN, *words], capture_output=True, text=True, timeout=120)
     assert done.returncode == 2
     assert done.stderr.startswith("hyperslab run: ")
     assert len(done.stderr.splitlines()) == 1
@@ -116,7 +116,7 @@ except FileNotFoundError:
 def test_a_program_that_may_write_no_files(file: Path) -> None:
     """Writing our counts beyond its limit would end the program by SIGXFSZ."""
     words = ["sh", "-c", f"ulimit -f 0; h5dump -d x {file}"]
-    expected = subprocess.run(words, capture_output=True, timeout=60)
+    expected = subprocess.run(words, capture_output=True, timeout=120)
     ran = run(*words)
     assert (ran.status, ran.out) == (expected.returncode, expected.stdout)
     assert ran.status == 0
@@ -165,7 +165,7 @@ def test_records_of_another_version_are_said(tmp_path: Path) -> None:
 
 
 def test_the_line_is_one_line() -> None:
-    done = subprocess.run([*RUN, "--", "true"], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([*RUN, "--", "true"], capture_output=True, text=True, timeout=120)
     assert done.stderr == "hyperslab run: no reads through libhdf5 were seen\n"
     assert json.loads(run("true").counts and "{}") == {}
 
@@ -173,7 +173,7 @@ def test_the_line_is_one_line() -> None:
 def test_the_start_imports_little() -> None:
     code = "import sys, os; sys.argv = ['hyperslab', 'run', '--quiet', '--', 'true']; import hyperslab.__main__ as m\n"
     code += "os._exit = lambda status: print(*sys.modules) or sys.exit(status)\nm.main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert "hyperslab.running.command" in done.stdout.split()
     assert not {"typer", "typing", "enum", "numpy", "subprocess", "json", "hyperslab._core"} & set(done.stdout.split())
 

@@ -71,7 +71,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("names", "served"), [("abc", 3), (["a", "small", "c"], 2), (["small", "small"], 0), (["a", "closed"], 1), ("", 0)]
 )
 def test_several_arrays(program: Path, file: Path, names: list[str], served: int) -> None:
-    expected = subprocess.run([program, file, *names], capture_output=True, text=True, timeout=60)
+    expected = subprocess.run([program, file, *names], capture_output=True, text=True, timeout=120)
     ran = run(program, file, *names)
     assert (ran.status, ran.out.decode()) == (expected.returncode, expected.stdout), ran.errors
     assert (ran.counts["served"]["reads"], bool(ran.errors)) == (served, bool(expected.stderr))

@@ -91,7 +91,7 @@ def test_a_c_program_of_the_system(file: Path, tmp_path: Path) -> None:
         }
     """)
     subprocess.run([compiler, "-o", program, source, libraries[0]], check=True)
-    expected = subprocess.run([program, file], capture_output=True, text=True, timeout=60)
+    expected = subprocess.run([program, file], capture_output=True, text=True, timeout=120)
     ran = run(program, file)
     assert expected.stdout.startswith("0 ")
     assert (ran.status, ran.out.decode(), ran.served) == (0, expected.stdout, 1)

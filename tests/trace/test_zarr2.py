@@ -51,7 +51,10 @@ def zarr2() -> Path:
         KEPT.parent.mkdir(parents=True, exist_ok=True)
         made = KEPT.with_name(f"zarr2-{id(PROGRAM)}")
         words = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--retries", "1", "--target", str(made)]
-        done = subprocess.run([*words, *VERSIONS], capture_output=True, text=True, timeout=250)
+        try:
+            done = subprocess.run([*words, *VERSIONS], capture_output=True, text=True, timeout=250)
+        except subprocess.TimeoutExpired:
+            pytest.skip("zarr-python 2 cannot be installed: the package index is slow")
         if done.returncode:
             pytest.skip(f"zarr-python 2 cannot be installed: {done.stderr[-200:]}")
         (made / "asciitree").mkdir()

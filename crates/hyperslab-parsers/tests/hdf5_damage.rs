@@ -10,7 +10,7 @@ use hyperslab_parsers::{Memory, Pages, Policy, hdf5};
 
 const MAX_FILE_NBYTES: u64 = 1 << 20;
 const MAX_FILES: usize = 400;
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Pages so small that every structure lacks bytes at first.
 const SMALL_PAGES: Policy = Policy { page_nbytes: 64, first_nbytes: 64, last_nbytes: 0, gap_pages: 0 };

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import re
+import secrets
 import shutil
 import socket
 import subprocess
@@ -18,15 +20,21 @@ from hyperslab.needed import missing
 
 ACCESS, SECRET = "hyperslab", "of no worth"  # what our own S3-compatible servers ask for
 USERS_FILE = "users"  # in the folder of an nginx: who may read what is below /private/
-_STARTS_WITHIN_SECONDS = 20.0
+_STARTS_WITHIN_SECONDS = 120.0  # on a busy machine; a server that ends is noticed at once
+# Servers bind later than the port is chosen: from these, the system takes none for a connection in between.
+_PORTS = range(20_000, 32_000)
+_ALL_LOGGED = "/.hyperslab-all-logged"
 
 
 def free_port() -> int:
-    """A port that is free now."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port: int = bound.getsockname()[1]
-        return port
+    """A port that is free now, drawn at random, so that two processes hardly choose the same one."""
+    for _ in range(100):
+        port = secrets.choice(_PORTS)
+        with contextlib.suppress(OSError), socket.socket() as bound:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do
+            bound.bind(("127.0.0.1", port))
+            return port
+    raise TrialFailed(f"no port from {_PORTS.start} to {_PORTS.stop - 1} is free")
 
 
 @contextlib.contextmanager
@@ -69,7 +77,11 @@ class Nginx:
 
     def requests(self) -> list[tuple[int, int]]:
         """The status and body bytes of every request so far."""
-        time.sleep(0.2)  # nginx writes the log after the answer
+        # It writes the log after the answer, but before it answers the next request: it has one process and no threads.
+        asked = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_STARTS_WITHIN_SECONDS)
+        with contextlib.closing(asked):
+            asked.request("GET", _ALL_LOGGED)
+            asked.getresponse().read()
         return [(int(status), int(sent)) for status, sent in re.findall(r"^(\d+) (\d+)$", self.log.read_text(), re.M)]
 
 
@@ -85,6 +97,7 @@ http {{
   server {{
     listen 127.0.0.1:{port} backlog=512;
     root {root};
+    location = {all_logged} {{ access_log off; return 204; }}
     location /private/ {{ alias {root}/; auth_basic x; auth_basic_user_file {folder}/users; }}
   }}
 }}
@@ -102,7 +115,9 @@ def nginx(folder: Path, root: Path) -> Iterator[Nginx]:
     users = folder / USERS_FILE
     users.touch()
     port = free_port()
-    (folder / "nginx.conf").write_text(_CONFIGURATION.format(folder=folder, root=root, port=port))
+    (folder / "nginx.conf").write_text(
+        _CONFIGURATION.format(folder=folder, root=root, port=port, all_logged=_ALL_LOGGED)
+    )
     with running([program, "-c", folder / "nginx.conf", "-e", folder / "error.log"], port):
         yield Nginx(port, folder / "access.log")
 

@@ -21,7 +21,7 @@ NAME = re.compile(rf"^{PREFIX}(\d+)-(\d+)\b")
 ROOM_NAME = re.compile(rf"^{ROOM}(\d+)-")
 # A burst is what passes without waiting: a request must be far larger. The limit is what may wait.
 BURST_NBYTES, LIMIT_NBYTES = 1 << 13, 1 << 22
-COMMAND_SECONDS = 20
+COMMAND_SECONDS = 60
 
 _network: str | None = None
 
