@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import re
 import shutil
 import socket
@@ -18,7 +19,8 @@ from hyperslab.needed import missing
 
 ACCESS, SECRET = "hyperslab", "of no worth"  # what our own S3-compatible servers ask for
 USERS_FILE = "users"  # in the folder of an nginx: who may read what is below /private/
-_STARTS_WITHIN_SECONDS = 20.0
+_STARTS_WITHIN_SECONDS = 120.0
+_LOGGED = "/hyperslab-logged"  # a request that nginx does not log
 
 
 def free_port() -> int:
@@ -69,7 +71,11 @@ class Nginx:
 
     def requests(self) -> list[tuple[int, int]]:
         """The status and body bytes of every request so far."""
-        time.sleep(0.2)  # nginx writes the log after the answer
+        # nginx writes the log after the answer, but before it turns to another request.
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        with contextlib.closing(connection):
+            connection.request("GET", _LOGGED)
+            connection.getresponse().read()
         return [(int(status), int(sent)) for status, sent in re.findall(r"^(\d+) (\d+)$", self.log.read_text(), re.M)]
 
 
@@ -85,6 +91,7 @@ http {{
   server {{
     listen 127.0.0.1:{port} backlog=512;
     root {root};
+    location = {logged} {{ access_log off; return 204; }}
     location /private/ {{ alias {root}/; auth_basic x; auth_basic_user_file {folder}/users; }}
   }}
 }}
@@ -102,7 +109,7 @@ def nginx(folder: Path, root: Path) -> Iterator[Nginx]:
     users = folder / USERS_FILE
     users.touch()
     port = free_port()
-    (folder / "nginx.conf").write_text(_CONFIGURATION.format(folder=folder, root=root, port=port))
+    (folder / "nginx.conf").write_text(_CONFIGURATION.format(folder=folder, root=root, port=port, logged=_LOGGED))
     with running([program, "-c", folder / "nginx.conf", "-e", folder / "error.log"], port):
         yield Nginx(port, folder / "access.log")
 
