@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ import pytest
 from hyperslab.bench.results import JOURNAL_FILE
 from hyperslab.bench.trial import Job
 from hyperslab.errors import TrialFailed
+from hyperslab.lab.rounds import MOST_REJECTED
 from hyperslab.lab.worker import Worker
 
 TRIALS = 12
@@ -81,7 +83,9 @@ def test_a_killed_run_resumes_without_losing_or_repeating_a_trial(tmp_path, stud
     assert after.startswith(whole), "a finished trial was lost"
     counts = Counter(map(identity, finished(output)))
     assert set(counts.values()) == {1}, "a finished trial was run twice"
-    assert len([t for t in finished(output) if t["trial"] >= 0]) == 2 * 2 * TRIALS
+    made = Counter((t["status"], t["format"], t["operation"]) for t in finished(output) if t["trial"] >= 0)
+    for cell in product(["raw", "npy"], ["write", "read-all"]):  # the kernel may have dropped pages of a warm file
+        assert made["ok", *cell] == TRIALS or made["rejected", *cell] >= MOST_REJECTED, made
     assert not list(output.glob(".hyperslab-scratch-*"))
 
 
