@@ -202,7 +202,7 @@ def test_what_an_object_raises_is_told(folder: Path) -> None:
 
 def test_a_store_that_can_is_read_side_by_side(folder: Path) -> None:
     held, threads, most = data(folder), set(), []
-    lock = threading.Lock()
+    lock, both = threading.Lock(), threading.Event()
 
     class Fs(type(memory)):  # type: ignore[misc]
         protocol = "meeting"
@@ -215,6 +215,9 @@ def test_a_store_that_can_is_read_side_by_side(folder: Path) -> None:
             with lock:
                 threads.add(threading.get_ident())
                 most.append(len(paths))
+            if len(threads) > 1:
+                both.set()
+            both.wait(0.5)  # the other thread may be slow to come
             return [held[start:end] for start, end in zip(starts, ends, strict=True)]
 
         def isdir(self, path: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import stat
@@ -238,11 +239,13 @@ def ctrl_c_at(call: int) -> Iterator[list[int]]:
         if calls[0] == call and event != "return":
             raise KeyboardInterrupt
 
+    gc.disable()  # an exception in what it calls would be lost
     sys.setprofile(count)
     try:
         yield calls
     finally:
         sys.setprofile(None)
+        gc.enable()
 
 
 @pytest.mark.parametrize("is_there", [False, True], ids=["new", "replaced"])

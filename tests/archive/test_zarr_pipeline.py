@@ -193,12 +193,12 @@ def test_writes_and_what_others_write_are_seen(folder):
 def test_shards_that_are_replaced_while_they_are_read(tmp_path):
     made = zarr.create_array(tmp_path / "s", shape=(64, 64), chunks=(8, 8), shards=(64, 64), dtype="i8")
     made[...] = 0
-    ours, wrong, is_over = opened(tmp_path / "s", OURS), [], threading.Event()
+    ours, wrong, is_over, pause = opened(tmp_path / "s", OURS), [], threading.Event(), 0.0
 
     def write() -> None:
         for value in itertools.count(1):
             made[...] = value % 7 * (1 << (value % 40))  # shards of many lengths
-            if is_over.is_set():
+            if is_over.wait(pause):
                 return
 
     writer = threading.Thread(target=write)
@@ -211,7 +211,8 @@ def test_shards_that_are_replaced_while_they_are_read(tmp_path):
             except ReadError as error:
                 if "changed while it was open" not in str(error):
                     raise
-                continue  # on a loaded machine every attempt may find it replaced again, and the error says so
+                pause += 0.002  # on a loaded machine every attempt may find it replaced again, and the error says so
+                continue
             wrong += [np.unique(read)] if (read != read[0, 0]).any() else []
             right += 1
     finally:

@@ -44,12 +44,15 @@ def test_the_cache_states_of_the_command_line_have_the_last_word(tmp_path: Path)
 
 
 def test_eviction_empties_the_page_cache_even_of_dirty_pages(on_disk) -> None:
-    path = written(on_disk / "dirty", 1 << 20)
-    assert cache.resident_fraction([path]) == 1.0
-    cache.evict([path])
-    assert cache.resident_fraction([path]) == 0.0
-    cache.warm_up([path])
-    assert cache.resident_fraction([path]) == 1.0
+    for _ in range(20):  # between two steps the kernel, or a test in another process, may drop pages as well
+        path = written(on_disk / "dirty", 1 << 20)
+        dirty = cache.resident_fraction([path])
+        cache.evict([path])
+        assert cache.resident_fraction([path]) == 0.0
+        cache.warm_up([path])
+        if (dirty, cache.resident_fraction([path])) == (1.0, 1.0):
+            return
+    raise AssertionError("a file that was written or read is never whole in the page cache")
 
 
 def test_files_without_pages_have_no_resident_fraction(tmp_path) -> None:

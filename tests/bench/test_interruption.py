@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -17,19 +18,37 @@ import pytest
 from hyperslab.bench.results import JOURNAL_FILE
 from hyperslab.bench.trial import Job
 from hyperslab.errors import TrialFailed
+from hyperslab.lab.rounds import MOST_REJECTED
 from hyperslab.lab.worker import Worker
 
 TRIALS = 12
 
+# The command, which waits after some more trials than the tests wait for: it never ends before they stop it.
+LEASHED = """
+import time
+from hyperslab.cli import main
+from hyperslab.lab.journal import Journal
+
+append = Journal.append
+
+def leashed(self, record):
+    append(self, record)
+    if len(self) >= 20:
+        time.sleep(600)
+
+Journal.append = leashed
+main()
+"""
+
 
 def begin(path: Path, output: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "hyperslab", "bench", str(path), "-o", str(output), "--trials", str(TRIALS)]
+    command = [sys.executable, "-c", LEASHED, "bench", str(path), "-o", str(output), "--trials", str(TRIALS)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
 
 
 def wait_for_trials(output: Path, count: int, process: subprocess.Popen[bytes]) -> None:
     journal = output / JOURNAL_FILE
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 200
     while not journal.exists() or journal.read_bytes().count(b"\n") < count:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
@@ -64,7 +83,9 @@ def test_a_killed_run_resumes_without_losing_or_repeating_a_trial(tmp_path, stud
     assert after.startswith(whole), "a finished trial was lost"
     counts = Counter(map(identity, finished(output)))
     assert set(counts.values()) == {1}, "a finished trial was run twice"
-    assert len([t for t in finished(output) if t["trial"] >= 0]) == 2 * 2 * TRIALS
+    made = Counter((t["status"], t["format"], t["operation"]) for t in finished(output) if t["trial"] >= 0)
+    for cell in product(["raw", "npy"], ["write", "read-all"]):  # the kernel may have dropped pages of a warm file
+        assert made["ok", *cell] == TRIALS or made["rejected", *cell] >= MOST_REJECTED, made
     assert not list(output.glob(".hyperslab-scratch-*"))
 
 
@@ -74,7 +95,7 @@ def test_ctrl_c_keeps_finished_trials_and_their_tables(tmp_path, study, hypersla
     process = begin(path, output)
     wait_for_trials(output, 12, process)
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=200)
     assert process.returncode == 130
     assert b"Traceback" not in said
     assert b"--resume" in said
@@ -105,7 +126,7 @@ def test_sigterm_keeps_finished_trials_and_leaves_nothing_else(tmp_path, study) 
     process = begin(path, output)
     wait_for_trials(output, 12, process)
     process.terminate()
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=200)
     assert process.returncode == 128 + signal.SIGTERM
     assert b"--resume" in said
     assert (output / "trials.csv").stat().st_size > 0
@@ -130,7 +151,7 @@ def test_a_full_disk_is_said_in_one_line_and_finished_trials_are_kept(tmp_path, 
         assert (tmp_path / "run" / "trials.csv").exists()
         assert not list(disk.iterdir())
     finally:
-        subprocess.run(["umount", str(disk)], check=True)
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)  # a worker may still be ending
 
 
 def job(path: Path, count: int) -> Job:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -413,11 +412,13 @@ def test_chunks_are_copied_by_two_threads_or_not_at_all(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     monkeypatch.setattr(stored_chunks, "PART_NBYTES", 1000)
-    copy, threads = stored_chunks._Copier._copy, set()
+    copy, threads, both = stored_chunks._Copier._copy, set(), threading.Event()
 
     def counted(self: Any, *given: Any) -> None:
         threads.add(threading.current_thread().name)
-        time.sleep(0.001)  # so that the other thread gets its part
+        if len(threads) == 2:
+            both.set()
+        assert both.wait(100), "the other thread gets its part"
         if fails and threading.current_thread() is not threading.main_thread():
             raise OSError(errno.ENOSPC, "No space left on device")
         copy(self, *given)

@@ -21,12 +21,24 @@ from hyperslab.model.measuring import CellTimings
 
 pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
 
-# The command, with a quick design that takes a few seconds.
+# The command, with a quick design that takes a few seconds. Unless it goes on, it waits after some more cells than the
+# tests wait for: it never ends before they stop it.
 COMMAND = """
-import signal
+import signal, sys, time
 from dataclasses import replace
 from hyperslab.cli import main
+from hyperslab.lab.journal import Journal
 from hyperslab.model.training import SIZES, smaller
+
+append = Journal.append
+
+def leashed(self, record):
+    append(self, record)
+    if len(self) >= 12:
+        time.sleep(600)
+
+if "--resume" not in sys.argv:
+    Journal.append = leashed
 
 tiny = smaller(SIZES["quick"], 64)
 shapes = dict(wide_shape=(64, 2048), wide_chunks=((16, 256),), encoded_chunks=(), large_chunks=())
@@ -54,7 +66,7 @@ class Calibration:
     def begin_and_wait(self) -> subprocess.Popen[str]:
         """Start it and wait until a few cells are measured."""
         process = self.begin()
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 200
         while len(self.cells()) < 5:
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < deadline
@@ -76,7 +88,7 @@ def test_a_signal_leaves_the_journal_alone(number: signal.Signals, tmp_path: Pat
     begun = Calibration(tmp_path)
     process = begun.begin_and_wait()
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=200)
     assert process.returncode == 128 + number, said
     assert "--resume" in said
     assert list(begun.measured.iterdir()) == []
@@ -130,8 +142,8 @@ def test_another_request_is_not_gone_on_with(tmp_path: Path) -> None:
     begun = Calibration(tmp_path)
     process = begun.begin_and_wait()
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate(timeout=200)
     process = begun.begin("--resume", "--libraries", "hyperslab")
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=200)
     assert process.returncode == 2
     assert "belongs to a calibration that differs (asked)" in said

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -155,8 +157,16 @@ def test_stopping_early_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_library_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hyperslab.lab import worker
     from hyperslab.model import measuring
 
+    start = worker._start_deaf_to_ctrl_c
+
+    def start_and_stop(process: Any) -> None:
+        start(process)
+        os.kill(process.pid, signal.SIGSTOP)
+
+    monkeypatch.setattr(worker, "_start_deaf_to_ctrl_c", start_and_stop)
     monkeypatch.setattr(measuring, "TIMEOUT_SECONDS", 0.0)
     with pytest.raises(HyperslabError, match="no answer"):
         next(measure([cell(Hdf5(), "cold")], tmp_path, ONCE))

@@ -21,8 +21,8 @@ from hyperslab.versions.inspect import second_look, verify, witness
 from hyperslab.versions.layout.fingerprints import type_text
 
 LOADED = (second_look, verify)  # loaded before processes are forked, each of which would load them again
-MOST_SECONDS = 15
-MOST_NBYTES = 8 << 30
+MOST_SECONDS = 15  # of processors: other programs may run too
+MOST_NBYTES = 8 << 30  # beyond what is in use
 COLOURS = h5py.enum_dtype({"red": 0, "green": 1, "blue": 5}, "i2")
 RECORD = np.dtype([("place", "<f8", (3,)), ("name", "S5"), ("mass", ">i4")])
 
@@ -34,8 +34,10 @@ def isolated(work: Callable[..., Any], *arguments: Any) -> Any:
     if not child:
         os.close(reading)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)  # pytest's own would wait for libhdf5, which may never return
-        signal.alarm(MOST_SECONDS)
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_NBYTES, MOST_NBYTES))
+        signal.alarm(10 * MOST_SECONDS)
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        for what, most in ((resource.RLIMIT_CPU, MOST_SECONDS), (resource.RLIMIT_AS, used + MOST_NBYTES)):
+            resource.setrlimit(what, (most, resource.getrlimit(what)[1]))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         warnings.simplefilter("ignore")

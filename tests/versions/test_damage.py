@@ -74,7 +74,7 @@ def test_damaged_files(tmp_path: Path, library: str) -> None:
         rng = random.Random(f"{library} {trial}")
         path.write_bytes(damaged(good, rng))
         new.unlink(missing_ok=True)
-        start = time.perf_counter()
+        start = time.process_time()  # other programs may run too
         with suppress(HyperslabError):
             read_all(path)
         try:
@@ -83,7 +83,7 @@ def test_damaged_files(tmp_path: Path, library: str) -> None:
         except HyperslabError:
             counts["nothing"] += 1
             found = None
-        assert time.perf_counter() - start < MOST_SECONDS, f"trial {trial}"
+        assert time.process_time() - start < MOST_SECONDS, f"trial {trial}"
         if found is not None:
             check(new, trial)
     print(library, counts)

@@ -189,7 +189,8 @@ class Dies(io.FileIO):
 def killed_at(path: Path, stop_at: int) -> int:
     """Commit with versioned-hdf5 in a process that is killed at a write. Returns how many versions it had flushed."""
     receiving, sending = os.pipe()
-    if os.fork() == 0:
+    child = os.fork()
+    if child == 0:
         try:
             dies = Dies(path, "w+")
             file = h5py.File(dies, "w")
@@ -202,7 +203,7 @@ def killed_at(path: Path, stop_at: int) -> int:
         finally:
             os._exit(0)
     os.close(sending)
-    os.wait()
+    os.waitpid(child, 0)
     with os.fdopen(receiving, "rb") as pipe:
         return len(pipe.read())
 

@@ -20,13 +20,13 @@ from test_crashes import check, commit, committed
 import hyperslab as hs
 from hyperslab.errors import HyperslabError, UsageError
 
-HOLDS = "import h5py, sys, time\nwith h5py.File(sys.argv[1], sys.argv[2]):\n print('open', flush=True)\n"
-HOLDS += " time.sleep(float(sys.argv[3]))"
+HOLDS = "import h5py, sys\nwith h5py.File(sys.argv[1], sys.argv[2]):\n print('open', flush=True)\n sys.stdin.read()\n"
 
 
-def held_by_another(path: Path, mode: str, seconds: float) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", HOLDS, str(path), mode, str(seconds)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def held_by_another(path: Path, mode: str) -> subprocess.Popen[str]:
+    """A process that has the file open until its input ends."""
+    command = [sys.executable, "-c", HOLDS, str(path), mode]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "open\n"
     return process
@@ -35,13 +35,21 @@ def held_by_another(path: Path, mode: str, seconds: float) -> subprocess.Popen[s
 @pytest.mark.parametrize("mode", ["r", "r+"])
 def test_others_are_waited_for(tmp_path: Path, mode: str) -> None:
     path = committed(tmp_path / "v.h5", 1)
-    process = held_by_another(path, mode, 0.3)
+    process = held_by_another(path, mode)
+    assert process.stdin is not None
     with pytest.raises(UsageError, match="open elsewhere, in this"):
         hs.VersionedFile(path, "r+", timeout=0)
+    threading.Timer(0.3, process.stdin.close).start()
     with hs.VersionedFile(path, "r+", timeout=300) as file:
         commit(file, 1)
     process.wait()
     assert check(path, 2) == 2
+
+
+def descriptors(path: Path) -> list[str]:
+    """What this process has open of a file."""
+    found = (Path(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd"))  # noqa: PTH208
+    return [str(one.readlink()) for one in found if one.is_symlink() and str(path) in str(one.readlink())]
 
 
 def test_waiting_has_an_end(tmp_path: Path) -> None:
@@ -61,15 +69,18 @@ def test_ctrl_c_ends_waiting(tmp_path: Path) -> None:
         time.sleep(0.3)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
+    def wait() -> None:
+        threading.Thread(target=interrupt).start()  # here, because this thread may be slow to go on
+        hs.VersionedFile(path, "r+", timeout=600)
+
     # A shell that starts the tests in the background makes them ignore Ctrl-C.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with hs.VersionedFile(path, "r+") as file:
-            before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-            threading.Thread(target=interrupt).start()
+            before = descriptors(path)
             with pytest.raises(KeyboardInterrupt):
-                hs.VersionedFile(path, "r+", timeout=600)
-            assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+                wait()
+            assert descriptors(path) == before
             commit(file, 1)
     finally:
         signal.signal(signal.SIGINT, handler)
@@ -154,19 +165,14 @@ def test_a_child_does_not_keep_the_lock(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["r", "r+", "a", "w"])
 def test_closing_lets_go_of_descriptors(tmp_path: Path, mode: Any) -> None:
     path = committed(tmp_path / "v.h5", 2)
-
-    def descriptors() -> list[str]:
-        found = (Path(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd"))  # noqa: PTH208
-        return [str(one.readlink()) for one in found if one.is_symlink() and str(path) in str(one.readlink())]
-
     file = hs.VersionedFile(path, mode)
     if mode == "w":
         commit(file, 0)
     held = file["v0"]["x"][:5]
     native = None if mode == "r" else file._file["_version_data"]  # what h5py still has open
-    assert descriptors()
+    assert descriptors(path)
     file.close()
-    assert not descriptors()
+    assert not descriptors(path)
     file.close()
     del held, native
 

@@ -33,11 +33,11 @@ codecs.register_error(_LIKENESS, _like)
 
 def guarded(work: Callable[[], object]) -> None:
     """Do the work of a command. The exit status is 2 for a wrong request, 1 for a failure."""
-    end_by_signals()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=_LIKENESS)
     try:
+        end_by_signals()
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors=_LIKENESS)
         with as_signalled():
             _flushed(work)
     except HyperslabError as error:

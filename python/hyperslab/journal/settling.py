@@ -13,7 +13,7 @@ from hyperslab.journal.journal import Journal, contradiction, found_journal, is_
 from hyperslab.journal.journaled_file import JournaledFile
 from hyperslab.journal.locks import shared
 
-MOST_ATTEMPTS = 1000
+MOST_WAITS = 6000  # for a writer whose journal is there: its disk may take many seconds to sync it
 PAUSE_SECONDS = 0.01
 
 
@@ -28,7 +28,7 @@ def between_commits(path: str) -> Iterator[None]:
     ReadError
         A commit was interrupted, and this process cannot finish it.
     """
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(MOST_WAITS):
         with shared(path):
             if not os.path.exists(_journal(path)) or is_readable(path):  # noqa: PTH110 -- several times as fast
                 yield

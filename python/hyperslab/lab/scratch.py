@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -38,8 +37,10 @@ def scratch_below(parent: Path, run: Path | None = None) -> Iterator[Path]:
         remove_if_left(left)
     if run is not None:
         remove_leftover(run)
-    scratch = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent)).resolve()
+    # It is named before it is made: Ctrl-C may come as soon as it is there.
+    scratch = parent.resolve() / f"{PREFIX}{os.urandom(8).hex()}"
     try:
+        scratch.mkdir(mode=0o700)
         with open(scratch / f".{MARK_FILE}", "w") as mark:
             # If nothing can be locked there is no marker, and no other session removes the directory.
             with suppress(OSError):
@@ -49,9 +50,14 @@ def scratch_below(parent: Path, run: Path | None = None) -> Iterator[Path]:
                 (run / NOTE_FILE).write_text(f"{scratch}\n")
             yield scratch
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-        if run is not None:
-            (run / NOTE_FILE).unlink(missing_ok=True)
+        try:
+            shutil.rmtree(scratch, ignore_errors=True)
+        except BaseException:  # Ctrl-C in the middle of it
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise
+        finally:
+            if run is not None:
+                (run / NOTE_FILE).unlink(missing_ok=True)
 
 
 def remove_leftover(run: Path) -> None:

@@ -168,7 +168,7 @@ class Worker:
 
     def _how_it_died(self) -> str:
         assert self._process is not None
-        self._process.join(5)
+        self._process.join(60)  # it may be slow to end
         code = self._process.exitcode
         self.stop()
         if code is not None and code < 0:

@@ -17,11 +17,13 @@ from hyperslab.archive.array import Array
 from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import DamagedFile, FileChanged, UsageError
-from hyperslab.journal.settling import MOST_ATTEMPTS, PAUSE_SECONDS, between_commits, between_commits_later
+from hyperslab.journal.settling import PAUSE_SECONDS, between_commits, between_commits_later
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.versions.layout.fingerprint_log import LOG, Recorded
 from hyperslab.versions.layout.names import DATA, VERSIONS
 from hyperslab.versions.layout.table import VersionTable
+
+MOST_ATTEMPTS = 1000  # to parse a file that others write to
 
 
 def local_path(file: str | os.PathLike[str]) -> str:
