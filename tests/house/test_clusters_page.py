@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from given_files import give
 from pages import DOCS, blocks, name_of, run_page
 
 import hyperslab as hs
@@ -26,8 +25,9 @@ SRUN = '#!/bin/sh\nexec "$@"\n'  # one task on one node
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    give(PAGE.name, tmp_path)
     monkeypatch.chdir(tmp_path)
+    (maker,) = (text for language, text in blocks(PAGE) if language == "python" and "to_netcdf(" in text)
+    exec(compile(maker, PAGE.name, "exec"), {})
     return tmp_path
 
 

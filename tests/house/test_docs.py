@@ -49,7 +49,7 @@ ALONE = [page for page in PAGES if page.name not in ("clusters.md", "collections
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("page", [marked(page) for page in ALONE])
 def test_page_runs_from_top_to_bottom(page: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    give(page.name, tmp_path)
+    give(page, tmp_path)
     monkeypatch.chdir(tmp_path)
     run_page(page, tmp_path, {"XDG_DATA_HOME": str(home)}, **LESS_TIME)
 

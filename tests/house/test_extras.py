@@ -51,8 +51,16 @@ def test_the_page_on_installing_names_every_extra_of_users() -> None:
     text = (ROOT / "docs" / "install.md").read_text()
     named = set(re.findall(r"`hyperslab\[([\w-]+)\]`", text))
     assert named == set(EXTRAS) - {"benchmarks", "demo", "docs", "dev"}
-    assert "Rust 1.88 or newer" in text
-    assert 'rust-version = "1.88"' in (ROOT / "crates" / "hyperslab-preload" / "Cargo.toml").read_text()
+
+
+def test_one_version_of_rust_is_named() -> None:
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["rust-version"]
+    for manifest in (ROOT / "crates").glob("*/Cargo.toml"):
+        assert tomllib.loads(manifest.read_text())["package"]["rust-version"] == {"workspace": True}, manifest
+    pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "Makefile", "docs/install.md")]
+    named = {page.name: set(re.findall(r"Rust (\d+\.\d+)", page.read_text())) for page in pages}
+    assert named["README.md"] == named["Makefile"] == named["install.md"] == {version}
+    assert named["CONTRIBUTING.md"] <= {version}
 
 
 def test_only_pip_commands_of_one_module_are_written() -> None:

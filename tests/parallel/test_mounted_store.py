@@ -143,7 +143,9 @@ with h5py.File(sys.argv[1], "w", driver="mpio", comm=world) as file:
     array = file.create_dataset("x", (256, 128), "f4", chunks=(64, 64))
     with array.collective:
         array[64 * world.rank : 64 * world.rank + 64] = np.full((64, 128), world.rank, "f4")
-print(world.size)
+sizes = world.gather(world.size)
+if world.rank == 0:  # mpirun mixes what several ranks print, letter by letter
+    print(*sizes)
 """
         command = [mpi.MPIRUN, "--allow-run-as-root", "--oversubscribe", "-n", "4", mpi.PYTHON, "-c", text]
         done = subprocess.run([*command, str(directory / "m.h5")], capture_output=True, text=True, timeout=240)

@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import Any, TypeVar
 
 import pytest
 
 from hyperslab.errors import MissingLibrary
 from hyperslab.lab import serving
-from hyperslab.lab.serving import Nginx, free_port
+from hyperslab.lab.serving import Nginx, server_port
 
-__all__ = ["Behaviour", "Nginx", "Proxy", "basic", "free_port", "moto", "nginx"]
+__all__ = ["Behaviour", "Nginx", "Proxy", "basic", "moto", "nginx", "server_port"]
 T = TypeVar("T")
 
 USER, PASSWORD = "reader", "open sesame"
@@ -73,6 +73,7 @@ class Proxy:
         self.seen: list[dict[str, str]] = []
         self.sent_nbytes = 0
         self.lock = Lock()
+        self.released = Event()  # lets go what stalls
         proxy = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -98,6 +99,7 @@ class Proxy:
         return f"http://127.0.0.1:{self.port}"
 
     def close(self) -> None:
+        self.released.set()
         self.server.shutdown()
         self.server.server_close()
 
@@ -161,7 +163,7 @@ class Proxy:
         elif fault == "stall":
             request.wfile.write(body[: len(body) // 2])
             request.wfile.flush()
-            time.sleep(20)
+            self.released.wait(250)
         elif fault == "trickle":
             for place in range(len(body)):
                 request.wfile.write(body[place : place + 1])

@@ -154,13 +154,12 @@ def test_ctrl_c_stops_waiting(proxy: servers.Proxy, is_open: bool) -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     array = hs.open(f"{proxy.url}/ocean.h5")["deflated"] if is_open else None
     proxy.behaviour.always = "stall"
-    seen, interrupted = len(proxy.seen), []
+    seen = len(proxy.seen)
 
     def interrupt() -> None:
         while len(proxy.seen) == seen:  # until the main thread waits for an answer
             time.sleep(0.02)
         time.sleep(0.3)
-        interrupted.append(time.monotonic())
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     threading.Thread(target=interrupt, daemon=True).start()
@@ -169,4 +168,4 @@ def test_ctrl_c_stops_waiting(proxy: servers.Proxy, is_open: bool) -> None:
             array[...] if array is not None else hs.open(f"{proxy.url}/ocean.h5")
     finally:
         signal.signal(signal.SIGINT, before)
-    assert time.monotonic() - interrupted[0] < 15  # the server stalls for 20 s; other tests measure the time
+    assert not proxy.released.is_set()  # the answer stalls for as long as the proxy runs

@@ -26,15 +26,31 @@ _PORTS = range(20_000, 32_000)
 _ALL_LOGGED = "/.hyperslab-all-logged"
 
 
-def free_port() -> int:
-    """A port that is free now, drawn at random, so that two processes hardly choose the same one."""
+@contextlib.contextmanager
+def server_port() -> Iterator[int]:
+    """A port of this machine at which nobody listens, and which no other process of ours gets in the meantime."""
     for _ in range(100):
         port = secrets.choice(_PORTS)
-        with contextlib.suppress(OSError), socket.socket() as bound:
+        reserved = _reserve(port)
+        if reserved is not None:
+            with reserved:
+                yield port
+            return
+    raise TrialFailed(f"no port from {_PORTS.start} to {_PORTS.stop - 1} is free")
+
+
+def _reserve(port: int) -> socket.socket | None:
+    """A socket that keeps others of ours from a free port: a server binds its port later than it is chosen."""
+    reserved = socket.socket(socket.AF_UNIX)
+    try:
+        reserved.bind(f"\0hyperslab port {port}")  # an abstract name leaves no file behind
+        with socket.socket() as bound:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do
             bound.bind(("127.0.0.1", port))
-            return port
-    raise TrialFailed(f"no port from {_PORTS.start} to {_PORTS.stop - 1} is free")
+    except OSError:
+        reserved.close()
+        return None
+    return reserved
 
 
 @contextlib.contextmanager
@@ -114,20 +130,20 @@ def nginx(folder: Path, root: Path) -> Iterator[Nginx]:
     folder.mkdir(exist_ok=True)
     users = folder / USERS_FILE
     users.touch()
-    port = free_port()
-    (folder / "nginx.conf").write_text(
-        _CONFIGURATION.format(folder=folder, root=root, port=port, all_logged=_ALL_LOGGED)
-    )
-    with running([program, "-c", folder / "nginx.conf", "-e", folder / "error.log"], port):
-        yield Nginx(port, folder / "access.log")
+    with server_port() as port:
+        (folder / "nginx.conf").write_text(
+            _CONFIGURATION.format(folder=folder, root=root, port=port, all_logged=_ALL_LOGGED)
+        )
+        with running([program, "-c", folder / "nginx.conf", "-e", folder / "error.log"], port):
+            yield Nginx(port, folder / "access.log")
 
 
 @contextlib.contextmanager
 def moto() -> Iterator[str]:
     """Run moto's S3, for tests rather than measurements, and yield its URL."""
     _import_moto()
-    port = free_port()
-    with running([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], port):
+    moto = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p"]
+    with server_port() as port, running([*moto, str(port)], port):
         yield f"http://127.0.0.1:{port}"
 
 
@@ -136,10 +152,10 @@ def versitygw(folder: Path) -> Iterator[str]:
     """Run Versity's gateway, which serves folders below `folder` as S3 buckets, and yield its URL."""
     program = _program("versitygw")
     folder.mkdir(exist_ok=True)
-    port = free_port()
-    said = ["--access", ACCESS, "--secret", SECRET, "--port", f"127.0.0.1:{port}", "--quiet"]
-    with running([program, *said, "posix", folder], port):
-        yield f"http://127.0.0.1:{port}"
+    with server_port() as port:
+        said = ["--access", ACCESS, "--secret", SECRET, "--port", f"127.0.0.1:{port}", "--quiet"]
+        with running([program, *said, "posix", folder], port):
+            yield f"http://127.0.0.1:{port}"
 
 
 def absent(server: str) -> str | None:
