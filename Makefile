@@ -11,7 +11,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: setup system demo wheel check suites matrix test test-rust test-python fuzz lint lint-rust lint-python format bench docs clean
+.PHONY: setup system demo wheel check suites matrix readme test test-rust test-python fuzz lint lint-rust lint-python format bench docs clean
 
 setup: .stamps/built
 
@@ -53,10 +53,14 @@ test-rust: setup
 	  cargo test --workspace --locked --quiet
 
 # One process more than processors, because tests wait for others; who is done first takes tests from the others.
-PYTEST := $(BIN)/python -m pytest -n $(shell expr $$(nproc 2>/dev/null || echo 2) + 1) --dist worksteal
+PYTEST := $(BIN)/python tests/leave_nothing.py $(BIN)/python -m pytest -n $(shell expr $$(nproc 2>/dev/null || echo 2) + 1) --dist worksteal
 
 test-python:
 	$(PYTEST)
+
+# README word for word, in an empty environment into which its own line installs this clone. CI runs it.
+readme: setup
+	$(BIN)/python tests/matrix/follow_readme.py --clone
 
 # The test-suites of libraries whose users we serve, in full; `make test` runs a sample of each.
 suites: setup

@@ -1,22 +1,15 @@
-"""The README can be followed word for word with the wheel of `make wheel`."""
+"""follow_readme.py runs every kind of block, and CI runs what README shows first."""
 
 from __future__ import annotations
 
-import os
+import re
 import sys
 from pathlib import Path
 
 import pytest
-from follow_readme import ROOT, followed
+from follow_readme import ROOT, blocks, followed
 
 pytestmark = pytest.mark.slow  # an environment is made
-WHEEL = os.environ.get("HYPERSLAB_WHEEL")
-
-
-@pytest.mark.skipif(WHEEL is None, reason="it takes a wheel and a package index: make wheel, HYPERSLAB_WHEEL=dist/NAME")
-@pytest.mark.timeout(3600)
-def test_the_readme() -> None:
-    assert followed(ROOT / "README.md", sys.executable, Path(str(WHEEL))) == []
 
 
 def test_every_kind_of_block_is_followed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -31,3 +24,12 @@ def test_every_kind_of_block_is_followed(tmp_path: Path, capfd: pytest.CaptureFi
     said = capfd.readouterr().out
     for part in ("first 1", "saved.py", "two words", "again 2", "/environment\n"):
         assert part in said
+
+
+def test_ci_runs_the_two_commands_for_a_clone() -> None:
+    (first, *_) = (text for language, text in blocks(ROOT / "README.md") if language == "sh")
+    assert re.findall(r"^make (\w+) +# \d+ minutes: ", first, flags=re.MULTILINE) == ["demo", "test"]
+    ci = (ROOT / ".ci" / "run").read_text()
+    (parts,) = re.findall(r"^test: (.*)$", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    for target in ("demo", "readme", *parts.split()):
+        assert re.search(rf"^make .*\b{target}\b", ci, flags=re.MULTILINE), target

@@ -1,0 +1,31 @@
+"""Runs a command with a folder for temporary files, and fails if it leaves any: `leave_nothing.py COMMAND ...`.
+
+pytest's own folder may stay: it has the files of tests that failed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+def main(command: list[str]) -> int:
+    """The status of the command, or 1 if it succeeded and left files behind."""
+    folder = Path(tempfile.mkdtemp(prefix="hs-"))  # short: sockets have paths of 107 bytes at most
+    status = subprocess.run(command, env={**os.environ, "TMPDIR": str(folder)}, check=False).returncode
+    left = sorted(path.name for path in folder.iterdir() if not path.name.startswith("pytest-of-"))
+    if left:
+        print(f"tests left {len(left)} files in TMPDIR: {', '.join(left[:20])}", file=sys.stderr)
+    if status == 0 or not any(folder.glob("pytest-of-*")):
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        print(f"the files of tests that failed are in {folder}", file=sys.stderr)
+    return status or bool(left)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
