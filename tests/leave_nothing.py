@@ -1,6 +1,6 @@
 """Runs a command with a folder for temporary files, and fails if it leaves any: `leave_nothing.py COMMAND ...`.
 
-pytest's own folder may stay: it has the files of tests that failed.
+pytest's own folder may stay: it has the files of tests that failed. So may empty folders, as Dask's workers leave one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ def main(command: list[str]) -> int:
     """The status of the command, or 1 if it succeeded and left files behind."""
     folder = Path(tempfile.mkdtemp(prefix="hs-"))  # short: sockets have paths of 107 bytes at most
     status = subprocess.run(command, env={**os.environ, "TMPDIR": str(folder)}, check=False).returncode
-    left = sorted(path.name for path in folder.iterdir() if not path.name.startswith("pytest-of-"))
+    left = sorted(
+        path.name for path in folder.iterdir() if not path.name.startswith("pytest-of-") and holds_files(path)
+    )
     if left:
         print(f"tests left {len(left)} files in TMPDIR: {', '.join(left[:20])}", file=sys.stderr)
     if status == 0 or not any(folder.glob("pytest-of-*")):
@@ -25,6 +27,11 @@ def main(command: list[str]) -> int:
     else:
         print(f"the files of tests that failed are in {folder}", file=sys.stderr)
     return status or bool(left)
+
+
+def holds_files(path: Path) -> bool:
+    """Whether a path is anything but a folder without files."""
+    return path.is_symlink() or not path.is_dir() or any(not inner.is_dir() for inner in path.rglob("*"))
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "hyperslab"
@@ -60,6 +60,11 @@ def relative(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def layer_of(module: str) -> int | None:
     """The layer of a module, by the longest of the names there that it begins with."""
     parts = module.split(".")
@@ -80,10 +85,11 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in OURS}
 
 
+@cache
 def imported_modules(path: Path) -> set[str]:
     """Modules of hyperslab that a file imports, wherever in the file, but for types only."""
     found: set[str] = set()
-    waiting: list[ast.AST] = [ast.parse(path.read_text())]
+    waiting: list[ast.AST] = [parsed(path)]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
@@ -99,18 +105,21 @@ def imported_modules(path: Path) -> set[str]:
     return {name if name in MODULES else name.rpartition(".")[0] or name for name in found}
 
 
-@pytest.mark.parametrize("path", OURS, ids=relative)
-def test_imports_go_only_downward(path: Path) -> None:
+def test_imports_go_only_downward() -> None:
+    assert [wrong for path in OURS for wrong in imported_from_above(path)] == []
+
+
+def imported_from_above(path: Path) -> Iterator[str]:
     own = module_of(path)
     depth = layer_of(own)
     if depth is None:
-        assert not own, f"{relative(path)} is in no layer: add it to LAYERS and ARCHITECTURE.md"
+        if own:
+            yield f"{relative(path)} is in no layer: add it to LAYERS and ARCHITECTURE.md"
         return
     for module in imported_modules(path):
         below = layer_of(module)
-        if below is None or module == "archive":  # whose names are found when they are asked for
-            continue
-        assert below >= depth, f"{relative(path)} imports {module}, which is above it"
+        if below is not None and below < depth and module != "archive":  # whose names are found when they are asked for
+            yield f"{relative(path)} imports {module}, which is above it"
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -144,19 +153,23 @@ def test_the_pure_crates_do_no_io_and_know_no_python() -> None:
                 assert f"use {forbidden}" not in text, f"{relative(path)} uses {forbidden}"
 
 
-@pytest.mark.parametrize("path", PYTHON + RUST, ids=relative)
-def test_files_are_short(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= MOST_FILE_LINES
+def test_files_are_short() -> None:
+    lengths = {relative(path): len(path.read_text().splitlines()) for path in PYTHON + RUST}
+    assert {path: length for path, length in lengths.items() if length > MOST_FILE_LINES} == {}
 
 
-@pytest.mark.parametrize("path", PYTHON, ids=relative)
-def test_functions_are_short(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text())):
+def test_functions_are_short() -> None:
+    assert [wrong for path in PYTHON for wrong in long_functions(path)] == []
+
+
+def long_functions(path: Path) -> Iterator[str]:
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             said = node.body[0] if ast.get_docstring(node) else None  # which may be as long as it has to be
             length -= (said.end_lineno or said.lineno) - said.lineno + 1 if said is not None else 0
-            assert length <= MOST_FUNCTION_LINES, f"{relative(path)}:{node.lineno} {node.name} has {length} lines"
+            if length > MOST_FUNCTION_LINES:
+                yield f"{relative(path)}:{node.lineno} {node.name} has {length} lines"
 
 
 def test_rust_functions_are_short() -> None:
@@ -197,11 +210,15 @@ def forbidden_words() -> set[str]:
 NAMES_OF_OTHERS = {"open_dataset", "open_dataset_parameters", "create_dataset"}
 
 
-@pytest.mark.parametrize("path", [p for p in OURS if not {"formats", "compat", "h5"} & set(p.parts)], ids=relative)
-def test_names_follow_the_glossary(path: Path) -> None:
+def test_names_follow_the_glossary() -> None:
     forbidden = forbidden_words()
     assert "dataset" in forbidden
-    for node in ast.walk(ast.parse(path.read_text())):
+    judged = [path for path in OURS if not {"formats", "compat", "h5"} & set(path.parts)]
+    assert [wrong for path in judged for wrong in names_against(forbidden, path)] == []
+
+
+def names_against(forbidden: set[str], path: Path) -> Iterator[str]:
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             name = node.name
         elif isinstance(node, ast.arg):
@@ -214,8 +231,8 @@ def test_names_follow_the_glossary(path: Path) -> None:
             continue
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
         for bad in forbidden:
-            found = bad in words if "_" in bad else bad in words.split("_")
-            assert not found, f"{relative(path)}: {name} (the glossary says what to write for {bad})"
+            if bad in (words if "_" in bad else words.split("_")):
+                yield f"{relative(path)}: {name} (the glossary says what to write for {bad})"
 
 
 def test_no_committed_file_is_large() -> None:
@@ -244,7 +261,7 @@ def test_relative_links_lead_somewhere() -> None:
 
 def test_every_public_name_has_a_docstring() -> None:
     for path in OURS:
-        tree = ast.parse(path.read_text())
+        tree = parsed(path)
         assert ast.get_docstring(tree) or not path.read_text().strip(), relative(path)
         for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
