@@ -34,9 +34,11 @@ pub(crate) enum Reason {
     Invalid = 13,
     /// Another thread has what we need.
     Busy = 14,
+    /// The thread has little memory for its stack.
+    Stack = 15,
 }
 
 impl Reason {
     /// How many there are.
-    pub const COUNT: usize = 15;
+    pub const COUNT: usize = 16;
 }
