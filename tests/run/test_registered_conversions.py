@@ -64,17 +64,23 @@ PROGRAM = r"""
 """
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(tmp_path_factory.mktemp("program"), "program", PROGRAM, system_libhdf5())
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     random = np.random.default_rng(1)
-    with h5py.File(tmp_path / "a.h5", "w") as made:
+    path = tmp_path_factory.mktemp("file") / "a.h5"
+    with h5py.File(path, "w") as made:
         named = {"chunks": (10_000,), "compression": "gzip", "compression_opts": 1}
         made.create_dataset("i", data=random.integers(0, 99, 100_000, "i4"), **named)
         made.create_dataset("b", data=random.integers(0, 99, 100_000).astype(">i4"), **named)
         # Halfway between two numbers of float32: not all ways to round agree.
         halfway = 1 + random.integers(0, 1 << 20, 100_000) * 2.0**-23 + 2.0**-24
         made.create_dataset("d", data=halfway, **named)
-    return tmp_path / "a.h5"
+    return path
 
 
 @pytest.mark.parametrize("array", ["i", "d", "b"])
@@ -88,8 +94,7 @@ def file(tmp_path: Path) -> Path:
         ("hard remove all read", 0),
     ],
 )
-def test_a_programs_own_conversions(file: Path, tmp_path: Path, array: str, steps: str, served: int) -> None:
-    program = compiled(tmp_path, "program", PROGRAM, system_libhdf5())
+def test_a_programs_own_conversions(file: Path, program: Path, array: str, steps: str, served: int) -> None:
     words = steps.replace("all", "everything").split()
     expected = alone(program, file, array, *words)
     ran = run(program, file, array, *words)
@@ -99,8 +104,7 @@ def test_a_programs_own_conversions(file: Path, tmp_path: Path, array: str, step
     assert ran.served == served + also, ran.counts
 
 
-def test_libhdf5_rounds_otherwise_when_its_own_conversion_is_gone(file: Path, tmp_path: Path) -> None:
-    program = compiled(tmp_path, "program", PROGRAM, system_libhdf5())
+def test_libhdf5_rounds_otherwise_when_its_own_conversion_is_gone(file: Path, program: Path) -> None:
     expected = alone(program, file, "d", "read", "hard", "remove", "read")
     ran = run(program, file, "d", "read", "hard", "remove", "read")
     assert (ran.status, ran.out) == (0, expected.stdout)

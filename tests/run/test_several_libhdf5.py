@@ -180,3 +180,26 @@ def test_numbers_that_a_program_has_copies_of(files: tuple[Path, Path], tmp_path
     """
     program = compiled(tmp_path, "program", code, system_libhdf5())
     same(run(program, files[0]), alone(program, files[0]), 1)
+
+
+def test_a_library_that_wraps_libhdf5_does_its_work(files: tuple[Path, Path], tmp_path: Path) -> None:
+    """As Darshan's, which counts reads. The linker puts it between the program and libhdf5, behind us."""
+    wrapping = """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        int H5Dread(long array, long type, long memory, long space, long properties, void *out) {
+            puts("wrapped");
+            int (*real)(long, long, long, long, long, void *) = dlsym(RTLD_NEXT, "H5Dread");
+            return real(array, type, memory, space, properties, out);
+        }
+    """
+    library = compiled(tmp_path, "libwrapping.so", wrapping, "-ldl")
+    code = READ + 'int main(int count, char **words) { printf("%lx\\n", sum_of(words[1])); return 0; }'
+    program = compiled(tmp_path, "program", code, system_libhdf5())
+    ran, expected = (
+        run(program, files[0], LD_PRELOAD=str(library)),
+        alone("env", f"LD_PRELOAD={library}", program, files[0]),
+    )
+    assert expected.stdout.startswith(b"wrapped\n")
+    same(ran, expected, 0)
+    assert ran.passed("library") == 1

@@ -19,7 +19,7 @@ PROGRAM = r"""
     static char *name, *what;
     static double *out;
     static void *act(void *none) {
-        if (strcmp(what, "read")) { file = H5Fopen(name, 0, 0); array = H5Dopen2(file, "x", 0); }
+        if (!strcmp(what, "all")) { file = H5Fopen(name, 0, 0); array = H5Dopen2(file, "x", 0); }
         long done = H5Dread(array, type, 0, 0, 0, out);
         if (!strcmp(what, "all")) done += H5Dclose(array) + H5Fclose(file);
         if (!strcmp(what, "exit")) _exit(3);
@@ -66,8 +66,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "a.h5"
 
 
-@pytest.mark.parametrize("element", ["float", "double"])
-@pytest.mark.parametrize("what", ["read", "open", "all", "exit"])
+@pytest.mark.parametrize(("what", "element"), [("read", "double"), ("all", "float"), ("exit", "double")])
 def test_the_same_stacks_are_large_enough(file: Path, tmp_path: Path, what: str, element: str) -> None:
     program = compiled(tmp_path, "program", PROGRAM, system_libhdf5(), "-pthread")
     expected = alone(program, what, file, element)

@@ -103,7 +103,7 @@ fn kept(place: &AtomicPtr<Site>, hook: Hook, caller: usize) -> Option<&'static S
 fn owner(site: &'static Site, called: &Called) -> Option<&'static Site> {
     let id = called.first.cast_signed() as Id;
     let is_owner = |library: &&Libhdf5| {
-        let kind = library.library().filter(|_| library.is_real).map(|found| found.kind(id));
+        let kind = library.library().map(|found| found.kind(id));
         kind.is_some() && kind == site.hook.kind()
     };
     if site.hook.kind().is_none() || is_owner(&site.libhdf5) {

@@ -35,7 +35,7 @@ unsafe impl Sync for Libhdf5 {}
 static LIBRARIES: AtomicPtr<Libhdf5> = AtomicPtr::new(ptr::null_mut());
 
 impl Libhdf5 {
-    /// Its functions.
+    /// Its functions. A library in between has none: its own work must be done.
     pub fn library(&self) -> Option<&Library> {
         // SAFETY: what was found is never freed. All is looked up in the library that has the function which the program
         // called.
@@ -45,7 +45,7 @@ impl Libhdf5 {
             }
             // Two threads may both look it up: a lock could be held forever in a child that forks.
             let find = |name: &CStr| self.symbol(name).unwrap_or(ptr::null_mut());
-            let found = if self.function(c"H5Dread").is_some() {
+            let found = if self.is_real && self.function(c"H5Dread").is_some() {
                 Library::find(find, |name| self.variable(name))
             } else {
                 None

@@ -28,7 +28,7 @@ pub(crate) enum Reason {
     Layout = 10,
     /// Our reader failed.
     Failed = 11,
-    /// libhdf5 is too old, or lacks functions.
+    /// libhdf5 is too old, or lacks functions, or another library wraps it.
     Library = 12,
     /// The call makes no sense: libhdf5 says why.
     Invalid = 13,

@@ -1,15 +1,15 @@
 //! How much of the calling thread's stack is left.
 //!
-//! libhdf5 needs some 10 KiB, and we far more: calls of threads that have little are passed on. So are those on stacks that a
-//! program made itself, as for coroutines: nobody knows where these end.
+//! libhdf5 needs some 10 KiB, and we need them besides: calls of threads that have little are passed on. So are those on
+//! stacks that a program made itself, as for coroutines: nobody knows where these end.
 
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
-/// All that we do fits into this.
-const ENOUGH: usize = 256 << 10;
+/// Many times what we were seen to use, and libhdf5 when we ask it something.
+const ENOUGH: usize = 128 << 10;
 
 thread_local! {
     /// Where the stack begins and ends; zeros if that is not known yet.

@@ -22,7 +22,7 @@ REASONS = {
     "memory": "into irregular memory",
     "layout": "of a layout or filter that we do not read",
     "failed": "that failed",
-    "library": "by a libhdf5 older than 1.10",
+    "library": "by an older or wrapped libhdf5",
     "invalid": "with wrong arguments",
     "busy": "at the same time as others",
     "stack": "by threads with small stacks",
