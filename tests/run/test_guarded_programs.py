@@ -97,7 +97,7 @@ folder = os.environ.get("HYPERSLAB_RUN_FOLDER")
 if folder:
     print(oct(os.stat(folder).st_mode & 0o777), os.access(folder, os.W_OK, effective_ids=True), file=sys.stderr)
 """
-    ran = run(sys.executable, "-c", code, file)
+    ran = run(sys.executable, "-c", code, file, TMPDIR="/tmp")  # which other users can reach
     with h5py.File(file) as opened:
         values = opened["x"][:]
     assert (ran.status, ran.out.split()) == (0, [b"%d" % values.sum(), b"%d" % values[1:].sum()]), ran.errors
@@ -116,7 +116,7 @@ os.mkfifo(f"{folder}/u65534/1.1")
 os.symlink("/etc/passwd", f"{folder}/u65534/2.2")
 print(folder)
 """
-    ran = run(sys.executable, "-c", code)
+    ran = run(sys.executable, "-c", code, TMPDIR="/tmp")
     assert (ran.status, ran.counts["unreadable_records"], ran.counts["processes"]) == (0, 2, 0)
     assert not Path(ran.out.decode().strip()).exists()
 
@@ -127,7 +127,7 @@ def test_a_program_that_becomes_another_user_is_traced(file: Path) -> None:
 
     pytest.importorskip("pyarrow", reason="not installed: pip install 'hyperslab[report]'")
     code = "import os, sys, h5py\nfile = h5py.File(sys.argv[1])\nos.setuid(65534)\nfile['x'][3]\n"
-    with tempfile.TemporaryDirectory() as folder:  # where other users may pass, unlike in pytest's
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # where other users may pass, unlike in pytest's
         Path(folder).chmod(0o711)
         program = [sys.executable, "-c", code, str(file)]
         words = [sys.executable, "-m", "hyperslab", "trace", "-o", "run.trace", "--", *program]
