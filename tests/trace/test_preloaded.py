@@ -316,3 +316,25 @@ assert out.tolist() == [11, 12, 13, 20, 21, 22], out
     trace = hs.Trace.open(folder / "run.trace")
     assert len(trace) == 0
     assert "there were 1" in trace.notes[0]
+
+
+def test_numbers_that_a_c_program_has_copies_of(folder: Path) -> None:
+    """gcc makes programs so by default: libhdf5 then looks for its own types in the program, and so must we."""
+    libraries = sorted(Path("/usr/lib").glob("*/libhdf5_serial.so.*"))
+    if shutil.which("gcc") is None or not libraries:
+        pytest.skip("no C compiler, or no libhdf5 of the system: tests/system-packages.txt")
+    (folder / "a.c").write_text("""
+        long H5Fopen(const char *, unsigned, long), H5Dopen2(long, const char *, long);
+        int H5open(void), H5Dread(long, long, long, long, long, void *);
+        extern long H5T_NATIVE_DOUBLE_g;
+        static double out[12 * 9];
+        int main(void) {
+            H5open();
+            return H5Dread(H5Dopen2(H5Fopen("a.nc", 0, 0), "x", 0), H5T_NATIVE_DOUBLE_g, 0, 0, 0, out);
+        }
+    """)
+    subprocess.run(["gcc", "-w", "-o", folder / "program", folder / "a.c", libraries[0]], check=True)
+    done = traced(folder, "./program")
+    assert (done.returncode, "HDF5" in done.stderr) == (0, False), done.stderr
+    (access,) = hs.Trace.open(folder / "run.trace")
+    assert (access.array.array, access.memory_type) == ("/x", "float64")

@@ -4,9 +4,8 @@
 
 use std::ffi::c_int;
 
+use crate::binding::bind_loaded;
 use crate::counts;
-use crate::hooks::REPLACED;
-use crate::patching::{Replacing, patch};
 use crate::settings::{is_serving, set_serving};
 
 /// Begins to serve reads, or ends it. Returns whether they were served before. Called by `hyperslab.accelerate`.
@@ -31,8 +30,8 @@ pub unsafe extern "C" fn hyperslab_counts(out: *mut u64, count: usize) -> usize 
     all.len()
 }
 
-/// Makes all loaded modules call us. Returns how many addresses were replaced.
+/// Makes all loaded modules call us.
 #[unsafe(no_mangle)]
-pub extern "C" fn hyperslab_patch() -> usize {
-    patch(&Replacing { functions: REPLACED, spared: &[] })
+pub extern "C" fn hyperslab_patch() {
+    bind_loaded();
 }

@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::libhdf5::{Held, Id, Library};
+use crate::libraries::Libhdf5;
 use crate::threads::in_shares;
 
 /// `H5T_INTEGER`, `H5T_FLOAT`, `H5T_ORDER_LE`, `H5T_ORDER_BE`.
@@ -79,7 +80,7 @@ impl Number {
 
 impl Change {
     /// What to do so that elements of an array become those of a type; `None` if we do not do it.
-    pub fn of(library: &Library, array: Id, memory_type: Id) -> Option<Self> {
+    pub fn of(owner: &Libhdf5, library: &Library, array: Id, memory_type: Id) -> Option<Self> {
         let functions = &library.call;
         // SAFETY: the functions take any identifier.
         unsafe {
@@ -99,6 +100,9 @@ impl Change {
             if (functions.type_set_order)(swapped.id, other) < 0 {
                 return None;
             }
+            if !is_as_libhdf5_made_it(owner, library, (stored.id, memory_type)) {
+                return None;
+            }
             if (functions.type_equal)(swapped.id, memory_type) > 0 {
                 return Some(Self::Swap((functions.type_nbytes)(memory_type)));
             }
@@ -109,6 +113,9 @@ impl Change {
             };
             // libhdf5 converts swapped floats by a program of its own, which need not treat NaN as the processor does.
             let is_ours = is_known(from, to) && !(is_swapped && from.is_float());
+            // The next best for floats rounds otherwise.
+            let is_ours =
+                is_ours && (!from.is_float() || (functions.type_is_hard)(stored.id, memory_type) > 0);
             is_ours.then_some(Self::Convert { from, is_swapped, to })
         }
     }
@@ -120,6 +127,14 @@ impl Change {
             _ => None,
         }
     }
+}
+
+/// Whether a conversion is libhdf5's own: programs may register others in its place (`H5Tregister`), or remove one, so that
+/// the next best does the work (`H5Tunregister`). Only libhdf5 knows, whoever did that, and when.
+fn is_as_libhdf5_made_it(owner: &Libhdf5, library: &Library, (from, to): (Id, Id)) -> bool {
+    let mut data = std::ptr::null_mut();
+    // SAFETY: the function takes any identifiers. A read would look for the same conversion.
+    owner.contains(unsafe { (library.call.type_find)(from, to, &raw mut data) })
 }
 
 macro_rules! conversions {

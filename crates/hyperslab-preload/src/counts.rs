@@ -6,16 +6,18 @@
 
 #![allow(unsafe_code)]
 
+use std::cell::UnsafeCell;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::folders::Folder;
 use crate::limits::file_limit;
 use crate::reason::Reason;
 use crate::settings::settings;
 
 /// "HSRUN" and the version of the record.
-const MAGIC: u64 = u64::from_le_bytes(*b"HSRUN\0\0\x02");
+const MAGIC: u64 = u64::from_le_bytes(*b"HSRUN\0\0\x03");
 const FIRST_REASON: usize = 9;
 const COUNT: usize = FIRST_REASON + 2 * Reason::COUNT;
 /// How often the record is written while the program reads.
@@ -81,6 +83,7 @@ pub(crate) fn start() {
         count.store(0, Ordering::Relaxed);
     }
     WRITTEN.store(0, Ordering::Relaxed);
+    IS_WRITING.store(false, Ordering::Relaxed);
     STARTED.store(now(), Ordering::Relaxed);
     PROCESS.store(std::process::id(), Ordering::Relaxed);
 }
@@ -102,39 +105,75 @@ pub(crate) fn write() {
     if !is_own || COUNTS.iter().all(|count| count.load(Ordering::Relaxed) == 0) {
         return;
     }
-    let mut path = [0_u8; libc::PATH_MAX as usize];
-    let mut end = 0;
-    let mut put = |bytes: &[u8]| {
-        if let Some(room) = path.get_mut(end..end + bytes.len()).filter(|_| end + bytes.len() < 4000) {
+    if IS_WRITING.swap(true, Ordering::Acquire) {
+        return; // another thread does, or the one that a signal has interrupted
+    }
+    // SAFETY: nobody else uses it now.
+    unsafe { (*ROOM.0.get()).write(folder) };
+    IS_WRITING.store(false, Ordering::Release);
+}
+
+/// Memory for writing: a thread may have little for its stack.
+struct Room {
+    path: [u8; libc::PATH_MAX as usize],
+    end: usize,
+    record: [u8; 8 * (COUNT + 1)],
+}
+
+struct Shared(UnsafeCell<Room>);
+
+// SAFETY: only used by the thread that has set `IS_WRITING`.
+unsafe impl Sync for Shared {}
+
+static ROOM: Shared = Shared(UnsafeCell::new(Room {
+    path: [0; libc::PATH_MAX as usize],
+    end: 0,
+    record: [0; 8 * (COUNT + 1)],
+}));
+static IS_WRITING: AtomicBool = AtomicBool::new(false);
+
+impl Room {
+    fn put(&mut self, bytes: &[u8]) {
+        let end = self.end + bytes.len();
+        // The last byte stays zero.
+        if let Some(room) = self.path.get_mut(self.end..end).filter(|_| end < libc::PATH_MAX as usize) {
             room.copy_from_slice(bytes);
-            end += bytes.len();
+            self.end = end;
         }
-    };
-    let mut digits = [0; 20];
-    put(folder.as_bytes());
-    put(b"/");
-    put(decimal(u64::from(std::process::id()), &mut digits));
-    put(b".");
-    put(decimal(STARTED.load(Ordering::Relaxed), &mut digits));
-    let mut record = [0_u8; 8 * (COUNT + 1)];
-    if file_limit() < record.len() as u64 {
-        return;
     }
-    let values = std::iter::once(MAGIC).chain(COUNTS.iter().map(|count| count.load(Ordering::Relaxed)));
-    for (room, value) in record.chunks_exact_mut(8).zip(values) {
-        room.copy_from_slice(&value.to_le_bytes());
-    }
-    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-    // SAFETY: the path ends with a zero, since the array is longer than what was put into it; the record is valid.
-    // `errno` is the program's, so it is restored.
-    unsafe {
-        let error = *libc::__errno_location();
-        let file = libc::open(path.as_ptr().cast(), flags, 0o600);
-        if file >= 0 {
-            libc::pwrite(file, record.as_ptr().cast(), record.len(), 0);
-            libc::close(file);
+
+    fn write(&mut self, folder: &Folder) {
+        let mut digits = [0; 20];
+        let (path, user) = folder.own();
+        self.end = 0;
+        self.put(path.as_bytes());
+        if let Some(user) = user {
+            self.put(b"/u");
+            self.put(decimal(u64::from(user), &mut digits));
         }
-        *libc::__errno_location() = error;
+        self.put(b"/");
+        self.put(decimal(u64::from(std::process::id()), &mut digits));
+        self.put(b".");
+        self.put(decimal(STARTED.load(Ordering::Relaxed), &mut digits));
+        self.path[self.end] = 0;
+        if file_limit() < self.record.len() as u64 {
+            return;
+        }
+        let values = std::iter::once(MAGIC).chain(COUNTS.iter().map(|count| count.load(Ordering::Relaxed)));
+        for (room, value) in self.record.chunks_exact_mut(8).zip(values) {
+            room.copy_from_slice(&value.to_le_bytes());
+        }
+        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+        // SAFETY: the path ends with a zero, and the record is valid. `errno` is the program's, so it is restored.
+        unsafe {
+            let error = *libc::__errno_location();
+            let file = libc::open(self.path.as_ptr().cast(), flags, 0o600);
+            if file >= 0 {
+                libc::pwrite(file, self.record.as_ptr().cast(), self.record.len(), 0);
+                libc::close(file);
+            }
+            *libc::__errno_location() = error;
+        }
     }
 }
 

@@ -81,10 +81,8 @@ impl Grid {
 }
 
 thread_local! {
-    static GRIDS: RefCell<[(usize, Id, Grid); GRID_COUNT]> = const {
-        let none = Grid { chunk: [0; MOST_NDIM], ndim: 0, chunk_nbytes: 0, cache_nbytes: 0 };
-        RefCell::new([(0, 0, none); GRID_COUNT])
-    };
+    /// Not in the thread's own memory: the system takes that from the thread's stack, which may be small.
+    static GRIDS: RefCell<Vec<(usize, Id, Grid)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The grid of an array, if this thread has kept it.
@@ -92,7 +90,7 @@ thread_local! {
 pub(crate) fn grid(library: usize, array: Id) -> Option<Grid> {
     GRIDS.with(|grids| {
         let grids = grids.try_borrow().ok()?;
-        let (known_library, known_array, grid) = &grids[mark(library, array).0 % GRID_COUNT];
+        let (known_library, known_array, grid) = grids.get(mark(library, array).0 % GRID_COUNT)?;
         ((*known_library, *known_array) == (library, array)).then_some(*grid)
     })
 }
@@ -101,6 +99,7 @@ pub(crate) fn grid(library: usize, array: Id) -> Option<Grid> {
 pub(crate) fn keep_grid(library: usize, array: Id, grid: Grid) {
     GRIDS.with(|grids| {
         if let Ok(mut grids) = grids.try_borrow_mut() {
+            grids.resize(GRID_COUNT, (0, 0, Grid::default()));
             grids[mark(library, array).0 % GRID_COUNT] = (library, array, grid);
         }
     });

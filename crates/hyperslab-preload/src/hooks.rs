@@ -1,145 +1,40 @@
-//! The functions that the dynamic linker finds here in place of libhdf5's and libc's.
-//!
-//! Each of libhdf5's begins with a few instructions that keep all six arguments and add a seventh: the address that the
-//! call returns to, which tells who calls. Rust has no other way to find it.
+//! What is done with calls of the functions that we replace: libhdf5's, and some of libc's.
 
 #![allow(unsafe_code, non_snake_case)]
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Instant;
 
 use crate::callers::{Hook, Site, site};
 use crate::counts::{self, Count};
+use crate::entries::{Arguments, Called, Next, entry, hook_number};
 use crate::libhdf5::{Id, Real};
+use crate::objects::is_own;
 use crate::reason::Reason;
 use crate::recording::{self, Asked, Operation, Part};
 use crate::request::Call;
 use crate::serving::{Outcome, serve};
 use crate::settings::is_serving;
 use crate::several::{Lists, Rest};
-use crate::{callers, known, prefetching, settings};
+use crate::{binding, folders, known, libraries, objects, prefetching, settings, stack};
 
 /// What libhdf5's functions return if they fail.
 const FAILURE: usize = usize::MAX;
 /// `H5F_ACC_RDWR`.
 const WRITABLE: usize = 1;
 
-macro_rules! hooks {
-    ($($name:ident $inner:ident $link:literal;)*) => {
-        $(
-            #[doc = concat!("Replaces `", stringify!($name), "`.")]
-            #[cfg(target_arch = "x86_64")]
-            #[unsafe(no_mangle)]
-            #[unsafe(naked)]
-            pub unsafe extern "C" fn $name() {
-                core::arch::naked_asm!(
-                    ".cfi_startproc",
-                    "push qword ptr [rsp]",
-                    ".cfi_adjust_cfa_offset 8",
-                    "call {inner}",
-                    "add rsp, 8",
-                    ".cfi_adjust_cfa_offset -8",
-                    "ret",
-                    ".cfi_endproc",
-                    inner = sym $inner,
-                )
-            }
-
-            #[doc = concat!("Replaces `", stringify!($name), "`.")]
-            #[cfg(target_arch = "aarch64")]
-            #[unsafe(no_mangle)]
-            #[unsafe(naked)]
-            pub unsafe extern "C" fn $name() {
-                core::arch::naked_asm!(concat!("mov ", $link, ", x30"), "b {inner}", inner = sym $inner)
-            }
-        )*
-
-        /// The functions that we replace by their names.
-        pub(crate) static REPLACED: &[(&CStr, unsafe extern "C" fn())] =
-            &[$((c_name(concat!(stringify!($name), "\0")), $name)),*];
-    };
-}
-
-// The register is the one in which ARM64 passes the address that a call returns to: after the last argument.
-hooks! {
-    H5Dread read "x6";
-    H5Dread_multi read_multi "x7";
-    H5Dread_chunk read_chunk "x6";
-    H5Dread_chunk1 read_chunk1 "x6";
-    H5Dread_chunk2 read_chunk2 "x6";
-    H5Dwrite write "x6";
-    H5Dwrite_multi write_multi "x7";
-    H5Dwrite_chunk write_chunk "x6";
-    H5Dset_extent set_extent "x6";
-    H5Dextend extend "x6";
-    H5Drefresh refresh "x6";
-    H5close close_library "x6";
-    H5Fopen open "x6";
-    H5Fcreate create "x6";
-    H5Fclose close "x6";
-}
-
-/// A name that ends with a zero, as the macro above makes it.
-const fn c_name(name: &'static str) -> &'static CStr {
-    match CStr::from_bytes_with_nul(name.as_bytes()) {
-        Ok(name) => name,
-        Err(_) => c"",
-    }
-}
-
-type Arguments = (usize, usize, usize, usize, usize, usize);
-
-/// Defines functions that stand for some with seven arguments. x86-64 passes the seventh on the stack, above the address
-/// that the call returns to; ARM64 in a register.
-macro_rules! with_seven_arguments {
-    ($(#[doc = $said:literal] fn $name:ident $inner:ident;)*) => {
-        $(
-            #[doc = $said]
-            #[cfg(target_arch = "x86_64")]
-            #[allow(clippy::too_many_arguments)]
-            unsafe extern "C" fn $name(
-                first: usize, second: usize, third: usize, fourth: usize, fifth: usize, sixth: usize,
-                caller: usize, _returns_to: usize, seventh: usize,
-            ) -> usize {
-                $inner(caller, (first, second, third, fourth, fifth, sixth), seventh)
-            }
-
-            #[doc = $said]
-            #[cfg(not(target_arch = "x86_64"))]
-            #[allow(clippy::too_many_arguments)]
-            unsafe extern "C" fn $name(
-                first: usize, second: usize, third: usize, fourth: usize, fifth: usize, sixth: usize,
-                seventh: usize, caller: usize,
-            ) -> usize {
-                $inner(caller, (first, second, third, fourth, fifth, sixth), seventh)
-            }
-        )*
-    };
-}
-
-with_seven_arguments! {
-    /// Several arrays at once.
-    fn read_multi several_read;
-    /// Several arrays at once.
-    fn write_multi several_written;
-}
-
-/// Defines functions that stand for some with at most six arguments, which pass through and are recorded. The function at
-/// the end tells from the arguments what the call asks for.
+/// Defines what is done with calls that pass through and are recorded. The function at the end tells from the arguments
+/// what the call asks for.
 macro_rules! recorded {
     ($($name:ident $hook:ident $asked:ident;)*) => {
         $(
-            unsafe extern "C" fn $name(
-                first: usize, second: usize, third: usize, fourth: usize, fifth: usize, sixth: usize, caller: usize,
-            ) -> usize {
-                let Some(site) = site(Hook::$hook, caller) else { return FAILURE };
-                let arguments = (first, second, third, fourth, fifth, sixth);
-                let begun = recording::begin(site);
-                let result = pass(site, arguments);
-                recording::note(begun, site, &$asked(arguments), result);
-                result
+            pub(crate) unsafe extern "C" fn $name(called: &Called) -> Next {
+                let Some(site) = site(Hook::$hook, called) else { return Next::done(FAILURE) };
+                recorded(site, called, $asked)
             }
         )*
     };
@@ -153,6 +48,13 @@ recorded! {
     write_chunk WriteChunk write_of_chunk;
 }
 
+fn recorded(site: &Site, called: &Called, asked: impl FnOnce(Arguments) -> Asked) -> Next {
+    let Some(begun) = recording::begin(site) else { return Next::jump(site.real) };
+    let result = pass(site, called.arguments());
+    recording::note(Some(begun), site, &asked(called.arguments()), result);
+    Next::done(result)
+}
+
 fn shapes_changed() {
     recording::shapes_changed();
 }
@@ -163,17 +65,15 @@ fn library_closed() {
     recording::identifiers_changed();
 }
 
-/// Defines functions that stand for some after which we have to ask again.
+/// Defines what is done with calls after which we have to ask again.
 macro_rules! changing {
-    ($($name:ident $hook:ident $changed:ident;)*) => {
+    ($($name:ident $hook:ident $changed:path;)*) => {
         $(
-            unsafe extern "C" fn $name(
-                first: usize, second: usize, third: usize, fourth: usize, fifth: usize, sixth: usize, caller: usize,
-            ) -> usize {
-                let Some(site) = site(Hook::$hook, caller) else { return FAILURE };
-                let result = pass(site, (first, second, third, fourth, fifth, sixth));
+            pub(crate) unsafe extern "C" fn $name(called: &Called) -> Next {
+                let Some(site) = site(Hook::$hook, called) else { return Next::done(FAILURE) };
+                let result = pass(site, called.arguments());
                 $changed();
-                result
+                Next::done(result)
             }
         )*
     };
@@ -184,6 +84,7 @@ changing! {
     extend Extend shapes_changed;
     refresh Refresh shapes_changed;
     close_library CloseLibrary library_closed;
+    close Close known::closed;
 }
 
 /// An identifier among the arguments.
@@ -209,29 +110,38 @@ fn write_of_chunk((array, properties, _, offset, ..): Arguments) -> Asked {
     Asked { operation, ..read_of_chunk((array, properties, offset, 0, 0, 0)) }
 }
 
-fn several_read(caller: usize, arguments: Arguments, memory: usize) -> usize {
-    let Some(site) = site(Hook::ReadMulti, caller) else { return FAILURE };
-    several(site, Operation::Read, arguments, memory)
+/// Several arrays at once.
+pub(crate) unsafe extern "C" fn read_multi(called: &Called) -> Next {
+    let Some(site) = site(Hook::ReadMulti, called) else { return Next::done(FAILURE) };
+    if is_serving() && stack::is_enough() {
+        return several(site, Operation::Read, called, serve_several);
+    }
+    several(site, Operation::Read, called, pass_seven)
 }
 
-fn several_written(caller: usize, arguments: Arguments, memory: usize) -> usize {
-    let Some(site) = site(Hook::WriteMulti, caller) else { return FAILURE };
-    several(site, Operation::Write, arguments, memory)
+/// Several arrays at once.
+pub(crate) unsafe extern "C" fn write_multi(called: &Called) -> Next {
+    let Some(site) = site(Hook::WriteMulti, called) else { return Next::done(FAILURE) };
+    several(site, Operation::Write, called, pass_seven)
 }
 
-fn several(site: &Site, operation: Operation, arguments: Arguments, memory: usize) -> usize {
+fn several(
+    site: &Site,
+    operation: Operation,
+    called: &Called,
+    act: fn(&Site, Arguments, usize) -> usize,
+) -> Next {
     let begun = recording::begin(site);
-    let is_ours = operation == Operation::Read && is_serving();
-    let result =
-        if is_ours { serve_several(site, arguments, memory) } else { pass_seven(site, arguments, memory) };
-    let (count, arrays, kinds, _, spaces, properties) = arguments;
+    let (count, arrays, kinds, _, spaces, properties) = called.arguments();
+    let result = act(site, called.arguments(), called.seventh);
     let lists = (count, arrays as *const Id, kinds as *const Id, spaces as *const Id);
     // SAFETY: the program says that its lists have so many entries.
     unsafe { recording::note_several(begun, site, operation, lists, id(properties), result) };
-    result
+    Next::done(result)
 }
 
 /// Serves the arrays that are ours, and passes the others on in one call.
+#[inline(never)]
 fn serve_several(site: &Site, arguments: Arguments, memory: usize) -> usize {
     let (count, arrays, types, spaces, selections, properties) = arguments;
     let lists = Lists {
@@ -275,26 +185,26 @@ fn pass_seven(site: &Site, arguments: Arguments, seventh: usize) -> usize {
     unsafe { transmute::<Real, Real7>(site.real)(first, second, third, fourth, fifth, sixth, seventh) }
 }
 
-unsafe extern "C" fn read(
-    array: usize,
-    memory_type: usize,
-    memory_space: usize,
-    file_space: usize,
-    properties: usize,
-    out: usize,
-    caller: usize,
-) -> usize {
-    let arguments = (array, memory_type, memory_space, file_space, properties, out);
-    let Some(site) = site(Hook::Read, caller) else { return FAILURE };
-    let begun = recording::begin(site);
-    let result = if is_serving() { serve_or_pass(site, arguments) } else { pass(site, arguments) };
-    let asked = Asked { operation: Operation::Read, ..written(arguments) };
-    recording::note(begun, site, &asked, result);
-    result
+/// `H5Dread`. What takes much of the stack is in functions of its own: threads with little of it only come by.
+pub(crate) unsafe extern "C" fn read(called: &Called) -> Next {
+    let Some(site) = site(Hook::Read, called) else { return Next::done(FAILURE) };
+    if !is_serving() {
+        return recorded(site, called, asked_to_read);
+    }
+    if !stack::is_enough() {
+        counts::add_passed(Reason::Stack, 0);
+        return recorded(site, called, asked_to_read);
+    }
+    serve_or_pass(site, called)
 }
 
-fn serve_or_pass(site: &Site, arguments: Arguments) -> usize {
-    let (array, memory_type, memory_space, file_space, properties, out) = arguments;
+fn asked_to_read(arguments: Arguments) -> Asked {
+    Asked { operation: Operation::Read, ..written(arguments) }
+}
+
+#[inline(never)]
+fn serve_or_pass(site: &Site, called: &Called) -> Next {
+    let (array, memory_type, memory_space, file_space, properties, out) = called.arguments();
     let call = Call {
         array: id(array),
         memory_type: id(memory_type),
@@ -303,17 +213,21 @@ fn serve_or_pass(site: &Site, arguments: Arguments) -> usize {
         properties: id(properties),
         out: out as *mut u8,
     };
-    match served(site, &call) {
+    let begun = recording::begin(site);
+    let result = match served(site, &call) {
         None => 0,
-        Some(Reason::Small | Reason::Invalid) => pass(site, arguments),
+        Some(Reason::Small | Reason::Invalid) if begun.is_none() => return Next::jump(site.real),
+        Some(Reason::Small | Reason::Invalid) => pass(site, called.arguments()),
         Some(_) => {
             let begun = Instant::now();
-            let result = pass(site, arguments);
+            let result = pass(site, called.arguments());
             counts::add(Count::PassedNanoseconds, counts::nanoseconds(begun.elapsed()));
             counts::write_sometimes();
             result
         }
-    }
+    };
+    recording::note(begun, site, &asked_to_read(called.arguments()), result);
+    Next::done(result)
 }
 
 /// Serves a read and counts it: `None` if it was served, or why libhdf5 has to do it.
@@ -338,46 +252,68 @@ fn opening_for_writing(open: impl FnOnce() -> usize) -> usize {
 }
 
 /// A file that is opened for writing is never ours, nor is it if another libhdf5 opens it.
-unsafe extern "C" fn open(
-    name: usize,
-    flags: usize,
-    properties: usize,
-    fourth: usize,
-    fifth: usize,
-    sixth: usize,
-    caller: usize,
-) -> usize {
-    let Some(site) = site(Hook::Open, caller) else { return FAILURE };
-    let pass = || pass(site, (name, flags, properties, fourth, fifth, sixth));
-    if flags & WRITABLE != 0 { opening_for_writing(pass) } else { pass() }
+pub(crate) unsafe extern "C" fn open(called: &Called) -> Next {
+    let Some(site) = site(Hook::Open, called) else { return Next::done(FAILURE) };
+    if called.second & WRITABLE == 0 {
+        return Next::jump(site.real);
+    }
+    Next::done(opening_for_writing(|| pass(site, called.arguments())))
 }
 
-unsafe extern "C" fn create(
-    name: usize,
-    flags: usize,
-    properties: usize,
-    access: usize,
-    fifth: usize,
-    sixth: usize,
-    caller: usize,
-) -> usize {
-    let Some(site) = site(Hook::Create, caller) else { return FAILURE };
-    opening_for_writing(|| pass(site, (name, flags, properties, access, fifth, sixth)))
+/// The same for a new file.
+pub(crate) unsafe extern "C" fn create(called: &Called) -> Next {
+    let Some(site) = site(Hook::Create, called) else { return Next::done(FAILURE) };
+    Next::done(opening_for_writing(|| pass(site, called.arguments())))
 }
 
-unsafe extern "C" fn close(
-    file: usize,
-    second: usize,
-    third: usize,
-    fourth: usize,
-    fifth: usize,
-    sixth: usize,
-    caller: usize,
-) -> usize {
-    let Some(site) = site(Hook::Close, caller) else { return FAILURE };
-    let result = pass(site, (file, second, third, fourth, fifth, sixth));
-    known::closed();
-    result
+/// `dlsym`: a program that looks up functions of a libhdf5 gets our entries for that library.
+pub(crate) unsafe extern "C" fn look_up(called: &Called) -> Next {
+    let Some(real) = libraries::look_up() else { return Next::done(0) };
+    let (handle, name) = (called.first as *mut c_void, called.second as *const c_char);
+    // What these two mean depends on who asks.
+    let is_other = handle == libc::RTLD_DEFAULT || handle == libc::RTLD_NEXT;
+    // SAFETY: the program says that it is a name, which ends with a zero.
+    let hook = if is_other || name.is_null() { None } else { unsafe { hook_number(CStr::from_ptr(name)) } };
+    // SAFETY: these are the program's own arguments; and a function may be called by any pointer to it.
+    unsafe {
+        let Some(hook) = hook else { return Next::jump(transmute::<libraries::LookUp, Real>(real)) };
+        let found = real(handle, name);
+        let library = Some(found as usize).filter(|&address| address != 0 && !is_own(address));
+        let own = library.and_then(libraries::libhdf5_at).and_then(|library| entry(library.order, hook));
+        Next::done(own.unwrap_or(found) as usize)
+    }
+}
+
+/// Defines what is done with calls by which the process becomes another user, who is named by one of the arguments.
+macro_rules! becoming {
+    ($($name:ident $function:literal $user:ident;)*) => {
+        $(
+            pub(crate) unsafe extern "C" fn $name(called: &Called) -> Next {
+                static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+                becoming(&FOUND, $function, called.$user)
+            }
+        )*
+    };
+}
+
+becoming! {
+    set_user c"setuid" first;
+    set_effective_user c"seteuid" first;
+    set_both_users c"setreuid" second;
+    set_all_users c"setresuid" second;
+}
+
+#[allow(clippy::cast_possible_truncation)] // users have 32 bits
+fn becoming(found: &AtomicPtr<c_void>, name: &CStr, user: usize) -> Next {
+    let mut function = found.load(Ordering::Relaxed);
+    if function.is_null() {
+        let Some(known) = libraries::next_symbol(name, None) else { return Next::done(FAILURE) };
+        found.store(known, Ordering::Relaxed);
+        function = known;
+    }
+    folders::become_user(user as u32);
+    // SAFETY: it is libc's function, which takes what the program has passed.
+    Next::jump(unsafe { transmute::<*mut c_void, Real>(function) })
 }
 
 /// Replaces libc's function, which runs nothing at the end of a process.
@@ -407,10 +343,11 @@ fn end(status: c_int) -> ! {
 static START: extern "C" fn() = {
     extern "C" fn start() {
         settings::settings();
-        callers::start();
+        objects::start();
         std::panic::set_hook(Box::new(|_| {})); // a panic of ours is no message of the program
         counts::start();
         recording::start();
+        binding::start();
         // SAFETY: the function does only what may be done after a fork.
         unsafe {
             libc::pthread_atfork(Some(prefetching::before_fork), Some(prefetching::after_fork), Some(forked));
@@ -434,6 +371,7 @@ static END: extern "C" fn() = {
 /// A child that was forked begins anew: locks may be held by threads that it does not have.
 extern "C" fn forked() {
     known::forget();
+    binding::forget();
     prefetching::forget();
     counts::start();
     recording::forked();

@@ -9,8 +9,9 @@
 //!
 //! | what | home |
 //! |---|---|
-//! | functions that replace libhdf5's and libc's | `hooks` |
-//! | the functions of the libhdf5 that the caller uses | `libhdf5`, `callers` |
+//! | functions that replace libhdf5's and libc's | `entries`, `hooks` |
+//! | which libhdf5 a call means, and its functions | `binding`, `callers`; `libraries`, `libhdf5` |
+//! | loaded modules and their tables; changes to these | `objects`; `patching` |
 //! | what a call asks for | `request`, `dataspace` |
 //! | whether a read is ours, and the read | `serving`, `reason` |
 //! | what is known of open files and arrays; what is guessed | `known`, `open_file`, `open_array`; `hints` |
@@ -20,10 +21,10 @@
 //! | the order of an array's reads; the next one, done ahead | `pattern`; `prefetching` |
 //! | elements into memory with gaps; of another type | `scatter`; `conversion`, `byte_order`, `threads` |
 //! | what the program reads and writes, for `hyperslab trace` | `recording` |
-//! | modules that are loaded already; what `hyperslab.accelerate` calls | `patching`; `accelerating` |
-//! | signals while our threads work | `signals` |
+//! | what `hyperslab.accelerate` calls | `accelerating` |
+//! | signals while our threads work; threads with small stacks | `signals`; `stack` |
 //! | counts, for the command that started the program | `counts` |
-//! | settings in the environment; limits of the system | `settings`; `limits` |
+//! | settings in the environment; folders of the command; limits of the system | `settings`; `folders`; `limits` |
 //!
 //! Nothing here may change what the program sees, except how long it takes. A read that is not served, or that fails,
 //! goes to libhdf5 as if we were not there. We call libhdf5 only from within the program's own calls, and we open no
@@ -33,6 +34,7 @@
 #![cfg(target_os = "linux")]
 
 mod accelerating;
+mod binding;
 mod byte_order;
 mod callers;
 mod comparing;
@@ -40,11 +42,15 @@ mod comparison;
 mod conversion;
 mod counts;
 mod dataspace;
+mod entries;
+mod folders;
 mod hints;
 mod hooks;
 mod known;
 mod libhdf5;
+mod libraries;
 mod limits;
+mod objects;
 mod open_array;
 mod open_file;
 mod patching;
@@ -59,4 +65,5 @@ mod settings;
 mod several;
 mod shared;
 mod signals;
+mod stack;
 mod threads;

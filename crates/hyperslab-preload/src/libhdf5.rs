@@ -81,6 +81,8 @@ functions! {
     type_order c"H5Tget_order" (Id) -> c_int;
     type_set_order c"H5Tset_order" (Id, c_int) -> c_int;
     type_copy c"H5Tcopy" (Id) -> Id;
+    type_find c"H5Tfind" (Id, Id, *mut *mut c_void) -> usize;
+    type_is_hard c"H5Tcompiler_conv" (Id, Id) -> c_int;
     type_equal c"H5Tequal" (Id, Id) -> c_int;
     type_nbytes c"H5Tget_size" (Id) -> usize;
     space_kind c"H5Sget_simple_extent_type" (Id) -> c_int;
@@ -195,6 +197,7 @@ unsafe impl Sync for Library {}
 /// `H5S_MAX_RANK`.
 pub(crate) const MOST_NDIM: usize = 32;
 /// `H5I_FILE` and so on.
+pub(crate) const FILE_ID: c_int = 1;
 pub(crate) const DATATYPE_ID: c_int = 3;
 pub(crate) const SPACE_ID: c_int = 4;
 pub(crate) const ARRAY_ID: c_int = 5;
@@ -220,8 +223,12 @@ impl Library {
     /// `None` if it is older than HDF5 1.10, or lacks functions.
     ///
     /// # Safety
-    /// `find` must return the addresses of functions and variables of one libhdf5 that is never unloaded.
-    pub unsafe fn find(find: impl Fn(&CStr) -> *mut c_void) -> Option<Self> {
+    /// `find` must return the addresses of functions of one libhdf5 that is never unloaded, and `variable` those of the
+    /// variables that it uses.
+    pub unsafe fn find(
+        find: impl Fn(&CStr) -> *mut c_void,
+        variable: impl Fn(&CStr) -> *mut c_void,
+    ) -> Option<Self> {
         let found = |name| Some(find(name)).filter(|address| !address.is_null());
         // SAFETY: as the caller promises; the types are those of libhdf5's headers.
         unsafe {
@@ -242,12 +249,13 @@ impl Library {
                 Some(address) => Info::Fields(transmute_copy(&address)),
                 None => Info::Whole(transmute_copy(&found(c"H5Oget_info")?)),
             };
-            let variable = found(c"H5FD_SEC2_id_g").map(|address| PlainDriver::Variable(address.cast()));
+            let set = |name| Some(variable(name)).filter(|address| !address.is_null());
+            let driver = || set(c"H5FD_SEC2_id_g").map(|address| PlainDriver::Variable(address.cast()));
             let function =
                 || found(c"H5FD_sec2_init").map(|address| PlainDriver::Function(transmute_copy(&address)));
-            let plain_driver = function().or(variable)?;
-            let transfer_defaults = found(c"H5P_LST_DATASET_XFER_ID_g")?.cast_const().cast();
-            let numbers = NUMBERS.map(|name| find(name).cast_const().cast());
+            let plain_driver = function().or_else(driver)?;
+            let transfer_defaults = set(c"H5P_LST_DATASET_XFER_ID_g")?.cast_const().cast();
+            let numbers = NUMBERS.map(|name| variable(name).cast_const().cast());
             Some(Self { call, describing, transfer_mode, info, plain_driver, transfer_defaults, numbers })
         }
     }
@@ -268,6 +276,12 @@ impl Library {
         (done >= 0).then_some(Place { file_number, address })
     }
 
+    /// What kind of thing an identifier stands for. Asking reports no error, whatever the number.
+    pub fn kind(&self, id: Id) -> c_int {
+        // SAFETY: the function takes any number.
+        unsafe { (self.call.id_type)(id) }
+    }
+
     /// The identifier of the plain driver, which reads files by position.
     pub fn plain_driver(&self) -> Id {
         // SAFETY: the function and the variable are libhdf5's.
@@ -282,8 +296,8 @@ impl Library {
     /// The identifier of one of the processor's own numbers.
     pub fn number(&self, place: usize) -> Option<Id> {
         let variable = *self.numbers.get(place)?;
-        // SAFETY: the variable is libhdf5's, and set by now; it may be missing.
-        unsafe { variable.as_ref() }.copied()
+        // SAFETY: the variable is one that libhdf5 uses, and set by now; it may be missing.
+        unsafe { variable.as_ref() }.copied().filter(|id| *id > 0)
     }
 
     /// The identifier of the processor's own number that a type is equal to.

@@ -28,15 +28,17 @@ pub(crate) enum Reason {
     Layout = 10,
     /// Our reader failed.
     Failed = 11,
-    /// libhdf5 is too old, or lacks functions.
+    /// libhdf5 is too old, or lacks functions, or another library wraps it.
     Library = 12,
     /// The call makes no sense: libhdf5 says why.
     Invalid = 13,
     /// Another thread has what we need.
     Busy = 14,
+    /// The thread has little memory for its stack.
+    Stack = 15,
 }
 
 impl Reason {
     /// How many there are.
-    pub const COUNT: usize = 15;
+    pub const COUNT: usize = 16;
 }

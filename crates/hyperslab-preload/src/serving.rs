@@ -5,13 +5,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::callers::{Libhdf5, Site};
+use crate::callers::Site;
 use crate::comparing::compare;
 use crate::conversion::Change;
 use crate::counts::{self, Count};
 use crate::hints::{self, Grid, Hint};
 use crate::known::{self, ArrayKey, Facts, known};
 use crate::libhdf5::{Held, Library, MOST_NDIM, Quiet};
+use crate::libraries::Libhdf5;
 use crate::open_array::{OpenArray, zeros};
 use crate::open_file::OpenFile;
 use crate::prefetching;
@@ -125,7 +126,7 @@ fn read(
     let key = ArrayKey { library: number.number(), place };
     let file = file(library, call, key)?;
     let array = array(library, call, key, file, decoded_nbytes.max(*nbytes))?;
-    let change = Change::of(library, call.array, call.memory_type).ok_or(Reason::Conversion)?;
+    let change = Change::of(number, library, call.array, call.memory_type).ok_or(Reason::Conversion)?;
     if array.width != change.stored_width().unwrap_or(width) as u64 {
         return Err(Reason::Conversion);
     }

@@ -1,8 +1,10 @@
 //! Settings from the environment, read once when the library is loaded, and the switch of `hyperslab.accelerate`.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::folders::Folder;
 
 /// The default for `HYPERSLAB_MEMORY`.
 const MEMORY_NBYTES: usize = 256 << 20;
@@ -19,9 +21,9 @@ pub(crate) struct Settings {
     /// `HYPERSLAB_SERVE_SMALL`: 1 if small reads are ours too, for tests.
     pub serves_small: bool,
     /// `HYPERSLAB_RUN_FOLDER`: where to leave counts for `hyperslab run`.
-    pub folder: Option<OsString>,
+    pub folder: Option<Folder>,
     /// `HYPERSLAB_TRACE_FOLDER`: where to record accesses for `hyperslab trace`.
-    pub trace_folder: Option<OsString>,
+    pub trace_folder: Option<Folder>,
     /// `HYPERSLAB_TRACE_POSIX`: 1 if reads of files by libc are recorded too.
     pub records_bytes: bool,
 }
@@ -47,13 +49,14 @@ pub(crate) fn settings() -> &'static Settings {
         let number = |name: &str| std::env::var_os(name).as_deref().and_then(OsStr::to_str).and_then(nbytes);
         let is = |name: &str, value: &str| std::env::var_os(name).is_some_and(|found| found == value);
         let text = |name: &str| std::env::var_os(name).filter(|text| !text.is_empty());
+        let folder = |name: &str| text(name).map(Folder::new);
         let settings = Settings {
             thread_count: number("HYPERSLAB_THREADS").filter(|&count| count > 0),
             memory_nbytes: number("HYPERSLAB_MEMORY").unwrap_or(MEMORY_NBYTES),
             prefetches: !is("HYPERSLAB_PREFETCH", "0"),
             serves_small: is("HYPERSLAB_SERVE_SMALL", "1"),
-            folder: text("HYPERSLAB_RUN_FOLDER"),
-            trace_folder: text("HYPERSLAB_TRACE_FOLDER"),
+            folder: folder("HYPERSLAB_RUN_FOLDER"),
+            trace_folder: folder("HYPERSLAB_TRACE_FOLDER"),
             records_bytes: is("HYPERSLAB_TRACE_POSIX", "1"),
         };
         // A program that is only traced does its own reads.

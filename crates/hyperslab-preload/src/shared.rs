@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -23,7 +24,7 @@ impl<T: Default> Shared<T> {
 
     /// Begins anew in a forked child, where a thread that does not exist may hold the lock.
     pub fn forget(&self) {
-        self.0.store(ptr::null_mut(), Ordering::Release);
+        abandon(self.0.swap(ptr::null_mut(), Ordering::AcqRel).cast());
     }
 
     /// The state; `None` if it stays locked.
@@ -40,4 +41,21 @@ impl<T: Default> Shared<T> {
         // SAFETY: it is never freed.
         lock_briefly(unsafe { &*current })
     }
+}
+
+/// Memory that nobody uses any more, and that cannot be freed: tools that look for lost memory must find it here.
+struct Abandoned {
+    _memory: *mut c_void,
+    _before: *mut Abandoned,
+}
+
+static ABANDONED: AtomicPtr<Abandoned> = AtomicPtr::new(ptr::null_mut());
+
+/// Keeps memory that another thread may have been using when the process forked.
+pub(crate) fn abandon(memory: *mut c_void) {
+    if memory.is_null() {
+        return;
+    }
+    let kept = Abandoned { _memory: memory, _before: ABANDONED.load(Ordering::Acquire) };
+    ABANDONED.store(Box::into_raw(Box::new(kept)), Ordering::Release); // a forked child has one thread
 }

@@ -12,7 +12,7 @@ use hyperslab_archive::{CallerError, InterruptCheck};
 
 thread_local! {
     /// The signals that this thread did not take before we blocked all others.
-    static BEFORE: Cell<Option<libc::sigset_t>> = const { Cell::new(None) };
+    static BEFORE: Cell<Option<Box<libc::sigset_t>>> = const { Cell::new(None) };
     /// Whether to end the read that this thread does ahead.
     static IS_OVER: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
@@ -45,7 +45,7 @@ impl Blocked {
             all.assume_init()
         };
         let before = exchange(&all);
-        BEFORE.set(Some(before));
+        BEFORE.set(Some(Box::new(before)));
         Self { before }
     }
 }
@@ -62,9 +62,10 @@ pub(crate) struct LetThrough;
 
 impl InterruptCheck for LetThrough {
     fn check(&self) -> Result<(), CallerError> {
-        if let Some(before) = BEFORE.get() {
+        if let Some(before) = BEFORE.take() {
             let all = exchange(&before); // signals that wait are delivered before it returns
             exchange(&all);
+            BEFORE.set(Some(before));
         }
         let is_over =
             IS_OVER.with_borrow(|over| over.as_ref().is_some_and(|over| over.load(Ordering::Relaxed)));

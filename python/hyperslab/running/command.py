@@ -6,6 +6,8 @@ import os
 import sys
 import time
 
+from hyperslab.preloading import preloading, users_folders
+
 TYPE_CHECKING = False  # `typing` takes longer to import than the rest of this module; type checkers take it for true
 if TYPE_CHECKING:
     import signal
@@ -142,8 +144,7 @@ def prepared(environment: Mapping[str, str], folder: str | None, notes: list[str
             link = f"{folder}/{LIBRARY}"
             os.symlink(path, link)  # noqa: PTH211
             path = link
-    found["LD_PRELOAD"] = ":".join(one for one in (path, found.get("LD_PRELOAD", "")) if one)
-    return found
+    return found | preloading(found, path)
 
 
 def _folder(notes: list[str]) -> str | None:
@@ -207,9 +208,10 @@ def _print(text: str) -> None:
 
 def _remove(folder: str) -> None:
     try:
-        for entry in os.listdir(folder):  # noqa: PTH208
-            os.unlink(f"{folder}/{entry}")  # noqa: PTH108
-        os.rmdir(folder)  # noqa: PTH106
+        for one in reversed(users_folders(folder)):
+            for entry in os.listdir(one):  # noqa: PTH208
+                os.unlink(f"{one}/{entry}")  # noqa: PTH108
+            os.rmdir(one)  # noqa: PTH106
     except OSError:
         pass  # a process that outlived the program still writes there
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import struct
 
+from hyperslab.preloading import content, users_folders
+
 # As in crates/hyperslab-preload/src/counts.rs: a mark with the version, nine numbers, and two for each reason.
-MAGIC = b"HSRUN\0\0\x02"
+MAGIC = b"HSRUN\0\0\x03"
 REASONS = {
     "small": "small",
     "writable": "of files open for writing",
@@ -20,9 +22,10 @@ REASONS = {
     "memory": "into irregular memory",
     "layout": "of a layout or filter that we do not read",
     "failed": "that failed",
-    "library": "by a libhdf5 older than 1.10",
+    "library": "by an older or wrapped libhdf5",
     "invalid": "with wrong arguments",
     "busy": "at the same time as others",
+    "stack": "by threads with small stacks",
 }
 """Why reads were left to libhdf5, in the order of crates/hyperslab-preload/src/reason.rs, and how to say it."""
 _NUMBERS = 9
@@ -91,12 +94,12 @@ class Totals:
 def totals(folder: str) -> Totals:
     """The sum of all records in a folder."""
     found = Totals()
-    for entry in sorted(os.listdir(folder)):  # noqa: PTH208
-        if entry.endswith(".so"):
+    folders = users_folders(folder)
+    for path in (f"{one}/{entry}" for one in folders for entry in sorted(os.listdir(one))):  # noqa: PTH208
+        if path.endswith(".so") or path in folders:
             continue
         try:
-            with open(os.path.join(folder, entry), "rb") as file:  # noqa: PTH118, pathlib takes long to import
-                found.add(file.read(1 << 16))
+            found.add(content(path, 1 << 16))
         except OSError:
             found.unknown_count += 1
     return found

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from hyperslab.errors import NotATrace
+from hyperslab.preloading import content as content_of
+from hyperslab.preloading import users_folders
 from hyperslab.trace.recording import log
 from hyperslab.trace.selection import NAMES
 from hyperslab.trace.table import COLUMNS, AccessTable, TracedArray
@@ -50,7 +52,7 @@ def read_logs(folder: Path) -> AccessTable:
         A log has another version.
     """
     gathered = _Gathered()
-    for path in sorted(folder.glob("*.log")):
+    for path in (path for one in users_folders(str(folder)) for path in sorted(Path(one).glob("*.log"))):
         _read_log(path, gathered)
     program: dict[str, Any] = {} if gathered.arguments is None else {"arguments": gathered.arguments}
     try:
@@ -75,7 +77,7 @@ def _assembled(gathered: _Gathered, program: dict[str, Any], origin: int) -> Acc
 
 def _read_log(path: Path, gathered: _Gathered) -> None:
     try:
-        content = path.read_bytes()
+        content = content_of(str(path))
     except OSError as error:
         gathered.notes.append(f"the log {path.name} cannot be read: {error.strerror}")
         return

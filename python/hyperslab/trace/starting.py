@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hyperslab.errors import HyperslabError, UsageError
+from hyperslab.preloading import preloading
 from hyperslab.trace.byte_ranges import mapped
 from hyperslab.trace.raw_logs import read_logs, say_program
 from hyperslab.trace.recording.log import clock
@@ -101,7 +102,7 @@ def _recording(environment: Mapping[str, str], folder: Path, library: str | None
         "PYTHONPATH": os.pathsep.join(filter(None, [str(START), environment.get("PYTHONPATH")])),
     }
     if library is not None:
-        found["LD_PRELOAD"] = ":".join(filter(None, [_named_plainly(library, folder), environment.get("LD_PRELOAD")]))
+        found |= preloading(environment, _named_plainly(library, folder))
     return found
 
 

@@ -16,7 +16,8 @@ use super::selections::Selected;
 use super::state::{self, Numbers, Row, State};
 use super::{json, switch};
 use crate::counts::now;
-use crate::patching::{Replacing, load_count, patch};
+use crate::objects::load_count;
+use crate::patching::{Replacing, patch};
 
 /// How files begin whose arrays hyperslab finds. HDF5's mark may also be behind a block of the user's.
 const HDF5: &[u8] = b"\x89HDF\r\n\x1a\n";

@@ -30,6 +30,7 @@ use crate::libhdf5::{
     ARRAY_ID, DATATYPE_ID, Describing, Held, Id, Library, MOST_NDIM, Quiet, SPACE_ID, has_failed,
 };
 use crate::settings::settings;
+use crate::stack;
 
 /// `H5S_ALL`, and more than all identifiers that stand for something special.
 const ALL: Id = 0;
@@ -73,7 +74,7 @@ pub(crate) enum Part {
 pub(crate) fn start() {
     let Some(folder) = &settings().trace_folder else { return };
     // Programs that this one replaced in the same process have ended.
-    let _ = Process::own().paths(folder).find(|path| !log::say_replaced(path));
+    let _ = Process::own().paths(&folder.own_path()).find(|path| !log::say_replaced(path));
     state::forget();
     switch::turn_on();
     if settings().records_bytes {
@@ -98,6 +99,10 @@ pub(crate) fn end() {
 #[inline]
 pub(crate) fn begin(site: &Site) -> Option<u64> {
     if !switch::counts() {
+        return None;
+    }
+    if !stack::is_enough() {
+        state::with(State::lose);
         return None;
     }
     site.libhdf5.library()?; // looked up before the call: asking for the version forgets errors

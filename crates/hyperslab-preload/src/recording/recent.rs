@@ -7,15 +7,14 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::state::{Key, Kind};
-use crate::libhdf5::{Library, MOST_NDIM};
+use crate::libhdf5::Library;
 
 struct RecentArray {
     epoch: u64,
     key: Key,
     number: u32,
     width: u64,
-    shape: [u64; MOST_NDIM],
-    ndim: usize,
+    shape: Vec<u64>,
 }
 
 #[derive(Clone, Copy)]
@@ -30,7 +29,7 @@ static EPOCH: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
     static ARRAY: RefCell<RecentArray> = const {
-        RefCell::new(RecentArray { epoch: 0, key: (0, 0), number: 0, width: 0, shape: [0; MOST_NDIM], ndim: 0 })
+        RefCell::new(RecentArray { epoch: 0, key: (0, 0), number: 0, width: 0, shape: Vec::new() })
     };
     static KIND: Cell<RecentKind> = const {
         Cell::new(RecentKind { epoch: 0, key: (0, 0), kind: Kind { text: 0, same_as: 0 } })
@@ -53,7 +52,7 @@ pub(crate) fn with_array<R>(key: Key, act: impl FnOnce(u32, u64, &[u64]) -> Opti
     ARRAY.with(|recent| {
         let recent = recent.try_borrow().ok()?;
         if recent.key == key && recent.epoch == epoch() {
-            act(recent.number, recent.width, &recent.shape[..recent.ndim])
+            act(recent.number, recent.width, &recent.shape)
         } else {
             None
         }
@@ -65,8 +64,8 @@ pub(crate) fn keep_array(epoch: u64, key: Key, (number, width): (u32, u64), shap
     ARRAY.with(|recent| {
         let Ok(mut recent) = recent.try_borrow_mut() else { return };
         let recent = &mut *recent;
-        recent.shape[..shape.len()].copy_from_slice(shape);
-        (recent.epoch, recent.key, recent.ndim) = (epoch, key, shape.len());
+        shape.clone_into(&mut recent.shape);
+        (recent.epoch, recent.key) = (epoch, key);
         (recent.number, recent.width) = (number, width);
     });
 }

@@ -13,6 +13,7 @@ use super::selections::Selected;
 use crate::counts::now;
 use crate::libhdf5::{Id, Place};
 use crate::settings::settings;
+use crate::shared::abandon;
 
 /// The kinds of records of `log.py`.
 const ARRAY: u8 = 1;
@@ -95,9 +96,10 @@ pub(crate) struct State {
 static STATE: AtomicPtr<State> = AtomicPtr::new(NEW);
 const NEW: *mut State = ptr::without_provenance_mut(align_of::<State>());
 
-/// Begins anew. Memory of a state that was there is lost: in a forked child, some thread may have been using it.
+/// Begins anew. A state that was there is not freed: in a forked child, some thread may have been using it.
 pub(crate) fn forget() {
-    STATE.store(NEW, Ordering::Release);
+    let before = STATE.swap(NEW, Ordering::AcqRel);
+    abandon(if before == NEW { ptr::null_mut() } else { before.cast() });
 }
 
 /// Lets a function use the state; `None` if another thread keeps it.
@@ -290,7 +292,7 @@ impl State {
         if self.log.is_some() || self.is_closed {
             return;
         }
-        match Log::create(folder, &Process::own(), now()) {
+        match Log::create(&folder.own_path(), &Process::own(), now()) {
             Ok(mut log) => {
                 log.append(EVENT, &[Process::arguments().as_bytes()]);
                 self.log = Some(log);

@@ -1,0 +1,76 @@
+//! Folders in which the processes of a program leave what the command that started it wants to know.
+//!
+//! Nobody but their owner may write there. So a process of root that is about to become another user first makes a folder
+//! inside for that user, which the processes that it starts then find too.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+
+use crate::settings::settings;
+
+/// A folder that the environment names.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: OsString,
+    owner: Option<u32>,
+}
+
+impl Folder {
+    /// The folder with this path.
+    pub fn new(path: OsString) -> Self {
+        let owner = std::fs::metadata(&path).ok().as_ref().map(Metadata::uid);
+        Self { path, owner }
+    }
+
+    /// Where in it this process may write: the path, and the user whose folder inside it is.
+    pub fn own(&self) -> (&OsStr, Option<u32>) {
+        // SAFETY: the call has no effect.
+        let user = unsafe { libc::geteuid() };
+        (&self.path, (user != 0 && self.owner == Some(0)).then_some(user))
+    }
+
+    /// The same as a path.
+    pub fn own_path(&self) -> OsString {
+        let (path, user) = self.own();
+        user.map_or_else(|| path.to_owned(), |user| inside(path, user))
+    }
+
+    /// Makes the folder of a user inside. Failures only mean that less is known at the end.
+    fn admit(&self, user: u32) {
+        if self.owner != Some(0) {
+            return;
+        }
+        let paths = (CString::new(self.path.as_bytes()), CString::new(inside(&self.path, user).as_bytes()));
+        let (Ok(folder), Ok(inside)) = paths else { return };
+        // SAFETY: the paths end with a zero. Others may then pass through the folder, and neither list it nor write there.
+        unsafe {
+            libc::chmod(folder.as_ptr(), 0o711);
+            if libc::mkdir(inside.as_ptr(), 0o700) == 0 {
+                libc::lchown(inside.as_ptr(), user, libc::gid_t::MAX);
+            }
+        }
+    }
+}
+
+/// `hyperslab.running` and `hyperslab.trace` look there too.
+fn inside(path: &OsStr, user: u32) -> OsString {
+    OsStr::from_bytes(&[path.as_bytes(), format!("/u{user}").as_bytes()].concat()).to_owned()
+}
+
+/// The process is about to become this user. `errno` is the program's.
+pub(crate) fn become_user(user: u32) {
+    // SAFETY: the calls have no effect but on `errno`, which is restored.
+    unsafe {
+        if user == 0 || user == u32::MAX || libc::geteuid() != 0 {
+            return;
+        }
+        let error = *libc::__errno_location();
+        let settings = settings();
+        settings.folder.iter().chain(&settings.trace_folder).for_each(|folder| folder.admit(user));
+        *libc::__errno_location() = error;
+    }
+}
