@@ -249,6 +249,11 @@ class ChunkStores:
             store = self._found[path] = ChunkStore(self.file, path, self._journaled)
         return store
 
+    def check_is_named(self) -> None:
+        """Raise `FileReplaced` if the path of a file that is ours leads to another file, or to none."""
+        if self._journaled is not None:
+            self._journaled.check_is_named()
+
     def settle(self) -> None:
         """Store the hashes of all new chunks."""
         for store in self._found.values():
