@@ -87,6 +87,7 @@ class VersionedFile(Inspected):
         self._file: Any = None
         self._owned: Any = None
         self._borrowed_as: Any = None  # the file that h5py has open
+        self.layouts: Any = None  # that HDF5 may use for new objects, if they are not its defaults
         self._closed = False
         self._within = ""  # the path of the group that holds the versions
         if isinstance(file, str | os.PathLike):
@@ -117,7 +118,7 @@ class VersionedFile(Inspected):
 
         check_borrowed(file)
         if file.file.mode != "r":
-            self._file, self._borrowed_as = file, identity(file.file)
+            self._file, self._borrowed_as, self.layouts = file, identity(file.file), file.file.libver
             self._ready()
             prepare(file)
             self._forget()

@@ -35,7 +35,7 @@ from hyperslab.versions.commit import libhdf5
 from hyperslab.versions.commit.chunk_store import ChunkStore, is_text
 from hyperslab.versions.commit.outcome import told
 from hyperslab.versions.layout import names as layout
-from hyperslab.versions.layout.elements import as_elements, fill_element
+from hyperslab.versions.layout.elements import as_new_elements, fill_element
 from hyperslab.versions.layout.fingerprints import Fingerprints, check_never_committed
 from hyperslab.versions.layout.names import DATA, DATA_VERSION, DEFAULT_CHUNK_LENGTH, FIRST_VERSION, VERSIONS, Array
 from hyperslab.versions.layout.slots import MISSING, check_chunk_count
@@ -404,7 +404,7 @@ def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray
         stored = np.full(grid_count, MISSING, np.int64)
         staged = StagedChunks(shape, chunk_shape, dtype, fill, stored, _nothing_stored)
         return StagedArray(path, chunk_shape, dtype, fill, chunks=staged, options=options)
-    whole = np.array(as_elements(elements, dtype), dtype, order="C").reshape(shape)
+    whole = np.array(as_new_elements(elements, dtype), dtype, order="C").reshape(shape)
     return StagedArray(path, chunk_shape, dtype, fill, whole=whole, options=options)
 
 

@@ -133,7 +133,7 @@ def chunk_stacks(path: str) -> tuple[dict[str, ChunkStack], dict[str, str]]:
                 child = group[name]
                 if isinstance(child, Group):
                     waiting.append((f"{prefix}{name}/", child))
-                elif name == "raw_data" and prefix:
+                elif name == "raw_data" and prefix and "hash_table" in group:  # without one, no version may have it
                     table = group["hash_table"]
                     if not isinstance(table, ArchiveArray):
                         raise DamagedFile("hash_table is not an array")

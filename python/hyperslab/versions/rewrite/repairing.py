@@ -17,12 +17,14 @@ from h5py import h5z
 
 from hyperslab._core import ChunkGrid, filters_of
 from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.hdf5_plugins import has_codec
 from hyperslab.archive.remote import SourceResolver
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import DamagedFile, MissingJournal, StaleJournal, UsageError
 from hyperslab.journal.journal import journal_path
 from hyperslab.journal.journaled_file import JournaledFile
 from hyperslab.journal.write_guard import UNFINISHED, is_set_in
+from hyperslab.versions.commit.attributes import as_in_hdf5
 from hyperslab.versions.commit.codec_options import codec_options
 from hyperslab.versions.file import VersionedFile
 from hyperslab.versions.layout.elements import fill_element
@@ -34,7 +36,6 @@ from hyperslab.versions.layout.names import (
     VERSION_BOOKKEEPING,
     VERSIONS,
     parsed_time,
-    without,
 )
 from hyperslab.versions.layout.slots import MISSING
 from hyperslab.versions.layout.table import data_version_of, is_committed
@@ -311,7 +312,7 @@ class Repairing:
                     raise
                 except READING as error:
                     self._lose(one.name, path, str(error))
-            version.attrs.update(without(one.group.attrs, VERSION_BOOKKEEPING))
+            version.attrs.update(as_in_hdf5(one.group.attrs, VERSION_BOOKKEEPING))
             for path in sorted(_paths(version), reverse=True):
                 if path not in kept:
                     del version[path]
@@ -338,9 +339,9 @@ class Repairing:
         if isinstance(child, Group):
             staged = version.require_group(path)
             staged.attrs.clear()
-            staged.attrs.update(child.attrs.items())
+            staged.attrs.update(as_in_hdf5(child.attrs))
             return None
-        attributes = without(child.attrs, ARRAY_BOOKKEEPING)
+        attributes = as_in_hdf5(child.attrs, ARRAY_BOOKKEEPING)
         shown = self._proved(path, child)
         array = self._put_array(version, path, shown, before)
         array.attrs.clear()
@@ -401,7 +402,7 @@ class Repairing:
 
 
 def _can_encode(number: int) -> bool:
-    return bool(h5z.filter_avail(number) and h5z.get_filter_info(number) & h5z.FILTER_CONFIG_ENCODE_ENABLED)
+    return bool(has_codec(number) and h5z.get_filter_info(number) & h5z.FILTER_CONFIG_ENCODE_ENABLED)
 
 
 def _fill(evidence: Evidence) -> Any:
