@@ -137,7 +137,7 @@ _COMMITTED = (
 @contextmanager
 def shared(path: str) -> Iterator[None]:
     """Wait until no commit overwrites the file, and keep others from starting to."""
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # which does not wait for the writer of a pipe
     try:
         _lock_byte(descriptor, fcntl.F_RDLCK)
         yield

@@ -16,7 +16,7 @@ import numpy as np
 from h5py._hl.filters import guess_chunk
 
 from hyperslab.chunk_grid import chunk_counts
-from hyperslab.errors import DamagedFile, StaleJournal, UsageError
+from hyperslab.errors import DamagedFile, StaleJournal, Unsupported, UsageError
 from hyperslab.journal.journal import (
     Journal,
     System,
@@ -47,6 +47,7 @@ READABLE_DRIVERS = ("sec2", "stdio")
 SYSTEM: System = os
 BESIDE = ".hyperslab-new"  # ends the name of a new file that is going to replace another
 METADATA_CACHE_NBYTES = 1 << 18  # to begin with; the default of libhdf5 is 2 MiB
+NO_HDF5 = "file signature not found"  # what libhdf5 says
 BEGUN = b"HSLABNEW"  # the first bytes of such a file until it is complete
 
 
@@ -70,6 +71,8 @@ class WritableFile:
         The file does not exist, in mode `r+`.
     UsageError
         Another process has the file open, or it holds no versions.
+    Unsupported
+        It is not an HDF5 file.
     StaleJournal
         The journal beside the file belongs to another file.
     MissingJournal
@@ -89,7 +92,7 @@ class WritableFile:
             weakref.finalize(self, _let_go, self._held, os.getpid())  # while libhdf5 can still call Python
             _clean_up(f"{path}{BESIDE}", system)
             is_new = self.journaled.committed_nbytes == 0
-            self._hold(opened(self.journaled, "w" if is_new else "r+"))
+            self._hold(_opened_file(self.journaled, "w" if is_new else "r+"))
             if not is_new and mode == "r+" and DATA not in self.file:
                 raise UsageError(f"{path} holds no versions: open it with mode='a' to begin")
             prepare(self.file)
@@ -247,6 +250,29 @@ def _let_go(held: list[Any], process: int) -> None:
         for one in reversed(held):
             with suppress(Exception):
                 one.close()
+
+
+def _opened_file(journaled: JournaledFile, mode: str) -> h5py.File:
+    """Open the file for the first time.
+
+    Raises
+    ------
+    Unsupported
+        It is not an HDF5 file.
+    DamagedFile
+        HDF5 cannot open it.
+    """
+    try:
+        return opened(journaled, mode)
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        if NO_HDF5 not in str(error):
+            said = f"HDF5 cannot open {journaled.path}: {error}"
+            raise DamagedFile(f"{said}; hyperslab.versions.repair may help") from None
+        raise Unsupported(
+            f"{journaled.path} is not an HDF5 file, so it cannot hold versions; it was not changed"
+        ) from None
 
 
 def opened(journaled: JournaledFile, mode: str) -> h5py.File:

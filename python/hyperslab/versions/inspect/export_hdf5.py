@@ -18,11 +18,11 @@ from hyperslab.errors import DamagedFile, UsageError
 from hyperslab.journal.locks import shared
 from hyperslab.progress import Progress
 from hyperslab.replacing import replacing
-from hyperslab.versions.commit.attributes import copy_attributes
+from hyperslab.versions.commit.attributes import copy_attribute, copy_attributes
 from hyperslab.versions.commit.codec_options import filters_in
 from hyperslab.versions.inspect.stored_bytes import StoredBytes
 from hyperslab.versions.layout.elements import as_elements
-from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, VERSION_BOOKKEEPING, raw_path
+from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, VERSION_BOOKKEEPING, raw_path, text_bytes
 
 if TYPE_CHECKING:
     from hyperslab.versions.inspect.export import Exported
@@ -45,7 +45,10 @@ def write_hdf5(group: Group, stored: StoredBytes, target: Path, done: Exported, 
                     copy_attributes(source[node.name].id, file.require_group(path).id)
                     continue
                 made = _made(file, path, node, source)
-                copy_attributes(source[node.name].id, made.id, ARRAY_BOOKKEEPING)
+                for name in (one for one in node.attrs if one not in ARRAY_BOOKKEEPING):
+                    # by name: HDF5 decodes all mappings of an array that it opens, and cannot if its path has a "%"
+                    attribute = h5py.h5a.open(source.id, text_bytes(name), obj_name=text_bytes(node.name))
+                    copy_attribute(attribute, made.id)
                 arrays.append((path, node, made))
         for path, array, made in arrays:
             _copy_chunks(path, array, stored, made, done, progress)

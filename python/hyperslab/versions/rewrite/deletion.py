@@ -41,13 +41,25 @@ def deletion(file: h5py.File, names: str | Iterable[str]) -> RewritePlan:
 
     Raises
     ------
+    TypeError
+        A name is not text.
     ValueError
-        A version does not exist.
+        A version does not exist, or there are no names.
     DamagedFile
         A version that stays cannot be read, so the chunks that it needs are unknown.
     """
+    is_one = isinstance(names, str | bytes) or not isinstance(names, Iterable)
+    deleted: set[Any] = {names} if is_one else set(names)
+    for name in deleted:
+        if not isinstance(name, str):
+            raise TypeError(f"{name!r} is not the name of a version: names are text")
+    if not deleted:
+        raise ValueError("there are no versions to delete: name one; `repack` writes the file again and keeps all")
+    return _without(file, deleted)
+
+
+def _without(file: h5py.File, deleted: set[str]) -> RewritePlan:
     versions = version_table(file.filename)
-    deleted = {names} if isinstance(names, str) else set(names)
     for name in sorted(deleted):
         if name not in versions:
             near = meant(name, versions)
@@ -74,7 +86,7 @@ def deletion(file: h5py.File, names: str | Iterable[str]) -> RewritePlan:
 
 def nothing(file: h5py.File) -> RewritePlan:
     """Plan to keep all versions. Rewriting a file by this plan only drops what no version needs."""
-    return deletion(file, ())
+    return _without(file, set())
 
 
 def stores(group: h5py.Group, prefix: str = "") -> Iterator[str]:

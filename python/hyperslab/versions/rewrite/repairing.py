@@ -34,11 +34,11 @@ from hyperslab.versions.layout.names import (
     DATA_VERSION,
     FIRST_VERSION,
     VERSION_BOOKKEEPING,
-    VERSIONS,
     parsed_time,
 )
+from hyperslab.versions.layout.reading import check_is_file
 from hyperslab.versions.layout.slots import MISSING
-from hyperslab.versions.layout.table import data_version_of, is_committed
+from hyperslab.versions.layout.table import data_version_of, group_of_versions, is_committed
 from hyperslab.versions.rewrite.evidence import READING, Evidence, Shape
 from hyperslab.versions.stage.staged_array import StagedArray
 from hyperslab.versions.stage.staged_group import StagedGroup
@@ -132,10 +132,11 @@ def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep
     FileNotFoundError
         The damaged file does not exist.
     UsageError
-        `output` exists already.
+        `output` exists already, or `path` is a folder or a pipe.
     ReadError
         Not even the names of the versions can be read.
     """
+    check_is_file(os.fspath(path))
     if os.path.lexists(output):
         raise UsageError(f"{os.fspath(output)} exists already: choose another name for the repaired file")
     with _recovered(os.path.abspath(path)) as (readable, notes):  # noqa: PTH100
@@ -208,9 +209,7 @@ class Repairing:
 
     def _versions(self) -> tuple[list[Found], Any]:
         """The versions that were committed, and the name of the current one."""
-        versions = self._root[VERSIONS]
-        if not isinstance(versions, Group):
-            raise DamagedFile(f"{self._root.filename}: {VERSIONS} is not a group")
+        versions = group_of_versions(self._root)
         found, uncommitted = [], set()
         number = self._data_version(versions)
         for name in versions:
