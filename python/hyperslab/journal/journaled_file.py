@@ -402,7 +402,8 @@ class JournaledFile:
     def check_is_named(self, *, is_committed: bool = False) -> None:
         """Raise `FileReplaced` if the path leads to another file, or to none."""
         if self._is_open:  # not in a forked process
-            check_is_named(os.fstat(self._descriptor), self.path, self._link, is_committed=is_committed)
+            names = dict.fromkeys((self.path, self._link))
+            check_is_named(os.fstat(self._descriptor), *names, is_committed=is_committed)
 
     @property
     def is_applying(self) -> bool:

@@ -176,6 +176,8 @@ def _same_or_new(path: str, array: ArchiveArray, last: dict[str, _Described]) ->
 
 
 def _is_same(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
     if isinstance(one, np.ndarray):
         return same_value(one, other)
     if isinstance(one, list | tuple):

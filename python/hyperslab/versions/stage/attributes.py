@@ -105,10 +105,13 @@ def check_attribute(owner: str, name: str, value: Any, layouts: Layouts = None) 
         raise TypeError(f"{what}: its name is not text")
     if not name or "\0" in name:
         raise ValueError(f"{what}: its name must not be empty, nor have a NUL in it")
-    scratch = _scratch(layouts)
+    from h5py._objects import phil
+
     try:
-        scratch.attrs[name] = value
-        del scratch.attrs[name]
+        with phil:  # the file is shared by all threads
+            scratch = _scratch(layouts)
+            scratch.attrs[name] = value
+            del scratch.attrs[name]
     except UnicodeEncodeError:
         raise ValueError(f"{what} cannot be stored as UTF-8, because it has surrogates in it") from None
     except (TypeError, ValueError) as error:
