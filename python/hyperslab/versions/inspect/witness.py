@@ -166,12 +166,13 @@ def main() -> None:
 
 def testify(path: str, names: Sequence[str] | None, tell: Callable[[Testimony], None]) -> Testimony:
     """Look at versions of a file through h5py, and tell from time to time what was found."""
-    from hyperslab.archive.hdf5_plugins import h5py_with_plugins
+    import h5py
+
     from hyperslab.journal.settling import between_commits
     from hyperslab.versions.inspect.second_look import SecondLook
     from hyperslab.versions.layout.reading import version_table
 
-    found, h5py = Testimony(), h5py_with_plugins()
+    found = Testimony()
     with between_commits(path), found.heard("HDF5 cannot read the file"):
         try:
             file = h5py.File(path, "r", locking=False)
