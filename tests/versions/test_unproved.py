@@ -132,6 +132,12 @@ def test_bytes_that_mean_nothing_are_not_compared(tmp_path: Path, dtype: Any) ->
             name = f"_version_data/versions/{version}/x"
             assert (one[name][()] == other[name][()]).all()
             assert one[name].dtype == other[name].dtype == dtype
+    with hs.VersionedFile(path, "r+") as file:
+        file.modify_metadata("x", chunks=(7,))
+        file.delete_versions("b")
+    with h5py.File(path) as one, h5py.File(tmp_path / "repaired.h5") as other:
+        assert (one["_version_data/versions/c/x"][()] == other["_version_data/versions/c/x"][()]).all()
+    assert verified(path).proved == ["a", "c"]
 
 
 SILENT = "import sys, time; sys.stdin.read(); print('{heard}', flush=True); {then}"

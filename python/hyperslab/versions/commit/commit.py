@@ -32,6 +32,7 @@ from hyperslab.versions.layout.names import (
     chunk_hash,
     path_in_version,
 )
+from hyperslab.versions.layout.padding import without_fields
 from hyperslab.versions.layout.slots import MISSING, Slots, slots_of
 from hyperslab.versions.stage.attributes import StagedAttributes
 from hyperslab.versions.stage.committed import Child, CommittedArray, CommittedGroup, CommittedVersion
@@ -261,7 +262,8 @@ class TouchedChunks:
 
     def gather(self, numbers: Slots) -> Array:
         """Some chunks, whole, stacked along a new first axis."""
-        return self._staged.slab[self._rows[numbers]]
+        slab = self._staged.slab
+        return without_fields(slab)[self._rows[numbers]].view(slab.dtype)  # the same bytes that were hashed
 
 
 class WholeChunks:

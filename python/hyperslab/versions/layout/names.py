@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hyperslab.errors import Unsupported, UsageError
+from hyperslab.versions.layout.padding import without_fields
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Time: TypeAlias = "dt.datetime | np.datetime64"
@@ -189,7 +190,7 @@ def text_bytes(text: str | bytes) -> bytes:
 def chunk_hash(chunk: Array) -> bytes:
     """SHA-256 of the valid part of a chunk and of its shape."""
     if chunk.dtype.kind != "O":
-        digest = sha256(np.ascontiguousarray(chunk).view(np.uint8).data if chunk.size else b"")
+        digest = sha256(np.ascontiguousarray(without_fields(chunk)).view(np.uint8).data if chunk.size else b"")
     else:
         digest = sha256()
         for element in chunk.flat:

@@ -42,6 +42,13 @@ def has_padding(dtype: np.dtype[Any]) -> bool:
     return not dtype.hasobject and _meaning(dtype) is not None
 
 
+def without_fields(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same elements as plain bytes. NumPy copies a compound field by field, and leaves anything in the gaps."""
+    if array.dtype.fields is None or array.dtype.hasobject:
+        return array
+    return array.view(np.dtype((np.void, array.dtype.itemsize)))
+
+
 def meaningful(stored: bytes, dtype: np.dtype[Any]) -> bytes:
     """The bytes of elements, with zeros where they mean nothing."""
     mask = None if dtype.hasobject else _meaning(dtype)

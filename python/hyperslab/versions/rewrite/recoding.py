@@ -28,7 +28,7 @@ from hyperslab.versions.layout.names import (
     chunk_hash,
     text_bytes,
 )
-from hyperslab.versions.layout.padding import element_bytes
+from hyperslab.versions.layout.padding import element_bytes, without_fields
 from hyperslab.versions.layout.slots import MISSING, Slots, slots_of
 from hyperslab.versions.rewrite.deletion import created_like
 from hyperslab.versions.rewrite.rewriting import NewChunks, Raw, RewritePlan, Target
@@ -255,7 +255,7 @@ class RecodedChunks:
         digests, lengths = [], []
         for row, (_, box) in enumerate(batch):
             elements = self._convert(base[box])
-            chunks[row][tuple(slice(length) for length in elements.shape)] = elements
+            without_fields(chunks[row])[tuple(slice(length) for length in elements.shape)] = without_fields(elements)
             digests.append(chunk_hash(elements))
             lengths.append(elements.shape[0])
         slots, new = store.find(b"".join(digests))
@@ -264,6 +264,6 @@ class RecodedChunks:
             found[waiting[key]] = slot
         if len(new):
             added = b"".join(digests[row] for row in new.tolist())
-            store.append(added, chunks[new], np.asarray(lengths, np.int64)[new])
+            store.append(added, without_fields(chunks)[new].view(chunks.dtype), np.asarray(lengths, np.int64)[new])
         batch.clear()
         waiting.clear()
