@@ -23,6 +23,7 @@ HyperslabError                 hyperslab-error       any of these
     ├── StaleJournal           stale-journal         the journal beside a file does not match it; move one of them
     ├── MissingJournal         missing-journal       a commit was interrupted, and its journal is gone; put it back
     ├── FileChanged            file-changed          the file changed since it was opened or indexed; open it again
+    │   └── FileReplaced       file-replaced         another file took the name of one that is open for writing
     ├── NotAllowed             not-allowed           PermissionError: a file leads to a location that you did not allow
     ├── RemoteError            remote-error          a server did not deliver the data, even after retries
     │   └── NoSuchRemoteFile   no-such-remote-file   FileNotFoundError: there is nothing at a URL
@@ -171,6 +172,12 @@ class FileChanged(ReadError):
     """The file has changed since it was opened or indexed; open or index it again."""
 
     code = "file-changed"
+
+
+class FileReplaced(FileChanged):
+    """A file that is open for writing has lost its name to another file. Nothing was written; open the path again."""
+
+    code = "file-replaced"
 
 
 class NotAllowed(ReadError, PermissionError):

@@ -14,6 +14,7 @@ from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
 from hyperslab.errors import DamagedFile
+from hyperslab.versions import repair
 
 VERSIONS = "_version_data/versions"
 NAMES = "abcde"
@@ -245,3 +246,77 @@ def test_mappings_in_another_order(tmp_path: Path, array: str) -> None:
     del expected["b"]
     expected["f"] = {**expected["e"], "x": np.array([expected["e"]["x"][0], 7, *expected["e"]["x"][2:]])}
     all_as(path, expected)
+
+
+@pytest.fixture
+def orphaned(tmp_path: Path) -> Path:
+    """`rebuild_hashtables` deletes the table of hashes of an array that no version has any more, but not its chunks."""
+    path = tmp_path / "orphan.h5"
+    with h5py.File(path, "w") as h5:
+        file = VersionedHDF5File(h5)
+        with file.stage_version("a") as group:
+            group.create_dataset("x", data=np.arange(10), chunks=(4,))
+            group.create_dataset("y", data=np.arange(10), chunks=(4,))
+        with file.stage_version("b", "") as group:
+            group.create_dataset("y", data=np.arange(10), chunks=(4,))
+        del file["a"]
+        file.rebuild_hashtables()
+        assert list(h5["_version_data/x"]) == ["raw_data"]
+    return path
+
+
+def test_chunks_without_a_table_of_hashes_are_no_damage(orphaned: Path) -> None:
+    with hs.VersionedFile(orphaned) as file:
+        assert file.verify().is_whole
+        assert [one.name for one in file.log()] == ["b"]
+        file.stats()
+    assert repair(orphaned, orphaned.with_name("r.h5")).is_complete
+
+
+def test_an_array_with_such_a_name_can_be_made_again(orphaned: Path) -> None:
+    with hs.VersionedFile(orphaned, "r+") as file:
+        with file.stage_version("c") as version:
+            version["y"][3] = -3
+        with file.stage_version("d") as version:
+            version.create_dataset("x", data=np.arange(20), chunks=(4,))
+        assert file.verify().is_whole
+        np.testing.assert_array_equal(file["d"]["x"][...], np.arange(20))
+    with h5py.File(orphaned, "r+") as h5:
+        theirs = VersionedHDF5File(h5)
+        with theirs.stage_version("e") as group:
+            group["x"][0] = 7
+        np.testing.assert_array_equal(theirs["d"]["x"][()], np.arange(20))
+    with hs.VersionedFile(orphaned) as file:
+        np.testing.assert_array_equal(file["e"]["x"][...], [7, *range(1, 20)])
+        assert file.verify().is_whole
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_deleting_versions_and_repacking_remove_such_chunks(orphaned: Path, in_place: bool) -> None:
+    with hs.VersionedFile(orphaned, "r+") as file:
+        if in_place:
+            with file.stage_version("c"):
+                pass
+            file.delete_versions("c", repack=False)
+        else:
+            file.repack()
+    with h5py.File(orphaned) as h5:
+        assert set(h5["_version_data"]) == {"versions", "y"}
+        np.testing.assert_array_equal(VersionedHDF5File(h5)["b"]["y"][()], np.arange(10))
+    assert hs.VersionedFile(orphaned).verify().is_whole
+
+
+def test_a_lost_table_of_hashes_is_damage_until_it_is_made_again(orphaned: Path) -> None:
+    with h5py.File(orphaned, "r+") as h5:
+        del h5["_version_data/y/hash_table"]
+    with hs.VersionedFile(orphaned) as file:
+        assert ("y", "its chunks, or their hashes, are missing") in [
+            (one.array, one.what) for one in file.verify().damages
+        ]
+    with hs.VersionedFile(orphaned, "r+") as file:
+        with file.stage_version("c") as version:
+            version["y"][0] = 9
+        file.repack()
+        np.testing.assert_array_equal(file["c"]["y"][...], [9, *range(1, 10)])
+        np.testing.assert_array_equal(file["b"]["y"][...], np.arange(10))
+        assert "have no hash" in file.verify().damages[0].what

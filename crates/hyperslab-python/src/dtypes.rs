@@ -98,6 +98,10 @@ fn complex<'py>(py: Python<'py>, part: &Element) -> PyResult<Dtype<'py>> {
         Element::Float { nbytes, order, layout } if FloatLayout::ieee(*nbytes).as_ref() == Some(layout) => {
             number(py, 'c', nbytes.saturating_mul(2), *order)
         }
+        Element::Float { nbytes, order, layout } if is_x87(layout) => {
+            float(py, *nbytes, *order, layout)?;
+            named(py, "clongdouble")
+        }
         _ => Err(unsupported("a complex number whose parts are not IEEE floats is not supported".to_owned())),
     }
 }
@@ -172,7 +176,7 @@ pub(crate) fn complex_part(nbytes: u64, fields: &[Field]) -> Option<&Element> {
     let width = real.element.nbytes();
     let is_complex = (real.name.as_str(), imaginary.name.as_str()) == ("r", "i")
         && real.element == imaginary.element
-        && matches!(width, 4 | 8)
+        && matches!(width, 4 | 8 | 12 | 16)
         && matches!(real.element, Element::Float { .. })
         && (real.offset, imaginary.offset, nbytes) == (0, width, width * 2);
     is_complex.then_some(&real.element)

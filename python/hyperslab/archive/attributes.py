@@ -34,6 +34,16 @@ class Attributes(Mapping[str, Any]):
         shown = dict.fromkeys(self._stored) | dict(self.readable()) | reasons
         return f"<hyperslab.Attributes {shown!r}>"
 
+    def stored(self, name: str) -> tuple[tuple[int, ...] | None, Any, bytes | list[Any]]:
+        """The shape, dtype and elements of an attribute, as the file has them.
+
+        The shape of HDF5's null dataspace is None, and so is the dtype of a single text of variable length.
+        """
+        stored = self._stored[name]
+        if isinstance(stored, Exception):
+            raise stored
+        return stored  # type: ignore[no-any-return]
+
     def readable(self) -> Iterator[tuple[str, Any]]:
         """Yield the name and value of each attribute that can be read."""
         return ((name, value(*stored)) for name, stored in self._stored.items() if not isinstance(stored, Exception))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from hyperslab._core import DocumentResolver
 from hyperslab.archive.followed import Followed, opened_by_h5py
+from hyperslab.archive.hdf5_plugins import h5py_with_plugins
 from hyperslab.archive.indexing import NormalizedKey
 from hyperslab.errors import DamagedFile, HyperslabError, Unsupported
 from hyperslab.needed import advice
@@ -24,12 +24,6 @@ def is_possible() -> bool:
     return find_spec("h5py") is not None
 
 
-def _h5py() -> Any:
-    if find_spec("hdf5plugin") is not None:
-        import_module("hdf5plugin")  # registers codecs
-    return import_module("h5py")
-
-
 def dtype_of(path: str, name: str, resolver: DocumentResolver) -> np.dtype[Any]:
     """The dtype of an array.
 
@@ -41,7 +35,7 @@ def dtype_of(path: str, name: str, resolver: DocumentResolver) -> np.dtype[Any]:
         The array leads to a file that is not allowed.
     """
     try:
-        h5py = _h5py()
+        h5py = h5py_with_plugins()
         Followed(h5py, path, name, resolver)
         with opened_by_h5py(h5py, path) as file:
             dtype: np.dtype[Any] = file[name].dtype
@@ -54,7 +48,7 @@ def dtype_of(path: str, name: str, resolver: DocumentResolver) -> np.dtype[Any]:
 
 def files_of(path: str, name: str, resolver: DocumentResolver) -> set[str]:
     """The other files that an array leads to."""
-    return Followed(_h5py(), path, name, resolver).files
+    return Followed(h5py_with_plugins(), path, name, resolver).files
 
 
 def read(path: str, name: str, index: NormalizedKey, resolver: DocumentResolver) -> np.ndarray[Any, Any]:
@@ -90,7 +84,7 @@ def read(path: str, name: str, index: NormalizedKey, resolver: DocumentResolver)
 
 
 def _read(path: str, name: str, index: NormalizedKey, resolver: DocumentResolver) -> np.ndarray[Any, Any]:
-    h5py = _h5py()
+    h5py = h5py_with_plugins()
     Followed(h5py, path, name, resolver)
     with opened_by_h5py(h5py, path) as file:
         stored = file[name]
@@ -101,7 +95,7 @@ def _read(path: str, name: str, index: NormalizedKey, resolver: DocumentResolver
 
 def _missing_codec(path: str, name: str) -> str | None:
     """The first filter of an array that libhdf5 lacks."""
-    h5py = _h5py()
+    h5py = h5py_with_plugins()
     with suppress(*WHAT_H5PY_RAISES), opened_by_h5py(h5py, path) as file:
         made = file[name].id.get_create_plist()
         for number, _, _, label in map(made.get_filter, range(made.get_nfilters())):

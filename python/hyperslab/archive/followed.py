@@ -6,6 +6,7 @@ and kernel files are refused: reading a pipe could wait forever, and `/proc/self
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,14 +22,15 @@ MOST_HOPS = 64
 def opened_by_h5py(h5py: Any, path: str, *, locks: bool = True) -> Any:
     """A file opened by h5py for reading. If this process has it open already, it is locked in the same way.
 
-    libhdf5 refuses to open a file twice in different ways.
+    libhdf5 refuses to open a file twice in different ways. If somebody writes to the file, it is read without a lock,
+    as our engine reads it.
     """
     ways = (None, False, True, "best-effort") if locks else (False, None, True, "best-effort")
     for locking in ways:
         try:
             return h5py.File(path, "r", locking=locking)
         except OSError as error:
-            if "flag values don't match" not in str(error):
+            if "flag values don't match" not in str(error) and error.errno != errno.EAGAIN:
                 raise
             refused = error
     raise refused

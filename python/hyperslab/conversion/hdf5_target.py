@@ -13,6 +13,7 @@ import numpy as np
 from h5py._objects import phil
 
 from hyperslab._core import write_slab
+from hyperslab.archive.hdf5_plugins import has_codec
 from hyperslab.conversion.codecs import BITSHUFFLE, OPTIONAL, Filter
 from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder, folded
 from hyperslab.conversion.journal import Finished
@@ -242,10 +243,7 @@ def lacking(filters: Sequence[Filter]) -> str | None:
 
 def is_installed(number: int) -> bool:
     """Whether libhdf5 has a filter; hdf5plugin is loaded if that can help."""
-    if not h5py.h5z.filter_avail(number):
-        with suppress(ImportError):
-            import hdf5plugin  # noqa: F401 - registers its filters
-    return bool(h5py.h5z.filter_avail(number))
+    return has_codec(number)
 
 
 def filters_of(plist: Any) -> list[Filter]:

@@ -387,8 +387,9 @@ def apply(descriptor: int, journal: Journal, system: System) -> None:
 
 
 def remove_journal(path: str, system: System) -> None:
-    """Remove the journal at the end of a commit."""
-    system.unlink(journal_path(path))
+    """Remove the journal at the end of a commit, unless somebody has removed it."""
+    with suppress(FileNotFoundError):
+        system.unlink(journal_path(path))
     sync_folder(path, system)
 
 

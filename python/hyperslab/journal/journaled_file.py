@@ -25,8 +25,7 @@ from weakref import WeakSet
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab.chunk_grid import ceil_div
-from hyperslab.errors import MissingJournal, StaleJournal
+from hyperslab.errors import StaleJournal
 from hyperslab.journal.journal import (
     Foreign,
     Journal,
@@ -44,28 +43,13 @@ from hyperslab.journal.journal import (
     sync_folder,
     write_journal,
 )
-from hyperslab.journal.locks import check_process, exclusive, locked
-from hyperslab.journal.write_guard import NIL, UNFINISHED, UNKNOWN, Guard, addition, guard_of, is_plain, is_set
+from hyperslab.journal.locks import check_is_named, check_process, exclusive, locked
+from hyperslab.journal.overlay import Overlay
+from hyperslab.journal.write_guard import NIL, UNKNOWN, Guard, addition, check_has_journal, guard_of, is_plain
 from hyperslab.journal.write_order import Overwritten, steps_of
 
-PAGE_NBYTES = 4096
 TAIL_NBYTES = 1 << 20  # small writes are gathered up to this many bytes
 LARGE_NBYTES = 1 << 15
-
-
-class Page:
-    """A page with committed bytes that will be overwritten, from `start` to `stop`."""
-
-    __slots__ = ("data", "old", "start", "stop")
-
-    def __init__(self, old: bytes) -> None:
-        self.data, self.old, self.start, self.stop = bytearray(old), old, PAGE_NBYTES, 0
-
-    def put(self, start: int, piece: memoryview) -> None:
-        """Overwrite the bytes from `start`."""
-        stop = start + len(piece)
-        self.data[start:stop] = piece
-        self.start, self.stop = min(self.start, start), max(self.stop, stop)
 
 
 def address(memory: npt.NDArray[np.uint8]) -> int:
@@ -81,6 +65,8 @@ class JournaledFile:
     ----------
     path : str
         The path of the file; it is created if it does not exist.
+    link : str, optional
+        Another path that leads to the file, by which the user knows it.
     truncate : bool
         Whether to empty the file.
     timeout : float
@@ -98,14 +84,23 @@ class JournaledFile:
         A commit was interrupted while it overwrote parts of the file, and its journal is gone.
     """
 
-    def __init__(self, path: str, *, truncate: bool = False, timeout: float = 0.0, system: System = os) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        link: str | None = None,
+        truncate: bool = False,
+        timeout: float = 0.0,
+        system: System = os,
+    ) -> None:
         self.path = path
+        self._link = path if link is None else link
         self._system = system
         self._process = os.getpid()
         self._descriptor = locked(path, self._opened, timeout)
         try:
             if not truncate:
-                _check_has_journal(path, self._descriptor)
+                check_has_journal(path, self._descriptor)
             recover(path, self._descriptor, system)
             if truncate:
                 system.ftruncate(self._descriptor, 0)
@@ -114,8 +109,7 @@ class JournaledFile:
             raise
         self.committed_nbytes = os.fstat(self._descriptor).st_size
         self._nbytes = self.committed_nbytes
-        self._pages: dict[int, Page] = {}
-        self._written: dict[int, int] = {}  # start and stop of the committed bytes that will be overwritten
+        self._overlay = Overlay(self._descriptor)
         self._tail = bytearray()  # appended, not yet written
         self._tail_start = 0
         self._lasting: npt.NDArray[np.uint8] | None = None
@@ -126,7 +120,9 @@ class JournaledFile:
         self._failure: OSError | None = None
         self._unwritten: list[tuple[int, bytes]] = []  # what could not be written because of the failure
         self._has_journal = False  # writing it has begun; from then on it alone determines what is written
-        self._is_applying = False
+        self._applying: Journal | None = None  # a complete one, which must be written to the file
+        self.commit_count = 0
+        self.stuck: OSError | None = None  # why a commit that failed could be neither completed nor undone so far
         self._nothing: tuple[list[Overwritten], int] = [], self.committed_nbytes  # the state that needs no commit
         _open_files.add(self)
 
@@ -199,14 +195,8 @@ class JournaledFile:
             first, last = max(start, offset), min(stop, offset + len(data))
             if first < last:
                 view[first - start : last - start] = data[first - offset : last - offset]
-        if self._pages:
-            for number in range(start // PAGE_NBYTES, ceil_div(stop, PAGE_NBYTES)):
-                page = self._pages.get(number)
-                if page is not None:
-                    origin = number * PAGE_NBYTES
-                    first, last = max(start, origin), min(stop, origin + PAGE_NBYTES, self.committed_nbytes)
-                    if first < last:
-                        view[first - start : last - start] = page.data[first - origin : last - origin]
+        if self._overlay:
+            self._overlay.lay_over(view, start, self.committed_nbytes)
         self._position = stop
         return len(view)
 
@@ -235,7 +225,7 @@ class JournaledFile:
         view = memoryview(data).cast("B")
         kept = min(max(self.committed_nbytes - start, 0), len(view))
         if kept:
-            self._overlay(start, view[:kept])
+            self._overlay.put(start, view[:kept])
         self._tail_start = start + kept
         if count - kept < LARGE_NBYTES:
             self._tail += view[kept:]
@@ -286,19 +276,6 @@ class JournaledFile:
             start, self._tail_start = self._tail_start, self._tail_start + len(tail)
             self._append(start, memoryview(tail))
 
-    def _overlay(self, start: int, view: memoryview) -> None:
-        done = 0
-        self._written[start] = max(self._written.get(start, 0), start + len(view))
-        while done < len(view):
-            number, within = divmod(start + done, PAGE_NBYTES)
-            page = self._pages.get(number)
-            if page is None:
-                stored = os.pread(self._descriptor, PAGE_NBYTES, number * PAGE_NBYTES)
-                page = self._pages[number] = Page(stored.ljust(PAGE_NBYTES, b"\0"))
-            count = min(PAGE_NBYTES - within, len(view) - done)
-            page.put(within, view[done : done + count])
-            done += count
-
     def _append(self, start: int, view: memoryview) -> None:
         done = 0
         try:
@@ -317,7 +294,7 @@ class JournaledFile:
             self.seek(offset)
             self.write(data)
         self._append_tail()
-        self._nothing = self._overwritten(), self._nbytes
+        self._nothing = self._overlay.changed(), self._nbytes
         if self._failure is not None:  # the disk is full, but the next commit may need no room
             self.roll_back()
 
@@ -335,20 +312,22 @@ class JournaledFile:
         ------
         UsageError
             This process was forked from the one that opened the file.
+        FileReplaced
+            The path leads to another file, or to none.
         StaleJournal
             A file with the name of the journal appeared.
         OSError
-            The disk is full or broken. Earlier commits are intact, but you cannot write to this object any more.
+            The disk is full or broken. Earlier commits are intact; call `roll_back` before you go on.
         """
-        self.check_process()
+        self.check_writable()
         self._append_tail()
         if self._failure is not None:
             raise self._failure
         nbytes = max(self._nbytes, self.committed_nbytes)
-        overwritten = self._overwritten()
+        overwritten = self._overlay.changed()
         if (overwritten, nbytes) == self._nothing:
             if not overwritten:
-                self._forget_overwritten()
+                self._overlay.clear()
             return
         guard = self._guard(overwritten)
         steps = steps_of(overwritten, self.at, versions, guard)
@@ -356,19 +335,25 @@ class JournaledFile:
             self._system.ftruncate(self._descriptor, nbytes)
         self._system.fdatasync(self._descriptor)
         journal = self._journal(overwritten, steps, guard, nbytes)
+        self.check_writable()  # syncing takes long
         try:
             self._has_journal = True
             write_journal(self.path, journal, self._system)
         except StaleJournal:
             self._has_journal = False  # the file there is not ours
             raise
+        self._applying, self.commit_count = journal, self.commit_count + 1
+        self._finish(journal, keep_journal=keep_journal)
+        self.check_is_named(is_committed=True)
+
+    def _finish(self, journal: Journal, *, keep_journal: bool = False) -> None:
+        """Write to the file what a complete journal says."""
         with exclusive(self._descriptor):
-            self._is_applying = True
             apply(self._descriptor, journal, self._system)
-            self._forget_overwritten()
-            self.committed_nbytes = self._nbytes = nbytes
-            self._nothing = [], nbytes
-            self._is_applying = False  # last, because until here an interrupted commit must be finished
+            self._overlay.clear()
+            self.committed_nbytes = self._nbytes = journal.after_nbytes
+            self._nothing = [], self._nbytes
+            self._applying = None  # last, because until here an interrupted commit must be finished
             if not keep_journal:
                 remove_journal(self.path, self._system)
         self._has_journal = False
@@ -397,47 +382,55 @@ class JournaledFile:
         found = [sample for start, stop in sampled for sample in samples(self._descriptor, start, stop)]
         return Journal(before, nbytes, old, steps, found)
 
-    def _overwritten(self) -> list[Overwritten]:
-        """The committed bytes that have changed, object by object."""
-        runs: list[tuple[int, int]] = []
-        for start, stop in sorted(self._written.items()):
-            if runs and start < runs[-1][1]:
-                runs[-1] = runs[-1][0], max(stop, runs[-1][1])
-            else:
-                runs.append((start, stop))
-        found = (Overwritten(start, *self._old_and_new(start, stop)) for start, stop in runs)
-        return [one for one in found if one.old != one.new]
+    def check_writable(self) -> None:
+        """Refuse to write where it would be lost, or would damage what others wrote.
 
-    def _old_and_new(self, start: int, stop: int) -> tuple[bytes, bytes]:
-        old, new = [], []
-        for number in range(start // PAGE_NBYTES, ceil_div(stop, PAGE_NBYTES)):
-            page, origin = self._pages[number], number * PAGE_NBYTES
-            part = slice(max(start - origin, 0), min(stop - origin, PAGE_NBYTES))
-            old.append(page.old[part])
-            new.append(page.data[part])
-        return b"".join(old), b"".join(new)
-
-    def _forget_overwritten(self) -> None:
-        self._pages.clear()
-        self._written.clear()
-
-    def check_process(self) -> None:
-        """Raise `UsageError` in a process that was forked from the one that opened the file."""
+        Raises
+        ------
+        UsageError
+            This process was forked from the one that opened the file.
+        FileReplaced
+            The path leads to another file, or to none.
+        """
         check_process(self.path, self._process)
+        self.check_is_named()
+
+    def is_same(self, about: os.stat_result) -> bool:
+        """Whether this is the file that `os.stat` describes."""
+        return self._is_open and os.path.samestat(os.fstat(self._descriptor), about)
+
+    def check_is_named(self, *, is_committed: bool = False) -> None:
+        """Raise `FileReplaced` if the path leads to another file, or to none."""
+        if self._is_open:  # not in a forked process
+            names = dict.fromkeys((self.path, self._link))
+            check_is_named(os.fstat(self._descriptor), *names, is_committed=is_committed)
+
+    @property
+    def is_applying(self) -> bool:
+        """Whether a complete journal has still to be written to the file."""
+        return self._applying is not None
 
     def roll_back(self) -> None:
-        """Discard everything written since the last commit; finish a commit that had begun to overwrite."""
+        """Discard everything written since the last commit; finish a commit that had begun to overwrite.
+
+        Raises
+        ------
+        OSError
+            The disk fails still. Call this again when it works.
+        """
         if not self._is_open:
             return
-        if self._is_applying:
-            with exclusive(self._descriptor):
-                recover(self.path, self._descriptor, self._system)
-            self._is_applying = False
-            self.committed_nbytes = os.fstat(self._descriptor).st_size
-        elif self._has_journal and Path(journal_path(self.path)).exists():
-            remove_journal(self.path, self._system)
+        try:
+            if self._applying is not None:
+                self._finish(self._applying)
+            elif self._has_journal:
+                remove_journal(self.path, self._system)
+        except OSError as error:
+            self.stuck = error
+            raise
+        self.stuck = None
         self._has_journal = False
-        self._forget_overwritten()
+        self._overlay.clear()
         self._tail.clear()
         self._run = None
         self._unwritten.clear()
@@ -446,17 +439,24 @@ class JournaledFile:
         self._nothing = [], self._nbytes
         self._system.ftruncate(self._descriptor, self.committed_nbytes)
 
-    def take_name_of(self, path: str) -> None:
-        """Replace another file: rename this one, which must be fully committed, to that path.
+    def take_name_of(self, other: JournaledFile) -> None:
+        """Replace another file: rename this one, which must be fully committed, to its path.
 
         This is one step: after a kill or a power cut, the path is either the old or the new file.
+
+        Raises
+        ------
+        FileReplaced
+            The path of the other file leads to a third file, or to none.
         """
         beside = self.path
-        self._system.rename(beside, path)
-        self.path = path
-        sync_folder(path, self._system)
+        other.check_writable()
+        self._system.rename(beside, other.path)
+        self.path, self._link = other.path, other._link
+        sync_folder(self.path, self._system)
         if isinstance(found_journal(beside), Journal | Torn):
             remove_journal(beside, self._system)
+        self.check_is_named(is_committed=True)
 
     def close(self) -> None:
         """Close the file and release its lock; bytes that were not committed are cut off."""
@@ -478,14 +478,11 @@ class JournaledFile:
         os.close(self._descriptor)
 
 
-def _check_has_journal(path: str, descriptor: int) -> None:
-    """Refuse a file whose guard is set but whose journal, which would clear it, is missing or incomplete."""
-    if is_set(descriptor) and not isinstance(found_journal(path), Journal | Foreign):
-        raise MissingJournal(
-            f"{path}: {UNFINISHED}. Put the journal back, as {journal_path(path)}, and open the file again. If it is "
-            f"lost, `hyperslab versions repair {path} -o NEW` writes everything that is provably good to a new file. "
-            "Until then you can only read the file. Nothing was changed"
-        )
+def failure_here(path: str) -> OSError | None:
+    """Why this process can neither complete nor undo its last commit to a file; None if it can, or does not write."""
+    about = os.stat(path)  # noqa: PTH116
+    found = [one for one in list(_open_files) if one.stuck is not None and one.is_same(about)]
+    return found[0].stuck if found else None
 
 
 _open_files: WeakSet[JournaledFile] = WeakSet()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol
 
-from hyperslab.errors import UsageError
+from hyperslab.errors import FileReplaced, UsageError
 from hyperslab.journal.signals import raise_pending_signals
 
 # Readers hold a shared lock while they parse, and a commit an exclusive one while it overwrites. It is a lock on one
@@ -95,10 +95,49 @@ def check_process(path: str, process: int) -> None:
         )
 
 
+def check_is_named(held: os.stat_result, *paths: str, is_committed: bool = False) -> None:
+    """Refuse to write to a file that lost its name, because another file replaced it, or it was moved or deleted.
+
+    Parameters
+    ----------
+    held : os.stat_result
+        What `os.fstat` says of the file.
+    *paths : str
+        All the names that must lead to it.
+    is_committed : bool
+        Whether a change has just been committed to it.
+
+    Raises
+    ------
+    FileReplaced
+        A path leads to another file, or to none.
+    """
+    for path in paths:
+        try:
+            is_same = os.path.samestat(held, os.stat(path))  # noqa: PTH116
+            now = f"another file has the name {path} now"
+        except (FileNotFoundError, NotADirectoryError):
+            is_same, now = False, f"there is no file {path} any more"
+        if not is_same:
+            raise FileReplaced(f"{now}: {_COMMITTED if is_committed else _REFUSED}")
+
+
+_REFUSED = (
+    "the one that is open here was replaced, moved or deleted. Nothing was written, neither to it nor to what has its "
+    "name. What you staged is still in memory: read it from the group of the `with` statement. Then close this object, "
+    "check which file you want under that name, open the path again, and repeat the change"
+)
+_COMMITTED = (
+    "the one that is open here was replaced, moved or deleted during the commit. The change is in the file that had "
+    "the name before, not in what has it now, which was not touched. Close this object, check which file you want "
+    "under that name, open the path again, and look whether the change is there"
+)
+
+
 @contextmanager
 def shared(path: str) -> Iterator[None]:
     """Wait until no commit overwrites the file, and keep others from starting to."""
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # which does not wait for the writer of a pipe
     try:
         _lock_byte(descriptor, fcntl.F_RDLCK)
         yield

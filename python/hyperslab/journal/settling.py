@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from hyperslab.errors import ReadError, UsageError
 from hyperslab.journal.journal import Journal, contradiction, found_journal, is_done, journal_path, stale
-from hyperslab.journal.journaled_file import JournaledFile
+from hyperslab.journal.journaled_file import JournaledFile, failure_here
 from hyperslab.journal.locks import shared
 
 MOST_WAITS = 6000  # for a writer whose journal is there: its disk may take many seconds to sync it
@@ -73,6 +73,12 @@ def between_commits_later(path: str) -> AbstractContextManager[None]:
 
 def _finish(path: str) -> None:
     """Finish an interrupted commit; if its writer still runs, leave it to the writer."""
+    failure = failure_here(path)
+    if failure is not None:
+        raise ReadError(
+            f"a commit to {path} failed ({failure}), and this process still has the file open for writing: when the "
+            "disk works again, use that object again, or close it"
+        ) from failure
     try:
         JournaledFile(path).close()
     except UsageError:

@@ -18,7 +18,8 @@ from functools import cache
 from typing import NamedTuple
 
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.journal.journal import SECTOR_NBYTES
+from hyperslab.errors import MissingJournal
+from hyperslab.journal.journal import SECTOR_NBYTES, Foreign, Journal, found_journal, journal_path
 
 SUPERBLOCK = b"\x89HDF\r\n\x1a\n"
 NIL, CONTINUATION, UNKNOWN = 0x00, 0x10, 0xFF  # types of messages
@@ -173,3 +174,19 @@ def _messages(read: Reader, header: int) -> Iterator[Message]:
                 blocks.append(struct.unpack_from("<QQ", body))
             yield Message(start + at, kind, flags, body)
             at += HEAD.size + count
+
+
+def check_has_journal(path: str, descriptor: int) -> None:
+    """Refuse a file whose guard is set but whose journal, which would clear it, is missing or incomplete.
+
+    Raises
+    ------
+    MissingJournal
+        It is such a file.
+    """
+    if is_set(descriptor) and not isinstance(found_journal(path), Journal | Foreign):
+        raise MissingJournal(
+            f"{path}: {UNFINISHED}. Put the journal back, as {journal_path(path)}, and open the file again. If it is "
+            f"lost, `hyperslab versions repair {path} -o NEW` writes everything that is provably good to a new file. "
+            "Until then you can only read the file. Nothing was changed"
+        )

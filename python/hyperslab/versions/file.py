@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from hyperslab.archive.allowed import Allowed, Locations
@@ -13,7 +13,7 @@ from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.remote import SourceResolver
 from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
-from hyperslab.journal.locks import check_process
+from hyperslab.journal.locks import check_is_named, check_process
 from hyperslab.journal.signals import defer_signals
 from hyperslab.meant import meant
 from hyperslab.memory import CHUNK_CACHE_NBYTES
@@ -86,6 +86,8 @@ class VersionedFile(Inspected):
         self._process = os.getpid()
         self._file: Any = None
         self._owned: Any = None
+        self._borrowed_as: Any = None  # the file that h5py has open
+        self.layouts: Any = None  # that HDF5 may use for new objects, if they are not its defaults
         self._closed = False
         self._within = ""  # the path of the group that holds the versions
         if isinstance(file, str | os.PathLike):
@@ -112,18 +114,35 @@ class VersionedFile(Inspected):
         self._forget()
 
     def _borrow(self, file: Any) -> None:
-        from hyperslab.versions.commit.writing import check_borrowed, prepare
+        from hyperslab.versions.commit.writing import check_borrowed, identity, prepare
 
         check_borrowed(file)
         if file.file.mode != "r":
-            self._file = file
+            self._file, self._borrowed_as, self.layouts = file, identity(file.file), file.file.libver
+            self._ready()
             prepare(file)
             self._forget()
 
     def _settle(self) -> None:
         """Flush what h5py still holds back, if the file is not ours, so that it can be read."""
+        self._ready()
         if self._file is not None and self._owned is None:
             self._file.file.flush()
+
+    def _recover(self) -> None:
+        """Complete or undo a change that failed together with its disk."""
+        if self._owned is not None and not self._owned.is_usable:
+            with self._change("the change that failed before"):
+                self._roll_back()
+            self._seen.refresh()
+
+    def _ready(self) -> None:
+        """Go on after a failure, and refuse a file that was replaced."""
+        self._recover()
+        if self._owned is not None:
+            self._owned.journaled.check_is_named()
+        elif self._file is not None:
+            check_is_named(self._borrowed_as, self.path)
 
     @property
     def versions(self) -> list[str]:
@@ -133,6 +152,7 @@ class VersionedFile(Inspected):
     @property
     def table(self) -> VersionTable:
         """All versions with their parents and times."""
+        self._recover()
         return self._seen.table
 
     @property
@@ -142,13 +162,14 @@ class VersionedFile(Inspected):
     @property
     def current_version(self) -> str | None:
         """The name of the current version, or None if there is none. You can set it."""
+        self._recover()
         return self._seen.current
 
     @current_version.setter
     def current_version(self, name: str) -> None:
         self._writable()
         self.table[name]  # raises an error if there is no such version
-        with defer_signals():
+        with defer_signals(), self._change(f"{name!r} as the current version"):
             self._file[VERSIONS].attrs["current_version"] = name
             self._stores.fingerprints.add(None, current=name)
             self._flush()
@@ -327,7 +348,7 @@ class VersionedFile(Inspected):
         known = self.table
         self._seen.forget_groups()
         self._let_go()
-        try:
+        with self._change("the change"):
             change = plan()
             if repack and self._owned is not None:
                 self._owned.replace(lambda made, journaled: rewrite_elsewhere(self._file, made, change, journaled))
@@ -336,10 +357,6 @@ class VersionedFile(Inspected):
                 self._flush()
                 if self._owned is not None:
                     self._owned.reopen()
-        except BaseException:
-            self._roll_back()
-            self._seen.refresh()
-            raise
         self._forget()
         self._seen.table = known.rewritten(change.versions, change.parents, change.current)
 
@@ -356,6 +373,21 @@ class VersionedFile(Inspected):
             self._file = self._owned.file
             self._kept_open = self._file[VERSIONS] if self._file else None
         self._stores = ChunkStores(self._file, self._journaled)
+
+    @contextmanager
+    def _change(self, what: str) -> Iterator[None]:
+        """Make all of a change, or nothing of it; an error of the disk says which."""
+        before = 0 if self._owned is None else self._owned.commit_count
+        try:
+            yield
+        except BaseException as error:
+            with suppress(OSError, RuntimeError):  # what fails now is done by `_ready`
+                self._roll_back()
+                self._seen.refresh()  # a commit that could not be undone was completed
+            clearer = None if self._owned is None else self._owned.told(error, what, before)
+            if clearer is not None:
+                raise clearer from error
+            raise
 
     def _roll_back(self) -> None:
         """Undo all changes since the last commit, if the file is ours."""
@@ -400,17 +432,15 @@ class VersionedFile(Inspected):
         stamp = layout.stored_time(timestamp)
         current = self._file[VERSIONS].attrs["current_version"] if self._owned is None else ""
         version = CommittedVersion(self.path, name, self._stores)
-        try:
-            arrays = VirtualArrays(self._file, self._journaled)
-            written = write_version(self._file, root, parent, stamp, version, arrays, make_current=make_current)
-            self._flush()
-        except BaseException:
-            self._roll_back()
-            if self._owned is not None:
-                self._seen.refresh()  # a commit that could not be undone was completed
-            else:
-                undo(self._file, name, current)
-            raise
+        with self._change(f"version {name!r}"):
+            try:
+                arrays = VirtualArrays(self._file, self._journaled)
+                written = write_version(self._file, root, parent, stamp, version, arrays, make_current=make_current)
+                self._flush()
+            except BaseException:
+                if self._owned is None:
+                    undo(self._file, name, current)
+                raise
         if self._owned is not None:  # otherwise others may change it
             self._last = (name, written)
         time = layout.parsed_time(stamp)
@@ -444,24 +474,6 @@ class VersionedFile(Inspected):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        state = "closed" if self._closed else f"{len(self.table)} versions, current {self.table.current!r}"
-        return f"<hyperslab.VersionedFile {self.path!r}: {state}>"
-
-    def _repr_html_(self) -> str:
-        from hyperslab.archive import display_html
-
-        if self._closed:
-            return display_html.rows("hyperslab.VersionedFile", str(self.path), [], [], ["closed"])
-        current = self.table.current
-        cells = (
-            (one.name, one.parent or "–", f"{one.time:%Y-%m-%d %H:%M:%S}", "current" if one.name == current else "")
-            for one in map(self.table.__getitem__, reversed(self.versions))
-        )
-        titles = ["version", "parent", "time (UTC)", ""]
-        name = f"{self.path}: {len(self)} versions"
-        return display_html.rows("hyperslab.VersionedFile", name, titles, cells, [])
-
     def _flush(self) -> None:
         if self._owned is not None:
             self._owned.commit()
@@ -484,3 +496,4 @@ class VersionedFile(Inspected):
         if self._file is None:
             raise UsageError(f"{self.path} is open for reading only: open it with mode='r+' to add versions")
         check_process(self.path, self._process)
+        self._ready()

@@ -53,6 +53,8 @@ def name_of(file: VersionedFile, said: str | None) -> str:
         return file.table.find(_key(file, said))
     except (KeyError, IndexError) as error:
         known = file.versions
+        if not known:
+            raise UsageError(str(error.args[0])) from error
         some = ", ".join(known[-8:])
         near = meant(said or "", known) or f"; there are {len(known)}: {'…, ' if len(known) > 8 else ''}{some}"
         raise UsageError(f"{error.args[0]}{near}") from error

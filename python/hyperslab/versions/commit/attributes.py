@@ -8,6 +8,10 @@ from typing import Any
 import h5py
 import numpy as np
 
+from hyperslab.archive.attributes import Attributes
+from hyperslab.versions.layout.names import text_bytes
+from hyperslab.versions.stage.attributes import StagedAttributes
+
 TEXT = h5py.string_dtype()
 
 
@@ -77,4 +81,53 @@ def copy_attribute(attribute: Any, new: Any) -> None:
     if space.get_simple_extent_type() != h5py.h5s.NULL:
         elements: Any = np.empty(attribute.shape, attribute.dtype)
         attribute.read(elements)
+        if h5py.check_string_dtype(attribute.dtype) is not None and elements.dtype.hasobject:
+            flat = elements.reshape(-1)
+            flat[:] = [text_bytes(one) for one in flat]  # h5py refuses `str` that is not UTF-8
         made.write(elements)
+
+
+def as_in_hdf5(attributes: Attributes, leave: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The attributes of an archive's group or array as values that h5py stores with the same types."""
+    found: dict[str, Any] = {}
+    for name in attributes:
+        if name in leave:
+            continue
+        shape, dtype, elements = attributes.stored(name)
+        is_text = dtype is None or dtype.metadata == {"vlen": str}
+        if shape is None:
+            found[name] = h5py.Empty(TEXT if is_text else dtype)
+        elif not isinstance(elements, list):
+            found[name] = np.ndarray(shape, dtype, buffer=elements).copy() if elements else np.empty(shape, dtype)
+        elif is_text:
+            found[name] = np.array([text_bytes(one) for one in elements], TEXT).reshape(shape)
+        else:
+            found[name] = attributes[name]
+    return found
+
+
+def write_attributes(made: Any, attributes: StagedAttributes, owner: str, before: Any, name: str) -> None:
+    """Write the attributes of a new group or array.
+
+    Parameters
+    ----------
+    made : h5py.Group or h5py.Dataset
+        The new object.
+    attributes : StagedAttributes
+        Its attributes.
+    owner : str
+        Its path in the version.
+    before : h5py.Group or None
+        A group of the version before. Attributes that did not change are copied from there, with their types.
+    name : str
+        The name of the same object in that group.
+    """
+    for key in attributes:
+        try:
+            if before is not None and attributes.is_kept(key):
+                copy_attribute(h5py.h5a.open(before.id, text_bytes(key), obj_name=name.encode()), made.id)
+            else:
+                made.attrs[key] = attributes[key]
+        except (TypeError, ValueError, OSError, RuntimeError, KeyError) as error:
+            kind = OSError if isinstance(error, OSError) else TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"attribute {key!r} of {owner!r} cannot be written: {error}") from error

@@ -26,13 +26,14 @@ from hyperslab.versions.layout.names import (
     Array,
     chunk_hash,
 )
+from hyperslab.versions.layout.padding import as_stored, element_bytes
 from hyperslab.versions.layout.slots import check_chunk_count
 
 if TYPE_CHECKING:
     from hyperslab.journal.journaled_file import JournaledFile
     from hyperslab.versions.stage.staged_array import StagedArray
 
-COUNT = "largest_index"
+TABLE, COUNT = "hash_table", "largest_index"
 # More slots without a hash than this cannot be left over from commits: the shape is damaged.
 MOST_GAPS = 1 << 22
 OUR_FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32, h5py.h5z.FILTER_LZF)
@@ -42,19 +43,31 @@ def make_store(
     file: h5py.Group, path: str, dtype: Any, chunk_shape: tuple[int, ...], fill: Any, options: dict[str, Any]
 ) -> None:
     """Create the arrays for an array's chunks and hashes, without any chunk."""
-    group = file[DATA].require_group(path)
+    group, raw_dtype = file[DATA].require_group(path), np.dtype(dtype)
     raw = group.create_dataset(
         "raw_data",
         shape=(0, *chunk_shape[1:]),
         maxshape=(None, *chunk_shape[1:]),
         chunks=chunk_shape,
         dtype=dtype,
-        fillvalue=fill,
+        fillvalue=None if fill is None else as_stored(fill, raw_dtype),
         **options,
     )
     put_integers(raw, "chunks", chunk_shape)
+    if TABLE in group:  # of chunks that are gone
+        del group[TABLE]
+    table_in(group)
+
+
+def table_in(group: h5py.Group) -> Any:
+    """The table of an array's hashes. If there is none, it is created, and no chunk has a known hash.
+
+    versioned-hdf5's `rebuild_hashtables` deletes the table of an array that no version has any more.
+    """
+    if TABLE in group:
+        return group[TABLE]
     table = group.create_dataset(
-        "hash_table",
+        TABLE,
         shape=(1,),
         maxshape=(None,),
         chunks=(HASH_TABLE_CHUNK_LENGTH,),
@@ -62,6 +75,7 @@ def make_store(
         compression="lzf",
     )
     table.attrs[COUNT] = 0
+    return table
 
 
 class ChunkStore:
@@ -82,7 +96,7 @@ class ChunkStore:
         self.path = path
         self._journaled = journaled
         self.raw: Any = group["raw_data"]
-        self._table: Any = group["hash_table"]
+        self._table: Any = table_in(group)
         self.chunk_shape: tuple[int, ...] = self.raw.chunks
         self.name: str = self.raw.name
         self.dtype: np.dtype[Any] = self.raw.dtype
@@ -216,7 +230,7 @@ class ChunkStore:
             raise ValueError(f"{self.path} has the dtype {theirs} in earlier versions, not {dtype}")
         if chunk_shape is not None and chunk_shape != self.chunk_shape:
             raise ValueError(f"{self.path} has chunks of {self.chunk_shape} in earlier versions, not {chunk_shape}")
-        if fill is not None and not is_text(theirs) and np.asarray(fill, theirs).tobytes() != self.fill.tobytes():
+        if fill is not None and not is_text(theirs) and element_bytes(fill, theirs) != element_bytes(self.fill, theirs):
             raise ValueError(f"{self.path} has the fill value {self.raw.fillvalue} in earlier versions, not {fill}")
 
     @property
@@ -248,6 +262,11 @@ class ChunkStores:
         if store is None or not store.is_current:
             store = self._found[path] = ChunkStore(self.file, path, self._journaled)
         return store
+
+    def check_is_named(self) -> None:
+        """Raise `FileReplaced` if the path of a file that is ours leads to another file, or to none."""
+        if self._journaled is not None:
+            self._journaled.check_is_named()
 
     def settle(self) -> None:
         """Store the hashes of all new chunks."""

@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import h5py
 from h5py import h5z
 
+from hyperslab.archive.hdf5_plugins import has_codec
+
 Filters: TypeAlias = "Iterable[tuple[int, Sequence[int]]]"  # the number and the parameters of each filter
 SZIP_METHODS = {h5z.SZIP_EC_OPTION_MASK: "ec", h5z.SZIP_NN_OPTION_MASK: "nn"}
 NAMED = (h5z.FILTER_DEFLATE, h5z.FILTER_SZIP)
@@ -17,9 +19,11 @@ PUT_BEFORE = {32008: 3}
 
 
 def filters_in(raw: h5py.Dataset) -> list[tuple[int, tuple[int, ...]]]:
-    """The filters of an array that h5py has open."""
+    """The filters of an array that h5py has open. Codecs that can be installed are then there to be used."""
     plist = raw.id.get_create_plist()
     described = [plist.get_filter(number) for number in range(plist.get_nfilters())]
+    for number, *_ in described:
+        has_codec(number)
     return [(number, values) for number, _, values, _ in described]
 
 

@@ -18,11 +18,10 @@ from hyperslab._core import gather_chunks, hash_chunks, hash_staged
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.journal.signals import raise_pending_signals
-from hyperslab.versions.commit.attributes import copy_attribute, copy_attributes, put_flag, put_text
+from hyperslab.versions.commit.attributes import copy_attribute, copy_attributes, put_flag, put_text, write_attributes
 from hyperslab.versions.commit.chunk_store import ChunkStores, as_bytes
 from hyperslab.versions.commit.marking import Marking
 from hyperslab.versions.commit.virtual import VirtualArrays, put_bookkeeping
-from hyperslab.versions.layout.elements import same_value
 from hyperslab.versions.layout.fingerprints import NOTHING, Fingerprints, version_attributes
 from hyperslab.versions.layout.names import (
     ARRAY_BOOKKEEPING,
@@ -33,7 +32,9 @@ from hyperslab.versions.layout.names import (
     chunk_hash,
     path_in_version,
 )
+from hyperslab.versions.layout.padding import without_fields
 from hyperslab.versions.layout.slots import MISSING, Slots, slots_of
+from hyperslab.versions.stage.attributes import StagedAttributes
 from hyperslab.versions.stage.committed import Child, CommittedArray, CommittedGroup, CommittedVersion
 from hyperslab.versions.stage.staged_array import StagedArray
 from hyperslab.versions.stage.staged_group import StagedGroup
@@ -86,9 +87,9 @@ def write_version(
     written = _Writing(version, arrays, marking).group(group, before, root)
     arrays.finish()
     version.stores.settle()  # last: later allocations would take the space that growing tables need, and leave gaps
-    for name, value in root.attrs.items():
-        if name not in VERSION_BOOKKEEPING:
-            group.attrs[name] = value
+    for name in VERSION_BOOKKEEPING:
+        root.attrs.pop(name, None)
+    write_attributes(group, root.attrs, version.name, None, "")
     record = marking.record(version.name, timestamp, version_attributes(group) if root.attrs else NOTHING)
     version.stores.fingerprints.add(record, **({"current": version.name} if make_current else {}))
     put_text(group, "prev_version", parent or FIRST_VERSION)
@@ -121,8 +122,7 @@ class _Writing(NamedTuple):
         for name, child in staged.touched():
             if isinstance(child, StagedGroup):
                 made = group.create_group(name)
-                for key, value in child.attrs.items():
-                    made.attrs[key] = value
+                write_attributes(made, child.attrs, child.name, None if child.base is None else before, name)
                 self.marking.group(child.name, made, has_attributes=bool(child.attrs))
                 children[name] = self.group(made, None if child.base is None else before[name], child)  # type: ignore[index]
             elif isinstance(child, StagedArray):
@@ -136,7 +136,7 @@ class _Writing(NamedTuple):
         return CommittedGroup(self.version, staged.name, attrs, children)
 
     def array(self, group: h5py.Group, before: h5py.Group | None, name: str, array: StagedArray) -> Child:
-        attrs = _same_attributes(array.attrs, array.base, ARRAY_BOOKKEEPING)
+        attrs = _same_attributes(array.attrs, array.base)
         if not array.is_changed and before is not None and array.base is not None and attrs is not None:
             self.copy(group, before, name, array.base)
             self.marking.same(array.name, before, name, array.base)
@@ -144,8 +144,7 @@ class _Writing(NamedTuple):
         slots = store_chunks(array, self.version.stores)
         store = self.version.stores.of(array)
         made = self.arrays.create(group, name, array.shape, slots, store.raw, array.fillvalue)
-        for key, value in array.attrs.items():
-            made.attrs[key] = value
+        write_attributes(made, array.attrs, array.name, None if array.base is None else before, name)
         put_bookkeeping(made, store.name, store.chunk_shape)
         self.marking.array(array.name, made, store, array.shape, slots, has_attributes=bool(array.attrs))
         description = (array.shape, array.chunks, array.dtype, array.fillvalue)
@@ -185,16 +184,11 @@ class _Writing(NamedTuple):
         return True
 
 
-def _same_attributes(
-    staged: Mapping[str, Any], base: Child | None, of_layout: tuple[str, ...] = ()
-) -> Mapping[str, Any] | None:
+def _same_attributes(staged: StagedAttributes, base: Child | None) -> Mapping[str, Any] | None:
     """The attributes of the version before if they did not change; none if there was no such object; otherwise None."""
     if base is None:
         return None if staged else {}
-    names = [name for name in base.attrs if name not in of_layout]
-    if staged.keys() != set(names) or not all(same_value(base.attrs[name], staged[name]) for name in names):
-        return None
-    return base.attrs
+    return base.attrs if staged.is_same else None
 
 
 def store_chunks(array: StagedArray, stores: ChunkStores) -> Slots:
@@ -268,7 +262,8 @@ class TouchedChunks:
 
     def gather(self, numbers: Slots) -> Array:
         """Some chunks, whole, stacked along a new first axis."""
-        return self._staged.slab[self._rows[numbers]]
+        slab = self._staged.slab
+        return without_fields(slab)[self._rows[numbers]].view(slab.dtype)  # the same bytes that were hashed
 
 
 class WholeChunks:

@@ -16,6 +16,7 @@ from hyperslab.errors import DamagedFile
 from hyperslab.journal.journaled_file import JournaledFile
 from hyperslab.versions.commit import libhdf5
 from hyperslab.versions.commit.attributes import put_integers, put_text
+from hyperslab.versions.layout.padding import as_stored, element_bytes
 from hyperslab.versions.layout.slots import MISSING, Slots
 
 UNKNOWN_POSITION = b"\xff" * 8 + bytes(4)  # of the mappings, in a virtual array without any
@@ -158,9 +159,9 @@ def create_virtual(group: h5py.Group, name: str, shape: tuple[int, ...], slots: 
     plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     plist.set_layout(h5py.h5d.VIRTUAL)
     dtype = raw.dtype
-    if dtype.kind != "O" and np.asarray(fill, dtype).tobytes().strip(b"\0"):
+    if dtype.kind != "O" and element_bytes(fill, dtype).strip(b"\0"):
         text = h5py.check_string_dtype(dtype)  # for text of fixed length, h5py would store an address as fill value
-        plist.set_fill_value(np.asarray(fill, dtype if text is None else h5py.string_dtype(text.encoding)))
+        plist.set_fill_value(as_stored(fill, dtype if text is None else h5py.string_dtype(text.encoding)))
     target = h5py.h5s.create_simple(shape)
     source = h5py.h5s.create_simple(raw.shape)
     functions = loaded_functions()

@@ -16,7 +16,7 @@ import numpy as np
 from h5py._hl.filters import guess_chunk
 
 from hyperslab.chunk_grid import chunk_counts
-from hyperslab.errors import DamagedFile, StaleJournal, UsageError
+from hyperslab.errors import DamagedFile, StaleJournal, Unsupported, UsageError
 from hyperslab.journal.journal import (
     Journal,
     System,
@@ -33,8 +33,9 @@ from hyperslab.journal.write_guard import empty_file
 from hyperslab.meant import meant
 from hyperslab.versions.commit import libhdf5
 from hyperslab.versions.commit.chunk_store import ChunkStore, is_text
+from hyperslab.versions.commit.outcome import told
 from hyperslab.versions.layout import names as layout
-from hyperslab.versions.layout.elements import as_elements, fill_element
+from hyperslab.versions.layout.elements import as_new_elements, fill_element
 from hyperslab.versions.layout.fingerprints import Fingerprints, check_never_committed
 from hyperslab.versions.layout.names import DATA, DATA_VERSION, DEFAULT_CHUNK_LENGTH, FIRST_VERSION, VERSIONS, Array
 from hyperslab.versions.layout.slots import MISSING, check_chunk_count
@@ -46,6 +47,7 @@ READABLE_DRIVERS = ("sec2", "stdio")
 SYSTEM: System = os
 BESIDE = ".hyperslab-new"  # ends the name of a new file that is going to replace another
 METADATA_CACHE_NBYTES = 1 << 18  # to begin with; the default of libhdf5 is 2 MiB
+NO_HDF5 = "file signature not found"  # what libhdf5 says
 BEGUN = b"HSLABNEW"  # the first bytes of such a file until it is complete
 
 
@@ -69,6 +71,8 @@ class WritableFile:
         The file does not exist, in mode `r+`.
     UsageError
         Another process has the file open, or it holds no versions.
+    Unsupported
+        It is not an HDF5 file.
     StaleJournal
         The journal beside the file belongs to another file.
     MissingJournal
@@ -76,32 +80,51 @@ class WritableFile:
     """
 
     def __init__(self, path: str, mode: str, system: System, timeout: float = 0.0) -> None:
-        path = os.path.realpath(path)  # a new file may replace the file itself, but not a link to it
+        link, path = path, os.path.realpath(path)  # a new file may replace the file itself, but not a link to it
         self._path = path
         if mode == "r+" and not Path(path).stat().st_size:  # raises FileNotFoundError if there is no file
             raise UsageError(f"{path} is empty and holds no versions: open it with mode='a' to begin")
         self._system = system
-        self.journaled = JournaledFile(path, truncate=mode == "w", timeout=timeout, system=system)
+        self.journaled = JournaledFile(path, link=link, truncate=mode == "w", timeout=timeout, system=system)
+        self._earlier_count = 0  # commits to files that this one replaced
         self._held: list[Any] = [self.journaled]
         try:
             weakref.finalize(self, _let_go, self._held, os.getpid())  # while libhdf5 can still call Python
             _clean_up(f"{path}{BESIDE}", system)
             is_new = self.journaled.committed_nbytes == 0
-            self._hold(opened(self.journaled, "w" if is_new else "r+"))
+            self._hold(_opened_file(self.journaled, "w" if is_new else "r+"))
             if not is_new and mode == "r+" and DATA not in self.file:
                 raise UsageError(f"{path} holds no versions: open it with mode='a' to begin")
             prepare(self.file)
             self.commit()
         except BaseException:
-            self.roll_back(reopen=False)
-            self.journaled.close()
+            try:
+                self.roll_back(reopen=False)
+            finally:
+                self.journaled.close()
             raise
 
     def commit(self) -> None:
         """Commit all changes together."""
-        self.journaled.check_process()
+        self.journaled.check_writable()
         self.file.flush()
         self.journaled.commit(_address(self.file))
+
+    @property
+    def commit_count(self) -> int:
+        """How many changes have been committed here."""
+        return self._earlier_count + self.journaled.commit_count
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the last change was committed, or undone. Otherwise call `roll_back` again."""
+        return bool(self.file) and self.journaled.stuck is None
+
+    def told(self, error: BaseException, what: str, before: int) -> OSError | None:
+        """An error of the disk that also says whether a change is committed; before it, `before` others were."""
+        is_applying, stuck = self.journaled.is_applying, self.journaled.stuck is not None
+        is_committed = is_applying or self.commit_count > before
+        return told(error, what, is_committed=is_committed, is_open=is_applying if is_committed else stuck)
 
     def roll_back(self, *, reopen: bool = True) -> None:
         """Undo all changes since the last commit."""
@@ -131,6 +154,7 @@ class WritableFile:
             The name of the new file is taken.
         """
         beside = f"{self._path}{BESIDE}"
+        _clean_up(beside, self._system)  # after a failure
         _begin(beside, self._system)
         journaled = JournaledFile(beside, system=self._system)
         journaled.truncate(0)  # libhdf5 must not see the first bytes
@@ -138,9 +162,10 @@ class WritableFile:
             with opened(journaled, "w") as made:
                 made.flush()
                 fill(made, journaled)
+            self.journaled.check_writable()
             shutil.copymode(self._path, beside)
             journaled.commit(keep_journal=True)
-            journaled.take_name_of(self._path)
+            journaled.take_name_of(self.journaled)
         except BaseException:
             if journaled.path == beside:
                 journaled.close()
@@ -157,6 +182,7 @@ class WritableFile:
         with suppress(Exception):
             self.file.close()
         self.journaled.close()
+        self._earlier_count += self.journaled.commit_count
         self.journaled = journaled
         self._hold(opened(journaled, "r+"))
 
@@ -189,9 +215,13 @@ def _begin(beside: str, system: System) -> None:
     try:
         system.pwrite(descriptor, BEGUN, 0)
         system.fsync(descriptor)
+        sync_folder(beside, system)
+    except OSError:
+        with suppress(OSError):
+            system.unlink(beside)
+        raise
     finally:
         os.close(descriptor)
-    sync_folder(beside, system)
 
 
 def _clean_up(beside: str, system: System) -> None:
@@ -220,6 +250,29 @@ def _let_go(held: list[Any], process: int) -> None:
         for one in reversed(held):
             with suppress(Exception):
                 one.close()
+
+
+def _opened_file(journaled: JournaledFile, mode: str) -> h5py.File:
+    """Open the file for the first time.
+
+    Raises
+    ------
+    Unsupported
+        It is not an HDF5 file.
+    DamagedFile
+        HDF5 cannot open it.
+    """
+    try:
+        return opened(journaled, mode)
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        if NO_HDF5 not in str(error):
+            said = f"HDF5 cannot open {journaled.path}: {error}"
+            raise DamagedFile(f"{said}; hyperslab.versions.repair may help") from None
+        raise Unsupported(
+            f"{journaled.path} is not an HDF5 file, so it cannot hold versions; it was not changed"
+        ) from None
 
 
 def opened(journaled: JournaledFile, mode: str) -> h5py.File:
@@ -269,6 +322,13 @@ def check_borrowed(file: h5py.Group) -> None:
             f"a commit to {path} was cut short, and h5py does not know its journal: close the h5py file, and open it"
             " once by its path with hyperslab.VersionedFile(path), which finishes that commit"
         )
+
+
+def identity(file: h5py.File) -> os.stat_result:
+    """Which file h5py has open."""
+    if file.driver == "sec2":
+        return os.fstat(file.id.get_vfd_handle())
+    return Path(file.filename).stat()  # h5py does not tell more
 
 
 def prepare(file: h5py.Group) -> None:
@@ -370,7 +430,7 @@ def new_array(file: h5py.Group, path: str, asked: dict[str, Any]) -> StagedArray
         stored = np.full(grid_count, MISSING, np.int64)
         staged = StagedChunks(shape, chunk_shape, dtype, fill, stored, _nothing_stored)
         return StagedArray(path, chunk_shape, dtype, fill, chunks=staged, options=options)
-    whole = np.array(as_elements(elements, dtype), dtype, order="C").reshape(shape)
+    whole = np.array(as_new_elements(elements, dtype), dtype, order="C").reshape(shape)
     return StagedArray(path, chunk_shape, dtype, fill, whole=whole, options=options)
 
 

@@ -5,7 +5,7 @@ with the attributes and indices of h5py, and with text as bytes.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 import h5py
@@ -130,7 +130,7 @@ class DatasetLike:
         return fill.encode() if isinstance(fill, str) else fill
 
     @property
-    def attrs(self) -> dict[str, Any]:
+    def attrs(self) -> MutableMapping[str, Any]:
         """The attributes. Those of a committed version are copies."""
         found = self._found
         if isinstance(found, StagedArray):

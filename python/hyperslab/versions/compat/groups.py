@@ -23,17 +23,6 @@ from hyperslab.versions.stage.staged_group import StagedGroup
 SCALAR = "Scalar datasets are not implemented: the layout cannot store an array without axes; use the shape (1,)"
 
 
-class Attributes(dict[str, Any]):
-    """The attributes of a staged group."""
-
-    def create(self, name: str, data: Any, shape: Any = None, dtype: Any = None) -> None:
-        """Set an attribute with a shape and dtype."""
-        value = np.asarray(data, dtype)
-        self[name] = value if shape is None else value.reshape(shape)
-
-    modify = dict.__setitem__
-
-
 class InMemoryGroup(h5py.Group):  # type: ignore[misc]
     """A group of a version: staged, or committed and read-only.
 
@@ -63,8 +52,6 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         self.staged, self._up = staged, up
         self._children: dict[str, InMemoryGroup | DatasetLike] = {}
         self._bound: Any = None
-        if staged is not None and not isinstance(staged.attrs, Attributes):
-            staged.attrs = Attributes(staged.attrs)
 
     @property
     def _committed(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from hyperslab.versions.commit.chunk_store import table_in
 from hyperslab.versions.layout.names import DATA, HASH_TABLE_DTYPE, VERSIONS, chunk_hash
 
 
@@ -20,7 +21,7 @@ def stored_arrays(f: h5py.Group) -> Iterator[str]:
 
 def rebuild(f: h5py.Group, path: str) -> None:
     """Hash all chunks of an array again, and replace its table of hashes."""
-    raw, table = f[f"{DATA}/{path}/raw_data"], f[f"{DATA}/{path}/hash_table"]
+    raw, table = f[f"{DATA}/{path}/raw_data"], table_in(f[f"{DATA}/{path}"])
     length = int(raw.attrs["chunks"][0])
     shapes = _shown_shapes(f, path, length)
     rows = np.zeros(max(shapes, default=-1) + 1, HASH_TABLE_DTYPE)

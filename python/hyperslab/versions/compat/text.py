@@ -7,17 +7,19 @@ from typing import Any
 import h5py
 import numpy as np
 
+from hyperslab.versions.layout.names import text_bytes
+
 
 def as_h5py(read: Any, dtype: np.dtype[Any]) -> Any:
     """Elements with text as bytes."""
     if isinstance(read, str):
-        return read.encode()
+        return text_bytes(read)
     if not dtype.hasobject or not isinstance(read, np.ndarray):
         return read
     out = np.empty(read.shape, dtype)
     flat = out.reshape(-1)
     for position, one in enumerate(read.reshape(-1)):
-        flat[position] = one.encode() if isinstance(one, str) else one
+        flat[position] = text_bytes(one)
     return out
 
 

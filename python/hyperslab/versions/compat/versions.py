@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import h5py
 import numpy as np
 
-from hyperslab.versions.compat.opened import Opened
+from hyperslab.versions.compat.opened import Opened, is_outdated
 from hyperslab.versions.layout.names import FIRST_VERSION, VERSIONS, as_datetime
 from hyperslab.versions.layout.names import TIME_FORMAT as TIMESTAMP_FMT
 
@@ -69,5 +69,9 @@ def set_current_version(f: h5py.Group, version_name: str) -> None:
     """
     if version_name not in f[VERSIONS]:
         raise ValueError(f"there is no version {version_name!r} in {f.file.filename}")
-    f[VERSIONS].attrs["current_version"] = version_name
-    Opened.of(f).table  # noqa: B018 -- makes all handles see it
+    opened = Opened.of(f)
+    if version_name in opened.table and not is_outdated(f):
+        opened.native.current_version = version_name
+    else:
+        f[VERSIONS].attrs["current_version"] = version_name
+    opened.table  # noqa: B018 -- makes all handles see it

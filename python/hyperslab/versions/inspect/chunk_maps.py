@@ -19,7 +19,9 @@ from hyperslab.archive.tree import Group
 from hyperslab.cached import cached_property
 from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, HyperslabError, ReadError, Unsupported
+from hyperslab.versions.layout.elements import same_value
 from hyperslab.versions.layout.names import VERSIONS, bookkeeping, raw_path
+from hyperslab.versions.layout.padding import meaningful
 from hyperslab.versions.layout.reading import parsed
 from hyperslab.versions.layout.slots import MISSING, Slots, grid_slots
 
@@ -163,13 +165,24 @@ def _same_or_new(path: str, array: ArchiveArray, last: dict[str, _Described]) ->
     except Unsupported:
         dtype = None
     said = (stored.shape, dtype, stored.fill, mapped_source(stored), stored.damaged, stored.attributes())
-    if before is not None and before.said == said and before.map.slots is not None and before.map.problem is None:
-        slots = grid_slots(array, before.map.chunk_shape)
-        if slots is not None and np.array_equal(slots, before.map.slots):
-            return before.map
+    old = before.map if before is not None and _is_same(before.said, said) else None
+    if old is not None and old.slots is not None and old.problem is None:
+        slots = grid_slots(array, old.chunk_shape)
+        if slots is not None and np.array_equal(slots, old.slots):
+            return old
     found = chunk_map(path, array)
     last[path] = _Described(said, found)
     return found
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return same_value(one, other)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    return bool(one == other)
 
 
 def chunk_map(path: str, array: ArchiveArray) -> ChunkMap:
@@ -203,7 +216,7 @@ def chunk_map(path: str, array: ArchiveArray) -> ChunkMap:
         except ReadError:
             continue
     problem = "; ".join(problems) or None
-    fill = stored.fill or b""
+    fill = stored.fill or b"" if dtype is None else meaningful(stored.fill or b"", dtype)
     fill = fill if any(fill) else b""
     return ChunkMap(path, shape, dtype, chunk_shape or (1,) * len(shape), slots, attributes, fill, problem)
 

@@ -13,6 +13,7 @@ from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, HyperslabError, Unsupported
 from hyperslab.versions.layout.elements import fill_element, read_chunks
 from hyperslab.versions.layout.names import DATA, FIRST_VERSION, HASH_TABLE_DTYPE, VERSIONS, Array
+from hyperslab.versions.layout.padding import without_fields
 from hyperslab.versions.layout.reading import parsed
 from hyperslab.versions.layout.slots import MISSING, Slots, check_chunk_count, stored_length
 
@@ -112,7 +113,7 @@ class ChunkStack:
         if np.array_equal(wanted, slots):
             return read
         chunks: Array = np.full((len(slots), *read.shape[1:]), self.fill, read.dtype)
-        chunks[stored] = read[inverse]
+        without_fields(chunks)[stored] = without_fields(read)[inverse]
         return chunks
 
 
@@ -133,7 +134,7 @@ def chunk_stacks(path: str) -> tuple[dict[str, ChunkStack], dict[str, str]]:
                 child = group[name]
                 if isinstance(child, Group):
                     waiting.append((f"{prefix}{name}/", child))
-                elif name == "raw_data" and prefix:
+                elif name == "raw_data" and prefix and "hash_table" in group:  # without one, no version may have it
                     table = group["hash_table"]
                     if not isinstance(table, ArchiveArray):
                         raise DamagedFile("hash_table is not an array")

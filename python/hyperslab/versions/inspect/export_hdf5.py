@@ -18,8 +18,11 @@ from hyperslab.errors import DamagedFile, UsageError
 from hyperslab.journal.locks import shared
 from hyperslab.progress import Progress
 from hyperslab.replacing import replacing
+from hyperslab.versions.commit.attributes import copy_attribute, copy_attributes
+from hyperslab.versions.commit.codec_options import filters_in
 from hyperslab.versions.inspect.stored_bytes import StoredBytes
-from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, VERSION_BOOKKEEPING, raw_path, without
+from hyperslab.versions.layout.elements import as_elements
+from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, VERSION_BOOKKEEPING, raw_path, text_bytes
 
 if TYPE_CHECKING:
     from hyperslab.versions.inspect.export import Exported
@@ -36,13 +39,16 @@ def write_hdf5(group: Group, stored: StoredBytes, target: Path, done: Exported, 
     with replacing(target) as beside, h5py.File(beside, "w") as file:
         with _source(group.filename) as source:
             stored.check()
-            _copy_attributes(source[group.name], file, VERSION_BOOKKEEPING)
+            copy_attributes(source[group.name].id, file["/"].id, VERSION_BOOKKEEPING)
             for path, node in nodes:
                 if isinstance(node, Group):
-                    _copy_attributes(source[node.name], file.require_group(path), ())
+                    copy_attributes(source[node.name].id, file.require_group(path).id)
                     continue
                 made = _made(file, path, node, source)
-                _copy_attributes(source[node.name], made, ARRAY_BOOKKEEPING)
+                for name in (one for one in node.attrs if one not in ARRAY_BOOKKEEPING):
+                    # by name: HDF5 decodes all mappings of an array that it opens, and cannot if its path has a "%"
+                    attribute = h5py.h5a.open(source.id, text_bytes(name), obj_name=text_bytes(node.name))
+                    copy_attribute(attribute, made.id)
                 arrays.append((path, node, made))
         for path, array, made in arrays:
             _copy_chunks(path, array, stored, made, done, progress)
@@ -69,16 +75,12 @@ def _made(file: Any, path: str, array: ArchiveArray, source: Any) -> Any:
     if raw_path(path) not in source:
         raise DamagedFile(f"{array.filename}: the chunks of {path!r} are missing")
     raw = source[raw_path(path)]
+    filters_in(raw)  # HDF5 creates no array whose codecs it lacks
     space = h5py.h5s.create_simple(array.shape, (h5py.h5s.UNLIMITED,) * array.ndim)  # a chunk may exceed the shape
     parent, _, name = path.rpartition("/")
     where = file[parent] if parent else file
     made = h5py.h5d.create(where.id, name.encode(), raw.id.get_type(), space, raw.id.get_create_plist())
     return h5py.Dataset(made)
-
-
-def _copy_attributes(source: Any, target: Any, left_out: tuple[str, ...]) -> None:
-    for name, value in without(source.attrs, left_out).items():
-        target.attrs[name] = value
 
 
 def _copy_chunks(
@@ -111,4 +113,5 @@ def _encode_again(array: ArchiveArray, made: Any) -> None:
     row_nbytes = max(1, array.dtype.itemsize * math.prod(array.shape[1:]))
     rows = max(1, SLAB_NBYTES // row_nbytes // made.chunks[0]) * made.chunks[0]
     for start in range(0, array.shape[0], rows) if array.size else ():
-        made[start : start + rows] = array[start : start + rows]
+        elements = np.asarray(array[start : start + rows])
+        made[start : start + rows] = as_elements(elements, array.dtype)

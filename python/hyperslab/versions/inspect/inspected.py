@@ -29,6 +29,11 @@ class Inspected:
         raise NotImplementedError
 
     @property
+    def closed(self) -> bool:
+        """Whether the file is closed."""
+        raise NotImplementedError
+
+    @property
     def _said(self) -> VersionTable:
         """All versions whose attributes say that they were committed."""
         raise NotImplementedError
@@ -36,6 +41,24 @@ class Inspected:
     def _check_whole(self) -> None:
         """Refuse questions that cannot be answered now."""
         raise NotImplementedError
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else f"{len(self.table)} versions, current {self.table.current!r}"
+        return f"<hyperslab.VersionedFile {self.path!r}: {state}>"
+
+    def _repr_html_(self) -> str:
+        from hyperslab.archive import display_html
+
+        if self.closed:
+            return display_html.rows("hyperslab.VersionedFile", str(self.path), [], [], ["closed"])
+        current = self.table.current
+        cells = (
+            (one.name, one.parent or "–", f"{one.time:%Y-%m-%d %H:%M:%S}", "current" if one.name == current else "")
+            for one in map(self.table.__getitem__, reversed(list(self.table)))
+        )
+        titles = ["version", "parent", "time (UTC)", ""]
+        name = f"{self.path}: {len(self.table)} versions"
+        return display_html.rows("hyperslab.VersionedFile", name, titles, cells, [])
 
     def difference_of(self, root: StagedGroup) -> VersionDiff:
         """The changes of a version that you are making."""

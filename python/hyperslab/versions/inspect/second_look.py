@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,10 @@ import numpy as np
 
 from hyperslab._core import filters_of
 from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.hdf5_plugins import has_codec
 from hyperslab.archive.tree import Group
 from hyperslab.errors import HyperslabError
+from hyperslab.needed import advice
 from hyperslab.versions.inspect.chunk_stack import ChunkStack, chunk_stacks
 from hyperslab.versions.layout.fingerprint_log import Mark, Marks, Record
 from hyperslab.versions.layout.fingerprints import (
@@ -27,7 +29,8 @@ from hyperslab.versions.layout.fingerprints import (
     type_text,
     version_attributes,
 )
-from hyperslab.versions.layout.names import DATA, DATA_VERSION, FIRST_VERSION, HASH_TABLE_DTYPE, VERSIONS
+from hyperslab.versions.layout.names import DATA, DATA_VERSION, FIRST_VERSION, HASH_TABLE_DTYPE, VERSIONS, text_bytes
+from hyperslab.versions.layout.padding import element_bytes, has_padding, meaningful
 from hyperslab.versions.layout.reading import parsed
 from hyperslab.versions.layout.slots import Slots, grid_slots
 from hyperslab.versions.layout.table import VersionTable
@@ -54,10 +57,14 @@ class SecondLook:
         Takes what is found.
     names : Sequence[str] | None
         The versions to look at; None for all.
+    tell : Callable[[], None]
+        Called again and again.
     """
 
-    def __init__(self, path: str, file: h5py.File, found: Testimony, names: Sequence[str] | None) -> None:
-        self._path, self._file, self._found = path, file, found
+    def __init__(
+        self, path: str, file: h5py.File, found: Testimony, names: Sequence[str] | None, tell: Callable[[], None]
+    ) -> None:
+        self._path, self._file, self._found, self._tell = path, file, found, tell
         self._ours = parsed(path, 0, (f"{VERSIONS}/**", f"{DATA}/**/raw_data", f"{DATA}/**/hash_table")).root
         self._all = names is None
         self._table = VersionTable.of(self._ours)
@@ -67,6 +74,7 @@ class SecondLook:
         self._keys: dict[str, Slots] = {}
         self._raw_descriptions: dict[str, bytes] = {}
         self._seen: dict[tuple[str, int], Mark | None] = {}
+        self._lacking: dict[str, str] = {}  # arrays whose chunks HDF5 cannot decode here, and why
 
     def look(self) -> None:
         """Look at everything."""
@@ -80,9 +88,10 @@ class SecondLook:
         for path in sorted(used & self._stacks.keys()):
             with found.heard("HDF5 cannot read its chunks", path):
                 self._look_at_stack(path, self._stacks[path])
+            self._tell()
         if self._all:
             with found.heard("HDF5 cannot visit all objects"):  # this reads more of each than opening it does
-                self._file[DATA].visit(lambda _: None)
+                self._file[DATA].visit(lambda _: self._tell())
         for name in self._names:
             with found.heard("HDF5 cannot read it", None, (name,)):
                 self._look_at_version(name)
@@ -183,6 +192,10 @@ class SecondLook:
         numbers = [plist.get_filter(number)[0] for number in range(plist.get_nfilters())]
         if numbers != [number for number, _ in filters_of(self._path, f"/{DATA}/{path}/raw_data")]:
             found.add(UNLIKE.format("codecs"), path)
+        elif lacking := [number for number in numbers if not has_codec(number)]:
+            self._lacking[path] = (
+                f"HDF5 cannot decode {path} here, because it lacks codec {lacking[0]}: {advice('hdf5plugin')}"
+            )
         self._compare_chunks(path, raw, stack, len(numbers))
 
     def _compare_chunks(self, path: str, raw: Any, stack: ChunkStack, codec_count: int) -> None:
@@ -207,13 +220,14 @@ class SecondLook:
                 said = f"the index gives chunk {slot} {stored.size} bytes, but a chunk without codecs has {nbytes}"
                 self._found.add(said, path)
         stored_slots = sorted(where)
-        if not stored_slots or not self._all:  # when only some versions are checked, their chunks are hashed anyway
+        if not stored_slots or path in self._lacking or not self._all:  # chunks of single versions are hashed anyway
             return
         some = stored_slots if raw.dtype.hasobject else [stored_slots[0], stored_slots[-1]]
         for slot in dict.fromkeys(some):
             one, other = raw[slot * length : (slot + 1) * length], stack.raw[slot * length : (slot + 1) * length]
             if _plain(one) != _plain(other):
                 self._found.add(UNLIKE.format(f"elements in chunk {slot}"), path)
+            self._tell()
 
     # --------------------------------------------------------------------------------------------- the versions
 
@@ -265,7 +279,10 @@ class SecondLook:
             if one.attributes != other.attributes:
                 found.add("its attributes are not those that were committed", path, (name,))
             if one.description != other.description:
-                if one.description == self._raw_descriptions.get(path):
+                if path in self._stacks and has_padding(self._stacks[path].raw.dtype):
+                    said = "an older hyperslab may have recorded bytes of its fill value that mean nothing"
+                    found.unproved[name] = f"{path} is not described as before: {said}"
+                elif one.description == self._raw_descriptions.get(path):
                     found.unproved[name] = f"{path} is stored in another way than before: other software changed it"
                 else:
                     found.add("its elements, fill value or chunks are not those that were committed", path, (name,))
@@ -294,6 +311,9 @@ class SecondLook:
                 address = h5py.h5o.get_info(child.id).addr
                 if (path, address) not in self._seen:
                     self._seen[path, address] = self._array(version, path, child, own)
+                self._tell()
+                if path in self._lacking:
+                    self._found.unproved.setdefault(version, self._lacking[path])
                 mark = self._seen[path, address]
                 if mark is not None:
                     marks[path] = mark
@@ -315,7 +335,7 @@ class SecondLook:
         slots = grid_slots(ours, chunk_shape)
         if slots is None or path not in self._keys:
             return None  # `verify` reports it
-        if array.size:
+        if array.size and path not in self._lacking:
             for at in ((0,) * array.ndim, tuple(length - 1 for length in array.shape)):
                 one, other = array[at], ours[at]
                 if _plain(one) != _plain(other):
@@ -358,14 +378,15 @@ def _same_fill(array: Any, ours: ArchiveArray) -> bool:
     if array.dtype.hasobject:
         return True
     own = ours._stored.fill or b""
-    theirs = np.asarray(array.fillvalue, array.dtype).tobytes()
+    own = meaningful(own, array.dtype)
+    theirs = element_bytes(array.fillvalue, array.dtype)
     return theirs == own or not (any(theirs) or any(own))
 
 
 def _plain(value: Any) -> Any:
     """Elements in a form in which both libraries' can be compared."""
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind not in "OSU" and not value.dtype.hasobject:
-        return value.shape, type_text(value.dtype), np.asarray(value).tobytes()
+        return value.shape, type_text(value.dtype), element_bytes(value, value.dtype)
     if isinstance(value, np.ndarray):
         return value.shape, [_text(one) for one in value.reshape(-1).tolist()]
     return _text(value)
@@ -375,7 +396,7 @@ def _text(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.rstrip(b"\0")
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape")
+        return text_bytes(value)
     if isinstance(value, h5py.Reference | h5py.RegionReference):
         return "reference"
     return repr(value)

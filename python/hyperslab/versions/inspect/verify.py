@@ -24,6 +24,7 @@ from hyperslab.versions.inspect.rehash import rehashed
 from hyperslab.versions.inspect.stored_bytes import StoredBytes
 from hyperslab.versions.inspect.witness import Testimony
 from hyperslab.versions.layout.names import DATA_VERSION, FIRST_VERSION, VERSIONS
+from hyperslab.versions.layout.padding import meaningful
 from hyperslab.versions.layout.reading import parsed
 from hyperslab.versions.layout.slots import MISSING, Slots
 from hyperslab.versions.layout.table import VersionTable
@@ -85,14 +86,17 @@ def verify(
     """
     found = Verification(path)
     with StoredBytes(path) as stored:
-        _verify(found, table, names, progress or (lambda *_: None))
-        _ask_witness(found, list(table) if names is None else names, is_all=names is None)
+        uncertain = _verify(found, table, names, progress or (lambda *_: None))
+        _ask_witness(found, list(table) if names is None else names, uncertain, is_all=names is None)
         stored.check()
     return found
 
 
-def _ask_witness(found: Verification, names: Sequence[str], *, is_all: bool) -> None:
-    """Ask whether HDF5's own library sees the same, and whether fingerprints agree."""
+def _ask_witness(found: Verification, names: Sequence[str], uncertain: dict[str, str], *, is_all: bool) -> None:
+    """Ask whether HDF5's own library sees the same, and whether fingerprints agree.
+
+    `uncertain` has the versions whose chunks are not all good, and why; no fingerprint proves these.
+    """
     try:
         heard = witness.ask(found.path, None if is_all else list(dict.fromkeys(names)))
     except ModuleNotFoundError:
@@ -101,11 +105,20 @@ def _ask_witness(found: Verification, names: Sequence[str], *, is_all: bool) -> 
     for what, array, users in heard.damages:
         if array not in known or not what.startswith("HDF5"):  # of course it cannot read what is damaged
             found.add(Damage(what, array, None if users is None else tuple(users)))
-    found.proved, found.unproved = heard.proved, heard.unproved
+    found.unproved = heard.unproved
+    if heard.silence is not None:
+        found.unproved = {name: heard.silence for name in names if name not in heard.proved} | heard.unproved
+    for damage in found.damages:
+        uncertain.update((name, f"it is damaged: {damage.what}") for name in damage.versions or ())
+    found.unproved.update((name, uncertain[name]) for name in heard.proved if name in uncertain)
+    found.proved = [name for name in heard.proved if name not in uncertain]
 
 
-def _verify(found: Verification, table: VersionTable, names: Sequence[str] | None, progress: Progress) -> None:
-    path = found.path
+def _verify(
+    found: Verification, table: VersionTable, names: Sequence[str] | None, progress: Progress
+) -> dict[str, str]:
+    """Check all except the fingerprints. Returns the versions whose chunks are not all good, and why."""
+    path, holders = found.path, dict[str, list[str]]()
     stacks, problems = chunk_stacks(path)
     checked = list(table) if names is None else list(dict.fromkeys(names))
     _check_parents(found, table, checked)
@@ -120,10 +133,17 @@ def _verify(found: Verification, table: VersionTable, names: Sequence[str] | Non
     for described in ChunkMaps(path).each(checked):
         found.version_count += 1
         _check_version(found, described, uses, problems)
+        for array in described.arrays:
+            holders.setdefault(array, []).append(described.name)
     if names is None:
         for use in uses.values():
             use.add_unreferenced()
-    _check_chunks(found, table, uses, checked, progress)
+    uncertain = dict.fromkeys(_check_chunks(found, table, uses, checked, progress), "some of its chunks are damaged")
+    for array, why in found.unchecked.items():
+        uncertain.update(
+            (name, f"the chunks of {array} could not be checked: {why}") for name in holders.get(array, ())
+        )
+    return uncertain
 
 
 def _check_parents(found: Verification, table: VersionTable, names: Sequence[str]) -> None:
@@ -204,7 +224,8 @@ class _Uses:
         raw = stack.raw
         if array.dtype != raw.dtype and not raw.unsupported:
             return f"the version gives it elements of {array.dtype}, but they are stored as {raw.dtype}"
-        if array.fill != (raw.fill_bytes if any(raw.fill_bytes) else b"") and not raw.dtype.hasobject:
+        fill = meaningful(raw.fill_bytes, raw.dtype)
+        if array.fill != (fill if any(fill) else b"") and not raw.dtype.hasobject:
             return "its fill value is not that of its chunks"
         outside = used[used >= stack.slot_count]
         if len(outside):
@@ -266,7 +287,7 @@ def _check_version(
         if array.problem is not None:
             found.add(Damage(array.problem, path, name))
         if path not in uses:
-            found.add(Damage(problems.get(path, "its chunks are missing"), path, name))
+            found.add(Damage(problems.get(path, "its chunks, or their hashes, are missing"), path, name))
             continue
         problem = uses[path].check(array)
         if problem is not None:
@@ -275,7 +296,8 @@ def _check_version(
 
 def _check_chunks(
     found: Verification, table: VersionTable, uses: dict[str, _Uses], names: Sequence[str], progress: Progress
-) -> None:
+) -> set[str]:
+    """Hash the chunks again. Returns the versions that use damaged ones."""
     waiting = {path: use.slots for path, use in uses.items()}
     expected = sum(map(len, waiting.values()))
     damaged: dict[str, dict[int, str]] = {}
@@ -300,12 +322,16 @@ def _check_chunks(
             found.unchecked[path] = str(error)
         nbytes = stack.raw.dtype.itemsize * math.prod(stack.chunk_shape)
         found.nbytes += (found.chunk_count - before) * nbytes
-    if damaged:
-        found.add(*_named(found.path, damaged, names))
+    if not damaged:
+        return set()
+    damages, users = _named(found.path, damaged, names)
+    found.add(*damages)
+    return users
 
 
-def _named(path: str, damaged: dict[str, dict[int, str]], names: Sequence[str]) -> list[Damage]:
-    """Report damaged chunks with the versions that use them, which takes a second pass."""
+def _named(path: str, damaged: dict[str, dict[int, str]], names: Sequence[str]) -> tuple[list[Damage], set[str]]:
+    """Damaged chunks with versions that use them, which takes a second pass; and all versions that use any."""
+    all_users: set[str] = set()
     users: dict[tuple[str, int], tuple[list[str], list[tuple[int, ...]]]] = {}
     for described in ChunkMaps(path).each(names):
         for array, slots in damaged.items():
@@ -313,6 +339,7 @@ def _named(path: str, damaged: dict[str, dict[int, str]], names: Sequence[str]) 
             if one is None or one.slots is None:
                 continue
             for number in np.flatnonzero(np.isin(one.slots, list(slots))).tolist():
+                all_users.add(described.name)
                 versions, indices = users.setdefault((array, int(one.slots[number])), ([], []))
                 if described.name not in versions and len(versions) < MOST_USERS:
                     versions.append(described.name)
@@ -322,4 +349,4 @@ def _named(path: str, damaged: dict[str, dict[int, str]], names: Sequence[str]) 
         for slot, problem in slots.items():
             versions, indices = users.get((array, slot), ([], []))
             found.append(Damage(f"chunk {slot}: {problem}", array, tuple(versions), indices[0] if indices else None))
-    return found
+    return found, all_users

@@ -6,16 +6,24 @@ from __future__ import annotations
 
 import json
 import os
+import queue
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from hyperslab.errors import HyperslabError
 
-SECONDS = 60  # and one more for each MB
+SECONDS = 60  # without a word; and one more for each MB
+TOLD_SECONDS = 1
+KILLS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGXCPU)  # by others, not by HDF5
 OPEN = "file is already open for write"  # what HDF5 says of a file of its newest layouts
 FAULTS = (
     OSError,
@@ -37,6 +45,25 @@ class Testimony:
     damages: list[tuple[str, str | None, list[str] | None]] = field(default_factory=list)
     proved: list[str] = field(default_factory=list)
     unproved: dict[str, str] = field(default_factory=dict)
+    silence: str | None = None  # why nothing was said of the other versions
+    is_complete: bool = False
+
+    def since(self, told: Testimony) -> dict[str, Any]:
+        """What was found since it was told the last time; it is noted in `told`."""
+        said = {
+            "damages": self.damages[len(told.damages) :],
+            "proved": self.proved[len(told.proved) :],
+            "unproved": {name: why for name, why in self.unproved.items() if told.unproved.get(name) != why},
+        }
+        told.hear(said)
+        return said
+
+    def hear(self, said: Mapping[str, Any]) -> None:
+        """Add what another process found."""
+        self.damages += [(what, array, versions) for what, array, versions in said["damages"]]
+        self.proved += said["proved"]
+        self.unproved.update(said["unproved"])
+        self.is_complete = said.get("is_complete", False)
 
     def add(self, what: str, array: str | None = None, versions: Sequence[str] | None = None) -> None:
         """Report damage."""
@@ -67,33 +94,78 @@ def ask(path: str, names: Sequence[str] | None) -> Testimony:
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
     command = [sys.executable, "-c", "from hyperslab.versions.inspect.witness import main; main()"]
-    seconds = SECONDS + Path(path).stat().st_size / 1e6
-    asked = json.dumps([path, None if names is None else list(names)])
-    try:
-        done = subprocess.run(
-            command, input=asked, env=environment, capture_output=True, text=True, timeout=seconds, check=False
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
         )
-    except subprocess.TimeoutExpired:
-        return Testimony([(f"HDF5 did not read it within {seconds:.0f} s", None, None)])
-    if done.returncode < 0:
-        return Testimony([(f"HDF5 crashes when it reads the file (signal {-done.returncode})", None, None)])
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        return Testimony([(f"HDF5 cannot read the file: {last}", None, None)])
-    said = json.loads(done.stdout.splitlines()[-1])
-    return Testimony(
-        [(what, array, versions) for what, array, versions in said["damages"]], said["proved"], said["unproved"]
-    )
+        with process:
+            try:
+                assert process.stdin is not None
+                with suppress(BrokenPipeError):
+                    process.stdin.write(json.dumps([path, None if names is None else list(names)]))
+                    process.stdin.close()
+                found = _listened(process, SECONDS + Path(path).stat().st_size / 1e6)
+            finally:
+                process.kill()
+        if not found.is_complete and found.silence is None:
+            errors.seek(0)
+            _add_ending(found, process.returncode, errors.read())
+    return found
+
+
+def _listened(process: subprocess.Popen[str], seconds: float) -> Testimony:
+    """What the other process says, until it ends or says nothing for so long."""
+    found, lines = Testimony(), queue.SimpleQueue[str]()
+
+    def read() -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.put(line)
+        lines.put("")
+
+    threading.Thread(target=read, daemon=True).start()
+    while not found.is_complete:
+        try:
+            line = lines.get(timeout=seconds)
+        except queue.Empty:
+            found.silence = f"HDF5 read nothing more of it within {seconds:.0f} s: the machine is busy, or HDF5 hangs"
+            break
+        if not line:
+            process.wait()
+            break
+        found.hear(json.loads(line))
+    return found
+
+
+def _add_ending(found: Testimony, status: int, errors: str) -> None:
+    """Add what it means that the other process ended before it had read everything."""
+    last = (errors.strip().splitlines() or ["no reason given"])[-1]
+    if -status in KILLS:
+        found.silence = f"the process that reads it with HDF5 was killed (signal {-status})"
+    elif status < 0:
+        found.add(f"HDF5 crashes when it reads the file (signal {-status})")
+    elif last.startswith("MemoryError"):
+        found.silence = "there is not enough memory to read it with HDF5"
+    else:
+        found.add(f"HDF5 cannot read the file: {last}")
 
 
 def main() -> None:
-    """The other process."""
+    """The other process. It says from time to time what it has found since."""
     path, names = json.loads(sys.stdin.read())
-    print(json.dumps(asdict(testify(path, names))))
+    told, last = Testimony(), time.monotonic()
+
+    def tell(found: Testimony, *, is_complete: bool = False) -> None:
+        nonlocal last
+        if is_complete or time.monotonic() > last + TOLD_SECONDS:
+            last = time.monotonic()
+            print(json.dumps({**found.since(told), "is_complete": is_complete}), flush=True)
+
+    tell(testify(path, names, tell), is_complete=True)
 
 
-def testify(path: str, names: Sequence[str] | None) -> Testimony:
-    """Look at versions of a file through h5py."""
+def testify(path: str, names: Sequence[str] | None, tell: Callable[[Testimony], None]) -> Testimony:
+    """Look at versions of a file through h5py, and tell from time to time what was found."""
     import h5py
 
     from hyperslab.journal.settling import between_commits
@@ -111,5 +183,5 @@ def testify(path: str, names: Sequence[str] | None) -> Testimony:
             found.unproved.update(dict.fromkeys(version_table(path) if names is None else names, reason))
             return found
         with file:
-            SecondLook(path, file, found, names).look()
+            SecondLook(path, file, found, names, lambda: tell(found)).look()
     return found

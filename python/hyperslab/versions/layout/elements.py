@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.versions.layout.names import Array
+from hyperslab.versions.layout.names import Array, text_bytes
+from hyperslab.versions.layout.padding import element_bytes
 from hyperslab.versions.layout.slots import Slots
 
 
@@ -38,6 +39,23 @@ def fill_element(dtype: np.dtype[Any], stored: Any) -> Any:
     return np.zeros((), dtype)[()] if stored is None else stored
 
 
+def as_new_elements(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A value that somebody assigns, as it is kept in memory.
+
+    Raises
+    ------
+    TypeError
+        It is not text, where the elements are.
+    ValueError
+        HDF5 cannot store the text.
+    """
+    elements = as_elements(value, dtype)
+    for one in elements.reshape(-1) if dtype.hasobject else ():
+        if ("\0" if isinstance(one, str) else b"\0") in one:
+            raise ValueError(f"{one!r} has a NUL in it, which HDF5 cannot store in text")
+    return elements
+
+
 def as_elements(value: Any, dtype: np.dtype[Any]) -> Any:
     """A value as it is kept in memory: text of variable length is `str`, or bytes if it is not UTF-8."""
     if not dtype.hasobject:
@@ -45,8 +63,7 @@ def as_elements(value: Any, dtype: np.dtype[Any]) -> Any:
     array = np.asarray(value, None if np.asarray(value).dtype.kind in "OTUS" else object).astype(object)
     flat = array.reshape(-1)
     for position, one in enumerate(flat):
-        if not isinstance(one, str):
-            flat[position] = _text(one)
+        flat[position] = _text(one)
     return flat.reshape(array.shape)
 
 
@@ -58,7 +75,7 @@ def same_value(one: Any, other: Any) -> bool:
     if left.dtype != right.dtype or left.shape != right.shape:
         return False
     if not left.dtype.hasobject:
-        return left.tobytes() == right.tobytes()
+        return element_bytes(left, left.dtype) == element_bytes(right, right.dtype)
     if left.dtype.names is not None:
         return all(same_value(left[name], right[name]) for name in left.dtype.names)
     pairs = zip(left.reshape(-1).tolist(), right.reshape(-1).tolist(), strict=True)
@@ -66,6 +83,24 @@ def same_value(one: Any, other: Any) -> bool:
 
 
 def _text(one: Any) -> str | bytes:
+    """An element of text as it is kept in memory.
+
+    Raises
+    ------
+    TypeError
+        It is not text.
+    ValueError
+        HDF5 cannot store it.
+    """
+    if isinstance(one, str):
+        if one.isascii():
+            return one
+        try:
+            return text_bytes(one).decode()
+        except UnicodeDecodeError:
+            return text_bytes(one)
+        except UnicodeEncodeError:
+            raise ValueError(f"{one!r} cannot be stored as UTF-8, because it has surrogates in it") from None
     if not isinstance(one, bytes):
         raise TypeError(f"{one!r} is not text")
     try:

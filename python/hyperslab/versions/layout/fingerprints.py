@@ -29,7 +29,8 @@ from hyperslab.versions.layout.fingerprint_log import (
     record_body,
     record_positions,
 )
-from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, DATA, VERSION_BOOKKEEPING, VERSIONS
+from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, DATA, VERSION_BOOKKEEPING, VERSIONS, text_bytes
+from hyperslab.versions.layout.padding import element_bytes
 from hyperslab.versions.layout.slots import MISSING, Slots
 
 LOG_CHUNK_LENGTH = 4096
@@ -146,9 +147,9 @@ def check_never_committed(file: h5py.Group, names: Iterable[str]) -> None:
 
 def description(dtype: np.dtype[Any], chunk_shape: tuple[int, ...], fill: Any) -> bytes:
     """A short hash of how an array is stored."""
-    element = b"" if dtype.hasobject or fill is None else np.asarray(fill, dtype).tobytes()
+    element = b"" if dtype.hasobject or fill is None else element_bytes(fill, dtype)
     said = f"{type_text(dtype)} {tuple(map(int, chunk_shape))} {element.hex()}"
-    return sha256(said.encode()).digest()[:DESCRIPTION_NBYTES]
+    return sha256(text_bytes(said)).digest()[:DESCRIPTION_NBYTES]
 
 
 def content(shape: tuple[int, ...], slots: Slots, keys: npt.NDArray[np.int64]) -> bytes:
@@ -199,7 +200,7 @@ def _stored_attribute(holder: Any, attribute: Any) -> bytes:
     dtype = attribute.dtype
     kind = attribute.get_space().get_simple_extent_type()
     shape = "null" if kind == h5py.h5s.NULL else str(attribute.shape)
-    said = f"{type_text(dtype)} {shape}\n".encode()
+    said = text_bytes(f"{type_text(dtype)} {shape}\n")
     if kind == h5py.h5s.NULL:
         return said
     if not dtype.hasobject:
@@ -211,10 +212,9 @@ def _stored_attribute(holder: Any, attribute: Any) -> bytes:
 
 def _elements(value: Any) -> bytes:
     """Elements of variable length, each preceded by its length."""
-    if isinstance(value, str):
-        value = value.encode("utf-8", "surrogateescape")
-    if isinstance(value, bytes):
-        return struct.pack("<Q", len(value)) + value
+    if isinstance(value, str | bytes):
+        text = text_bytes(value)
+        return struct.pack("<Q", len(text)) + text
     if isinstance(value, h5py.Reference | h5py.RegionReference):
         return b"reference"
     if isinstance(value, np.ndarray) and value.dtype.hasobject:

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hyperslab.errors import Unsupported, UsageError
+from hyperslab.versions.layout.padding import without_fields
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Time: TypeAlias = "dt.datetime | np.datetime64"
@@ -111,21 +112,54 @@ def check_name(name: str) -> str:
     """
     if not isinstance(name, str) or not name or "/" in name or name in (".", FIRST_VERSION):
         raise ValueError(f"{name!r} cannot be the name of a version: use text without '/'")
+    check_storable(name)
     return name
 
 
-def check_array_path(path: str) -> None:
-    """Refuse names that the layout needs for itself.
+def check_storable(name: str) -> None:
+    """Refuse names that HDF5 cannot store, or would cut off.
 
     Raises
     ------
     ValueError
-        The name is one of them.
+        It is such a name.
     """
-    first = path.split("/", 1)[0]
-    if first == "versions":
+    if "\0" in name:
+        raise ValueError(f"{name!r} has a NUL in it, where HDF5 would cut the name off: leave it out")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name!r} cannot be stored as UTF-8, because it has surrogates in it") from None
+
+
+def check_group_path(path: str) -> None:
+    """Refuse names that HDF5 cannot store, or that the layout needs for itself.
+
+    Raises
+    ------
+    ValueError
+        It is such a name.
+    """
+    check_storable(path)
+    if path.split("/", 1)[0] == "versions":
         raise ValueError(
             f"{path!r}: 'versions' is a forbidden dataset or group name: versions themselves are kept there"
+        )
+
+
+def check_array_path(path: str) -> None:
+    """Refuse names that an array of a version cannot have.
+
+    Raises
+    ------
+    ValueError
+        It is such a name.
+    """
+    check_group_path(path)
+    if "%" in path:
+        raise ValueError(
+            f"{path!r} has a '%' in it, which HDF5 takes as the start of a number in the list of an array's chunks, so "
+            "that other software could not read the array, nor add versions to the file: use another name"
         )
 
 
@@ -148,14 +182,19 @@ def check_data_version(number: int, path: str, *, to_write: bool) -> None:
         )
 
 
+def text_bytes(text: str | bytes) -> bytes:
+    """Text as it is stored. In `str`, bytes that are not UTF-8 are surrogates, as in file names."""
+    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+
+
 def chunk_hash(chunk: Array) -> bytes:
     """SHA-256 of the valid part of a chunk and of its shape."""
     if chunk.dtype.kind != "O":
-        digest = sha256(np.ascontiguousarray(chunk).view(np.uint8).data if chunk.size else b"")
+        digest = sha256(np.ascontiguousarray(without_fields(chunk)).view(np.uint8).data if chunk.size else b"")
     else:
         digest = sha256()
         for element in chunk.flat:
-            stored = element.encode() if isinstance(element, str) else element
+            stored = text_bytes(element)
             digest.update(len(stored).to_bytes(8, "little"))
             digest.update(stored)
     digest.update(str(chunk.shape).encode())

@@ -7,6 +7,7 @@ stay valid while others commit, because chunks are never overwritten.
 from __future__ import annotations
 
 import os
+import stat
 import time
 from contextlib import suppress
 from functools import partial
@@ -32,13 +33,32 @@ def local_path(file: str | os.PathLike[str]) -> str:
     Raises
     ------
     UsageError
-        The file is a URL.
+        The file is a URL, a folder, or a pipe.
     """
     path = os.fspath(file)
     if is_url(path):
         said = "hyperslab.open(URL, version=...) reads one version; for anything else, work on a local copy"
         raise UsageError(f"{shown(path)} is not a local file: {said}")
+    check_is_file(path)
     return os.path.abspath(path)  # noqa: PTH100 -- resolve() would follow links
+
+
+def check_is_file(path: str) -> None:
+    """Refuse folders, pipes and devices. A file that does not exist is not refused.
+
+    Raises
+    ------
+    UsageError
+        It is one of them.
+    """
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116
+    except OSError:
+        return  # whoever opens it says why it cannot be opened
+    if stat.S_ISDIR(mode):
+        raise UsageError(f"{path} is a folder: versions are in an HDF5 file, so name one in it")
+    if not stat.S_ISREG(mode):
+        raise UsageError(f"{path} is a pipe or a device: versions are in an HDF5 file on a disk")
 
 
 def version_table(location: str | Remote, within: str = "", resolver: SourceResolver | None = None) -> VersionTable:

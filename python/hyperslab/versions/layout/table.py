@@ -78,7 +78,11 @@ class VersionTable(Mapping[str, Version]):
     def __getitem__(self, name: str) -> Version:
         try:
             return self._versions[name]
-        except KeyError:
+        except (KeyError, TypeError):
+            if not isinstance(name, str):
+                raise TypeError(f"{name!r} is not the name of a version: names are text") from None
+            if not self._versions:
+                raise KeyError(f"{self.path} holds no versions yet, so none is called {name!r}: stage one") from None
             raise KeyError(f"there is no version {name!r} in {self.path}{meant(name, self._versions)}") from None
 
     def __contains__(self, name: object) -> bool:
@@ -151,7 +155,8 @@ class VersionTable(Mapping[str, Version]):
 
     def _current(self) -> str:
         if self.current is None:
-            raise KeyError(f"{self.path} has no current version yet")
+            said = "has no current version: set one" if self._versions else "holds no versions yet: stage one"
+            raise KeyError(f"{self.path} {said}")
         return self.current
 
     def changed(self, added: Version | None, current: str | None) -> VersionTable:
@@ -229,7 +234,8 @@ def group_of_versions(root: Group) -> Group:
         It is not a group.
     """
     if DATA not in root:
-        raise Unsupported(f"{root.filename} holds no versions: create them with hyperslab.VersionedFile")
+        how = "hyperslab.VersionedFile(path, 'a') makes them, beside what is in it"
+        raise Unsupported(f"{root.filename} holds no versions: {how}")
     versions = root[f"{DATA}/versions"]
     if not isinstance(versions, Group):
         raise DamagedFile(f"{root.filename}: {DATA}/versions is not a group")

@@ -18,14 +18,14 @@ from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.meant import meant
 from hyperslab.versions.commit.attributes import copy_attributes
-from hyperslab.versions.commit.chunk_store import room, row_count
+from hyperslab.versions.commit.chunk_store import room, row_count, table_in
+from hyperslab.versions.commit.codec_options import filters_in
 from hyperslab.versions.inspect.stored_bytes import StoredBytes
 from hyperslab.versions.layout.names import DATA, FIRST_VERSION, VERSIONS, Array
 from hyperslab.versions.layout.reading import parsed, version_table
 from hyperslab.versions.layout.slots import MISSING, Slots, slots_of
 from hyperslab.versions.layout.version_group import check_chunks
 from hyperslab.versions.rewrite.rewriting import (
-    CHUNKS,
     MakeChunks,
     NewChunks,
     Raw,
@@ -41,13 +41,25 @@ def deletion(file: h5py.File, names: str | Iterable[str]) -> RewritePlan:
 
     Raises
     ------
+    TypeError
+        A name is not text.
     ValueError
-        A version does not exist.
+        A version does not exist, or there are no names.
     DamagedFile
         A version that stays cannot be read, so the chunks that it needs are unknown.
     """
+    is_one = isinstance(names, str | bytes) or not isinstance(names, Iterable)
+    deleted: set[Any] = {names} if is_one else set(names)
+    for name in deleted:
+        if not isinstance(name, str):
+            raise TypeError(f"{name!r} is not the name of a version: names are text")
+    if not deleted:
+        raise ValueError("there are no versions to delete: name one; `repack` writes the file again and keeps all")
+    return _without(file, deleted)
+
+
+def _without(file: h5py.File, deleted: set[str]) -> RewritePlan:
     versions = version_table(file.filename)
-    deleted = {names} if isinstance(names, str) else set(names)
     for name in sorted(deleted):
         if name not in versions:
             near = meant(name, versions)
@@ -74,17 +86,17 @@ def deletion(file: h5py.File, names: str | Iterable[str]) -> RewritePlan:
 
 def nothing(file: h5py.File) -> RewritePlan:
     """Plan to keep all versions. Rewriting a file by this plan only drops what no version needs."""
-    return deletion(file, ())
+    return _without(file, set())
 
 
 def stores(group: h5py.Group, prefix: str = "") -> Iterator[str]:
-    """The paths of all arrays that have chunks in a file."""
+    """The paths of all arrays that have chunks in a file. Each has a table of hashes from now on."""
     for name in group:
         if not prefix and name == "versions":
             continue
         child = group.get(name) if group.get(name, getclass=True) is h5py.Group else None
         if child is not None:
-            if all(isinstance(child.get(part), h5py.Dataset) for part in CHUNKS):
+            if isinstance(child.get("raw_data"), h5py.Dataset) and isinstance(table_in(child), h5py.Dataset):
                 yield f"{prefix}{name}"
             yield from stores(child, f"{prefix}{name}/")
 
@@ -176,6 +188,7 @@ def rows_of(table: Any, raw: Any, kept: Slots) -> Array:
 
 def created_like(group: h5py.Group, name: str, old: Any, shape: tuple[int, ...]) -> Any:
     """Create an empty array of another length, but otherwise like an existing one, with its attributes and codecs."""
+    filters_in(old)  # HDF5 creates no array whose codecs it lacks
     space = h5py.h5s.create_simple(shape, old.id.get_space().get_simple_extent_dims(True))
     made = h5py.h5d.create(group.id, name.encode(), old.id.get_type(), space, old.id.get_create_plist())
     copy_attributes(old.id, made)

@@ -16,10 +16,19 @@ from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.chunk_grid import ceil_div, chunk_counts
 from hyperslab.errors import UsageError
 from hyperslab.journal.signals import raise_pending_signals
-from hyperslab.versions.commit.chunk_store import ChunkStore, is_text, make_store, room, row_count
+from hyperslab.versions.commit.chunk_store import ChunkStore, is_text, make_store, room, row_count, table_in
 from hyperslab.versions.commit.codec_options import codec_options, filters_in
 from hyperslab.versions.layout.elements import as_elements, fill_element
-from hyperslab.versions.layout.names import DATA, DEFAULT_CHUNK_LENGTH, FIRST_VERSION, VERSIONS, Array, chunk_hash
+from hyperslab.versions.layout.names import (
+    DATA,
+    DEFAULT_CHUNK_LENGTH,
+    FIRST_VERSION,
+    VERSIONS,
+    Array,
+    chunk_hash,
+    text_bytes,
+)
+from hyperslab.versions.layout.padding import element_bytes, without_fields
 from hyperslab.versions.layout.slots import MISSING, Slots, slots_of
 from hyperslab.versions.rewrite.deletion import created_like
 from hyperslab.versions.rewrite.rewriting import NewChunks, Raw, RewritePlan, Target
@@ -116,7 +125,11 @@ def _chunk_shape(path: str, asked: Any, old: tuple[int, ...]) -> tuple[int, ...]
 
 def _same(one: Any, other: Any) -> bool:
     left, right = np.asarray(one), np.asarray(other)
-    return left.dtype == right.dtype and left.tobytes() == right.tobytes() if left.dtype.kind != "O" else one == other
+    return (
+        left.dtype == right.dtype and element_bytes(left, left.dtype) == element_bytes(right, right.dtype)
+        if left.dtype.kind != "O"
+        else one == other
+    )
 
 
 def _conversion(old: np.dtype[Any], new: np.dtype[Any], old_fill: Any, fill: Any) -> Convert:
@@ -129,7 +142,7 @@ def _conversion(old: np.dtype[Any], new: np.dtype[Any], old_fill: Any, fill: Any
             return np.asarray(as_elements(read, new), object)
         elements: Array = np.asarray(read)
         if is_text(old):
-            as_bytes = [one.encode() if isinstance(one, str) else one for one in elements.reshape(-1)]
+            as_bytes = [text_bytes(one) for one in elements.reshape(-1)]
             elements = np.array(as_bytes, "S").reshape(elements.shape)
         elements = np.array(elements.astype(new), order="C")
         if refills:
@@ -158,7 +171,7 @@ def _new_store(
 def _encoded_anew(target: Target, path: str, codecs: dict[str, Any]) -> NewChunks:
     """Store the same chunks in the same slots, with other codecs. Virtual arrays stay as they are."""
     old = target.source[f"{DATA}/{path}"]
-    old_raw, old_table = old["raw_data"], old["hash_table"]
+    old_raw, old_table = old["raw_data"], table_in(old)
     fill = fill_element(old_raw.dtype, old_raw.fillvalue)
     group = target.root[DATA].require_group(path)
     store = _new_store(target, path, old_raw.dtype, old_raw.chunks, fill, codecs)
@@ -242,7 +255,7 @@ class RecodedChunks:
         digests, lengths = [], []
         for row, (_, box) in enumerate(batch):
             elements = self._convert(base[box])
-            chunks[row][tuple(slice(length) for length in elements.shape)] = elements
+            without_fields(chunks[row])[tuple(slice(length) for length in elements.shape)] = without_fields(elements)
             digests.append(chunk_hash(elements))
             lengths.append(elements.shape[0])
         slots, new = store.find(b"".join(digests))
@@ -251,6 +264,6 @@ class RecodedChunks:
             found[waiting[key]] = slot
         if len(new):
             added = b"".join(digests[row] for row in new.tolist())
-            store.append(added, chunks[new], np.asarray(lengths, np.int64)[new])
+            store.append(added, without_fields(chunks)[new].view(chunks.dtype), np.asarray(lengths, np.int64)[new])
         batch.clear()
         waiting.clear()

@@ -17,12 +17,14 @@ from h5py import h5z
 
 from hyperslab._core import ChunkGrid, filters_of
 from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.hdf5_plugins import has_codec
 from hyperslab.archive.remote import SourceResolver
 from hyperslab.archive.tree import Group, OpenFile
 from hyperslab.errors import DamagedFile, MissingJournal, StaleJournal, UsageError
 from hyperslab.journal.journal import journal_path
 from hyperslab.journal.journaled_file import JournaledFile
 from hyperslab.journal.write_guard import UNFINISHED, is_set_in
+from hyperslab.versions.commit.attributes import as_in_hdf5
 from hyperslab.versions.commit.codec_options import codec_options
 from hyperslab.versions.file import VersionedFile
 from hyperslab.versions.layout.elements import fill_element
@@ -32,12 +34,11 @@ from hyperslab.versions.layout.names import (
     DATA_VERSION,
     FIRST_VERSION,
     VERSION_BOOKKEEPING,
-    VERSIONS,
     parsed_time,
-    without,
 )
+from hyperslab.versions.layout.reading import check_is_file
 from hyperslab.versions.layout.slots import MISSING
-from hyperslab.versions.layout.table import data_version_of, is_committed
+from hyperslab.versions.layout.table import data_version_of, group_of_versions, is_committed
 from hyperslab.versions.rewrite.evidence import READING, Evidence, Shape
 from hyperslab.versions.stage.staged_array import StagedArray
 from hyperslab.versions.stage.staged_group import StagedGroup
@@ -131,10 +132,11 @@ def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep
     FileNotFoundError
         The damaged file does not exist.
     UsageError
-        `output` exists already.
+        `output` exists already, or `path` is a folder or a pipe.
     ReadError
         Not even the names of the versions can be read.
     """
+    check_is_file(os.fspath(path))
     if os.path.lexists(output):
         raise UsageError(f"{os.fspath(output)} exists already: choose another name for the repaired file")
     with _recovered(os.path.abspath(path)) as (readable, notes):  # noqa: PTH100
@@ -207,9 +209,7 @@ class Repairing:
 
     def _versions(self) -> tuple[list[Found], Any]:
         """The versions that were committed, and the name of the current one."""
-        versions = self._root[VERSIONS]
-        if not isinstance(versions, Group):
-            raise DamagedFile(f"{self._root.filename}: {VERSIONS} is not a group")
+        versions = group_of_versions(self._root)
         found, uncommitted = [], set()
         number = self._data_version(versions)
         for name in versions:
@@ -311,7 +311,7 @@ class Repairing:
                     raise
                 except READING as error:
                     self._lose(one.name, path, str(error))
-            version.attrs.update(without(one.group.attrs, VERSION_BOOKKEEPING))
+            version.attrs.update(as_in_hdf5(one.group.attrs, VERSION_BOOKKEEPING))
             for path in sorted(_paths(version), reverse=True):
                 if path not in kept:
                     del version[path]
@@ -338,9 +338,9 @@ class Repairing:
         if isinstance(child, Group):
             staged = version.require_group(path)
             staged.attrs.clear()
-            staged.attrs.update(child.attrs.items())
+            staged.attrs.update(as_in_hdf5(child.attrs))
             return None
-        attributes = without(child.attrs, ARRAY_BOOKKEEPING)
+        attributes = as_in_hdf5(child.attrs, ARRAY_BOOKKEEPING)
         shown = self._proved(path, child)
         array = self._put_array(version, path, shown, before)
         array.attrs.clear()
@@ -401,7 +401,7 @@ class Repairing:
 
 
 def _can_encode(number: int) -> bool:
-    return bool(h5z.filter_avail(number) and h5z.get_filter_info(number) & h5z.FILTER_CONFIG_ENCODE_ENABLED)
+    return bool(has_codec(number) and h5z.get_filter_info(number) & h5z.FILTER_CONFIG_ENCODE_ENABLED)
 
 
 def _fill(evidence: Evidence) -> Any:

@@ -43,6 +43,7 @@ class CommittedVersion:
 
     @cached_property
     def _parsed(self) -> Group:
+        self.stores.check_is_named()
         return version_group(self.path, self.name, 0)
 
     def parsed(self, path: str) -> Group | ArchiveArray:
@@ -51,6 +52,7 @@ class CommittedVersion:
 
     def raw(self, path: str) -> ArchiveArray:
         """All chunks that an array ever had."""
+        self.stores.check_is_named()
         found = parsed(self.path, 0, (raw_path(path),)).root[raw_path(path)]
         if not isinstance(found, ArchiveArray):
             raise DamagedFile(f"{self.path}: the chunks of {path!r} are not an array")

@@ -12,9 +12,10 @@ import numpy as np
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.indexing import Key
 from hyperslab.errors import Unsupported
-from hyperslab.versions.layout.elements import as_elements, fill_element, read_chunks
-from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, Array, without
+from hyperslab.versions.layout.elements import as_elements, as_new_elements, fill_element, read_chunks
+from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, Array
 from hyperslab.versions.layout.slots import MISSING, Slots, check_chunk_count, grid_slots
+from hyperslab.versions.stage.attributes import StagedAttributes
 from hyperslab.versions.stage.selection import selected, spread
 from hyperslab.versions.stage.staged_chunks import StagedChunks
 
@@ -45,7 +46,7 @@ class StagedArray:
         self.chunks = chunk_shape
         self.dtype = dtype
         self.fillvalue = fill
-        self.attrs: dict[str, Any] = {}
+        self.attrs = StagedAttributes(path)
         self.options = options or {}
         self.base: ArchiveArray | CommittedArray | None = None
         self._chunks = chunks
@@ -83,7 +84,7 @@ class StagedArray:
 
     def _start_as(self, base: ArchiveArray | CommittedArray) -> None:
         self.base = base
-        self.attrs = without(base.attrs, ARRAY_BOOKKEEPING)
+        self.attrs = StagedAttributes(self.name, base.attrs, ARRAY_BOOKKEEPING)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -148,7 +149,7 @@ class StagedArray:
     def __setitem__(self, key: Key, value: Any) -> None:
         self._check_open()
         asked = selected(key, self.shape)
-        elements = spread(as_elements(value, self.dtype), asked, self.dtype)
+        elements = spread(as_new_elements(value, self.dtype), asked, self.dtype)
         if asked.is_empty:
             return
         if asked.full_shape == self.shape and asked.boxes is not None:

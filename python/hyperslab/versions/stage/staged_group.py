@@ -9,7 +9,8 @@ import numpy as np
 
 from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError, printable
-from hyperslab.versions.layout.names import check_array_path
+from hyperslab.versions.layout.names import check_array_path, check_group_path
+from hyperslab.versions.stage.attributes import StagedAttributes
 from hyperslab.versions.stage.staged_array import StagedArray
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class StagedGroup(MutableMapping[str, "Child"]):
     ) -> None:
         self.name = path
         self.parent = parent
-        self.attrs: dict[str, Any] = {} if base is None or parent is None else dict(base.attrs.items())
+        self.attrs = StagedAttributes(path, None if base is None or parent is None else base.attrs)
+        self.attrs.layouts = source.layouts
         self.base = base
         self._source = source
         self._touched: dict[str, Child | None] = {}  # None: deleted
@@ -52,7 +54,9 @@ class StagedGroup(MutableMapping[str, "Child"]):
             if isinstance(found, Mapping):
                 self._touched[name] = StagedGroup(self._path(name), found, self._source, self)
             else:
-                self._touched[name] = self._source.array_of(self._path(name), found)
+                array: StagedArray = self._source.array_of(self._path(name), found)
+                array.attrs.layouts = self.attrs.layouts
+                self._touched[name] = array
         child = self._touched[name]
         if child is None:
             raise KeyError(f"{self._path(name)!r} was deleted from this version")
@@ -98,13 +102,13 @@ class StagedGroup(MutableMapping[str, "Child"]):
             The name is taken.
         """
         self._check_open()
-        if path.startswith("/"):
+        if isinstance(path, str) and path.startswith("/"):
             raise ValueError(f"{path!r}: a version has no root of its own; leave out the first '/'")
+        check_group_path(self._full(path))
         group, name = self._at(path, make=True)
         if name in group:
             raise ValueError(f"there is a {path!r} already")
         made = StagedGroup(group._path(name), None, self._source, group)
-        check_array_path(made.name)
         group._touched[name] = made
         return made
 
@@ -160,12 +164,14 @@ class StagedGroup(MutableMapping[str, "Child"]):
     ) -> StagedArray:
         """Create an array as `create_dataset` does, or replace the array at this path."""
         self._check_open()
+        full = self._full(path)
+        if path not in self:  # an earlier release may have made it
+            check_array_path(full)
         group, name = self._at(path, make=True)
         if name in group and isinstance(group._child(name), StagedGroup):
             raise ValueError(f"{path!r} is a group: delete it first")
-        full = group._path(name)
-        check_array_path(full)
         made: StagedArray = self._source.new_array(full, {"shape": shape, "dtype": dtype, "data": data, **options})
+        made.attrs.layouts = self.attrs.layouts
         group._touched[name] = made
         return made
 
@@ -219,9 +225,7 @@ class StagedGroup(MutableMapping[str, "Child"]):
 
     def _at(self, path: str, *, make: bool = False) -> tuple[StagedGroup, str]:
         """The group that holds the last name of a path, and that name."""
-        if not isinstance(path, str):
-            raise TypeError(f"{path!r} is not the name of a group or array")
-        names = [name for name in path.split("/") if name not in ("", ".")]
+        names = _names(path)
         group = self
         for name in names[:-1]:
             if make and name not in group:
@@ -232,12 +236,22 @@ class StagedGroup(MutableMapping[str, "Child"]):
             group = child
         return group, names[-1] if names else ""
 
+    def _full(self, path: str) -> str:
+        """A path below this group as a path in the version."""
+        return self._path("/".join(_names(path)))
+
     def _path(self, name: str) -> str:
         return f"{self.name}/{name}" if self.name else name
 
     def _check_open(self) -> None:
         if not self._open:
             raise ValueError("the version was committed or abandoned; stage a new version")
+
+
+def _names(path: str) -> list[str]:
+    if not isinstance(path, str):
+        raise TypeError(f"{path!r} is not the name of a group or array")
+    return [name for name in path.split("/") if name not in ("", ".")]
 
 
 def _below(name: str, visit: Callable[[str, Child], Any]) -> Callable[[str, Child], Any]:
