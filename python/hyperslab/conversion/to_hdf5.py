@@ -23,7 +23,7 @@ from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.hdf5_target import Hdf5Array, WrittenByLibhdf5, created_array, creation_list
 from hyperslab.conversion.partial_file import PartialFile, created
 from hyperslab.conversion.reading import NON_COORDINATE_PREFIX, BoxReader, link_of, name_in_copy
-from hyperslab.conversion.sources import missing_sources
+from hyperslab.conversion.sources import check_external, missing_sources
 from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of, usual_chunk_shape
 from hyperslab.errors import HyperslabError, Refused, printable
 from hyperslab.references import zarr2
@@ -148,6 +148,7 @@ class ToHdf5:
                 raise Refused(array.damaged or array.unsupported)
             if self._is_netcdf and not _is_of_netcdf(array):
                 raise Refused(f"NetCDF has no elements of the type {array.dtype}")
+            check_external(array)
             gone = missing_sources(array)
             if gone is not None:
                 self.losses.append((path, gone))  # it is copied all the same, if you allow that

@@ -164,9 +164,12 @@ def table(array: Array, segments: list[Segment], chunk_shape: tuple[int, ...]) -
     NotAllowed
         The chunks lie in a file to which the archive may not lead.
     Refused
-        A chunk skips a codec, or reaches past the end of its file, or two segments have the same chunk.
+        A chunk skips a codec, or its file is missing or ends before it, or two segments have the same chunk.
     """
     grid_shape = chunk_counts(array.shape, chunk_shape)
+    if 0 in grid_shape:  # HDF5 stores a piece of no bytes even for these
+        none = np.empty(0, np.int64)
+        return ChunkTable(grid_shape, none, [], none, none, none)
     parts = [_part(segment, grid_shape) for segment in segments]
     inline = {position: encoded for *_, inside in parts for position, encoded in inside.items()}
     columns = [np.concatenate([np.empty(0, np.int64), *(part[k] for part in parts)]) for k in range(4)]
@@ -225,10 +228,17 @@ def _absolute(path: str | None, beside: str) -> str:
 
 
 def _check_ends(paths: list[str], numbers: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> None:
-    """Refuse external files that are too short: HDF5 pads them with zeros, but other readers do not."""
+    """Refuse external files that are missing or too short: HDF5 pads short ones with zeros, other readers do not."""
     if len(numbers) == 0 or not (numbers != 0).any():
         return
     for number in np.unique(numbers[numbers != 0]).tolist():
         path = paths[number]
-        if "://" not in path and os.path.getsize(path) < ends[numbers == number].max():  # noqa: PTH202
+        if "://" not in path and _nbytes(path) < ends[numbers == number].max():
             raise Refused(f"the file {path} ends before some of its chunks")
+
+
+def _nbytes(path: str) -> int:
+    try:
+        return os.path.getsize(path)  # noqa: PTH202
+    except OSError as error:
+        raise Refused(f"its elements are in {path}, which cannot be read: {error.strerror}") from error
