@@ -100,7 +100,8 @@ class ZarrArray:
         """Write a chunk of text; at the edge it is filled up with empty text."""
         chunk_shape = self.encoder.chunk_shape
         whole = np.full(chunk_shape, "", object)
-        whole[(*(slice(0, one.stop - one.start) for one in box), ...)] = texts
+        inside: Any = (*(slice(0, one.stop - one.start) for one in box), ...)
+        whole[inside] = texts
         text = np.frombuffer(zarr2.texts(whole), np.uint8)
         one_chunk = replace(self.encoder, chunk_shape=(len(text),), fill=b"\0", leaves_out_fill=False)
         found: list[bytes] = []

@@ -232,7 +232,9 @@ def _fill(array: Array, attributes: dict[str, Any], missing: set[bytes] | None) 
     if array.dtype.kind in "Mm":
         return _fill_of_times(array, missing)
     if missing and _is_misread(array.dtype):
-        raise Refused("chunks that were never written would be read wrongly: zarr-python fills their text or bytes with the number 0")
+        raise Refused(
+            "chunks that were never written would be read wrongly: zarr-python fills their text or bytes with the number 0"
+        )
     unmasked = {fill for fill in missing or () if any(fill)}
     given = marked(array)
     if given is None:
@@ -263,7 +265,9 @@ def _fill_of_times(array: Array, missing: set[bytes] | None) -> int | str:
 def _is_misread(dtype: np.dtype[Any]) -> bool:
     """Whether zarr-python makes another record than zeros of a missing fill value: it converts the number 0."""
     fields = [dtype[name] for name in dtype.names or ()]
-    return any(field.kind in "SU" or (field.kind == "V" and field.names is None) or _is_misread(field) for field in fields)
+    return any(
+        field.kind in "SU" or (field.kind == "V" and field.names is None) or _is_misread(field) for field in fields
+    )
 
 
 def _fill_of_values(array: Array, is_full: bool) -> Any:
