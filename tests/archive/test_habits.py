@@ -210,5 +210,5 @@ def test_a_group_with_committed_datatypes_is_a_mapping(tmp_path: Path) -> None:
         for name in ("cloud_t", "nowhere", "neither", "g/neither"):
             assert ours.get(name) is None
             assert ours.get(name, "none") == "none"
-        with pytest.raises(Unsupported, match="'/cloud_t' in .*a committed datatype"):
+        with pytest.raises(Unsupported, match=r"'/cloud_t' in .*a committed datatype"):
             ours["cloud_t"]

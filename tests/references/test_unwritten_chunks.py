@@ -98,7 +98,7 @@ def test_records_with_text_are_referenced_if_all_chunks_were_written(tmp_path: P
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset("x", data=rows, chunks=(200,))
         file.create_dataset("y", (400,), rows.dtype, chunks=(200,))[:200] = rows[:200]
-    with pytest.raises(Refused, match="array /y of .*would be read wrongly"):
+    with pytest.raises(Refused, match=r"array /y of .*would be read wrongly"):
         hs.index(tmp_path / "a.h5").save(tmp_path / "refs.json")
     saved = hs.index(tmp_path / "a.h5").save(tmp_path / "refs.json", skip_unsupported=True)
     assert set(saved.left_out) == {"y"}

@@ -31,8 +31,9 @@ class Array:
     """An array of an archive. Indexing it reads; creating it reads nothing. Threads and processes may share it.
 
     `array[0, ::4, 10:20]` reads with as many threads as there are cores. An integer drops its axis, steps must be
-    positive, and lists and masks pick indices of one axis each; a mask of the array's shape picks elements. `read` does the same with an output array and a number
-    of threads of your choice. `plan` tells you what a read would take, without reading.
+    positive, and lists and masks pick indices of one axis each; a mask of the array's shape picks elements. `read` does
+    the same with an output array and a number of threads of your choice. `plan` tells you what a read would take,
+    without reading.
     """
 
     def __init__(self, file: OpenFile, number: int, name: str) -> None:

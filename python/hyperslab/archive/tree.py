@@ -332,7 +332,7 @@ class Group(Mapping[str, "Group | Array"]):
         raise reasons[kind](f"{path!r} in {self._file.path}: {target}")
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Get the group or array at a path, or `default` if there is none: then a name may lead to a committed datatype.
+        """Get the group or array at a path, or `default` if there is none, as for the name of a committed datatype.
 
         Raises
         ------

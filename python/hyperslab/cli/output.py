@@ -72,10 +72,8 @@ def plain(value: Any) -> Any:
         return plain(value.astype(str))  # ISO 8601
     if type(value).__name__ == "void" and (nested := _json_in(value.tobytes())) is not None:
         return nested[0]
-    if hasattr(value, "tolist") and value.ndim == 0 and value.dtype.char in "gG":
-        return plain(_near(value[()]))
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
+        return plain(_near(value[()]) if value.ndim == 0 and value.dtype.char in "gG" else value.tolist())
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     if isinstance(value, dict):

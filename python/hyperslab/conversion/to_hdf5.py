@@ -312,7 +312,9 @@ class ToHdf5:
             return np.dtype(np.int8)
         if array.dtype.kind in "mM":
             return h5py.opaque_dtype(array.dtype)  # as h5py stores dates
-        return h5py.string_dtype() if array.is_text or array.dtype.kind == "U" else array.dtype
+        if array.is_text or array.dtype.kind == "U":
+            return h5py.string_dtype((array.dtype.metadata or {}).get("h5py_encoding", "utf-8"))
+        return array.dtype
 
     def _attributes(self, holder: Any, attributes: Any, path: str, *, is_array_of_zarr: bool = False) -> None:
         """Copy attributes; `_FillValue` of an array in Zarr is written as a number of the array's dtype later."""

@@ -100,8 +100,22 @@ def stored(array: Array, *, are_values_expressible: bool = False) -> Stored:
     if segments and segments[0].dtype != array.dtype:
         raise Refused(f"its elements must be converted from {segments[0].dtype} to {array.dtype}")
     fills = {segment.fill or bytes(array.dtype.itemsize) for segment in segments} | {array.fill_bytes}
-    codecs = segments[0].codecs if segments else []
+    codecs = _with_one_transpose(segments[0].codecs) if segments else []
     return Stored(chunk_shape, codecs, table(array, segments, chunk_shape), frozenset(fills))
+
+
+def _with_one_transpose(codecs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same codecs, with transpositions that follow each other as one: readers expect one at most."""
+    found: list[dict[str, Any]] = []
+    for codec in codecs:
+        if codec["name"] == "transpose" and found and found[-1]["name"] == "transpose":
+            before = found.pop()["order"]
+            codec = {**codec, "order": [before[axis] for axis in codec["order"]]}  # noqa: PLW2901
+        if codec["name"] != "transpose" or list(codec["order"]) != sorted(codec["order"]):
+            found.append(codec)
+    if sum(codec["name"] == "transpose" for codec in found) > 1:
+        raise Refused("it is transposed twice, with another codec in between")
+    return found
 
 
 def _hold_values(segments: list[Segment]) -> bool:

@@ -233,7 +233,7 @@ def _fill(array: Array, attributes: dict[str, Any], missing: set[bytes] | None) 
         return _fill_of_times(array, missing)
     if missing and _is_misread(array.dtype):
         raise Refused(
-            "chunks that were never written would be read wrongly: zarr-python fills their text or bytes with the number 0"
+            "chunks that were never written would be read wrongly: zarr-python fills text and bytes with the number 0"
         )
     unmasked = {fill for fill in missing or () if any(fill)}
     given = marked(array)
