@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import h5py
@@ -313,7 +313,8 @@ class ToHdf5:
         if array.dtype.kind in "mM":
             return h5py.opaque_dtype(array.dtype)  # as h5py stores dates
         if array.is_text or array.dtype.kind == "U":
-            return h5py.string_dtype((array.dtype.metadata or {}).get("h5py_encoding", "utf-8"))
+            about: Mapping[str, Any] = array.dtype.metadata or {}
+            return h5py.string_dtype(about.get("h5py_encoding", "utf-8"))
         return array.dtype
 
     def _attributes(self, holder: Any, attributes: Any, path: str, *, is_array_of_zarr: bool = False) -> None:

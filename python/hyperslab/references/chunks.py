@@ -110,7 +110,7 @@ def _with_one_transpose(codecs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for codec in codecs:
         if codec["name"] == "transpose" and found and found[-1]["name"] == "transpose":
             before = found.pop()["order"]
-            codec = {**codec, "order": [before[axis] for axis in codec["order"]]}  # noqa: PLW2901
+            codec = {**codec, "order": [before[axis] for axis in codec["order"]]}
         if codec["name"] != "transpose" or list(codec["order"]) != sorted(codec["order"]):
             found.append(codec)
     if sum(codec["name"] == "transpose" for codec in found) > 1:
