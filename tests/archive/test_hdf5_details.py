@@ -51,6 +51,17 @@ def test_attributes_in_other_float_layouts_are_what_h5py_makes_of_them(tmp_path:
         assert set(dataset["x"].attrs) == {"one", "several"}
 
 
+def test_xarray_warns_of_an_attribute_that_cannot_be_read(tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = np.arange(3.0)
+        put_attribute(file["x"], "scale_factor", made_hdf5.float_type((4, 3, 0), 0, 1, "<", 7), np.float64(0.5))
+        file["x"].attrs["units"] = "m"
+    said = r"attribute 'scale_factor' of /x of .*a\.h5 is left out: .*a float of 1 bytes"
+    with pytest.warns(UserWarning, match=said), xarray.open_dataset(tmp_path / "a.h5", engine="hyperslab") as dataset:
+        assert dict(dataset["x"].attrs) == {"units": "m"}
+
+
 def test_a_contiguous_array_in_several_external_files_has_no_chunks(tmp_path: Path) -> None:
     data = np.arange(40, dtype="i4").reshape(10, 4)
     for number in range(2):

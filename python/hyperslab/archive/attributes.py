@@ -30,13 +30,17 @@ class Attributes(Mapping[str, Any]):
         return len(self._stored)
 
     def __repr__(self) -> str:
-        reasons = {name: str(stored) for name, stored in self._stored.items() if isinstance(stored, Exception)}
+        reasons = {name: str(reason) for name, reason in self.unreadable()}
         shown = dict.fromkeys(self._stored) | dict(self.readable()) | reasons
         return f"<hyperslab.Attributes {shown!r}>"
 
     def readable(self) -> Iterator[tuple[str, Any]]:
         """Yield the name and value of each attribute that can be read."""
         return ((name, value(*stored)) for name, stored in self._stored.items() if not isinstance(stored, Exception))
+
+    def unreadable(self) -> Iterator[tuple[str, Exception]]:
+        """Yield the name of each attribute that cannot be read, and the reason."""
+        return ((name, stored) for name, stored in self._stored.items() if isinstance(stored, Exception))
 
 
 def value(shape: tuple[int, ...] | None, dtype: Any, elements: bytes | list[Any]) -> Any:
