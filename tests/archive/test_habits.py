@@ -185,3 +185,30 @@ def test_verify_reads_attributes_and_sees_that_a_file_was_cut(tmp_path) -> None:
     }  # fmt: skip
     assert "8 bytes shorter" in found["(the file)"].messages[0]
     assert "global heap" in found["/a"].messages[0]
+
+
+def test_a_group_with_committed_datatypes_is_a_mapping(tmp_path: Path) -> None:
+    netcdf = pytest.importorskip("netCDF4")
+    with netcdf.Dataset(tmp_path / "a.nc", "w") as file:  # each type becomes a name in the group
+        cloud = file.createEnumType("u1", "cloud_t", {"clear": 0, "cloudy": 1})
+        file.createCompoundType(np.dtype("i4,f8"), "pair_t")
+        file.createVLType("i4", "list_t")
+        file.createDimension("x", 5)
+        file.createVariable("cloud", cloud, ("x",))[:] = [0, 1, 0, 1, 0]
+        file.createVariable("n", "f4", ("x",))[:] = np.arange(5)
+        file.createGroup("g")
+    with h5py.File(tmp_path / "a.nc", "r+") as file:
+        file["nowhere"] = h5py.SoftLink("/missing")
+    with hyperslab.open(tmp_path / "a.nc") as ours:
+        assert {"cloud_t", "pair_t", "list_t", "nowhere"} < set(ours)  # the names, as in h5py
+        assert len(ours) == len(list(ours.keys())) == 8
+        held = ["x", "cloud", "n", "g"]
+        assert [name for name, _ in ours.items()] == held
+        assert [node.name for node in ours.values()] == [f"/{name}" for name in held]
+        assert len(ours.items()) == len(ours.values()) == 4
+        np.testing.assert_array_equal(ours.get("n")[...], np.arange(5))
+        for name in ("cloud_t", "nowhere", "neither", "g/neither"):
+            assert ours.get(name) is None
+            assert ours.get(name, "none") == "none"
+        with pytest.raises(Unsupported, match=r"'/cloud_t' in .*a committed datatype"):
+            ours["cloud_t"]

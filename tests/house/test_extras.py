@@ -36,6 +36,13 @@ def test_an_extra_brings_what_messages_say(extra: str) -> None:
     assert set(needed.EXTRAS[extra]) <= libraries(extra)
 
 
+@pytest.mark.parametrize("extra", ["virtualizarr", "report"])
+def test_references_in_parquet_need_nothing_beside_these_extras(extra: str) -> None:
+    assert "pyarrow" in libraries(extra)
+    said = (ROOT / "docs" / "references.md").read_text().replace("\n", " ")
+    assert re.search(rf"Parquet needs pyarrow, which [^.]*`hyperslab\[{extra}\]`", said)
+
+
 def test_every_optional_library_has_its_extra() -> None:
     optional = set().union(*map(libraries, EXTRAS)) - NOT_IMPORTED
     assert optional == set(needed.EXTRA_OF)

@@ -12,6 +12,7 @@ use hyperslab_engine::ValueHeap;
 use crate::archive::{Archive, ArchiveKind};
 use crate::array_plan::ArrayPlan;
 use crate::error::{Error, Problem, plan_error};
+use crate::format::Format;
 use crate::interrupt::Interruptible;
 use crate::reading::{ArraySelection, Planned, ReadOptions, Reading};
 use crate::resolved::Resolved;
@@ -129,9 +130,15 @@ impl ArchiveArray {
         let (first, others) = array.segments.as_deref().unwrap_or_default().split_first()?;
         let grid = &first.grid;
         let differ = others.iter().any(|segment| segment.grid.chunk_shape() != grid.chunk_shape());
-        let is_one_piece =
-            (grid.shape().iter().zip(grid.chunk_shape())).all(|(&length, &chunk)| chunk == length.max(1));
-        let is_plain_piece = others.is_empty() && first.codecs.is_empty() && is_one_piece;
+        let is_one_piece = |segment: &Segment| {
+            let grid = &segment.grid;
+            grid.shape().iter().zip(grid.chunk_shape()).all(|(&length, &chunk)| chunk == length.max(1))
+        };
+        // Several external files may hold a contiguous array of HDF5; the files of a collection are its chunks.
+        let is_external = matches!(self.archive.format(), Format::Hdf5 | Format::OwnReferences)
+            && others.iter().all(is_one_piece);
+        let is_plain_piece =
+            (others.is_empty() || is_external) && first.codecs.is_empty() && is_one_piece(first);
         if differ || (is_plain_piece && !array.is_chunked) {
             return None;
         }

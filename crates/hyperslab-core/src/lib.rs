@@ -58,7 +58,7 @@ pub use byte_range::ByteRange;
 pub use collection::concatenate::{ChunkLengths, chunk_lengths, concatenate, with_new_axis};
 pub use collection::counterparts::{Along, Counterparts, counterparts};
 pub use convert::numbers::{convert, is_convertible};
-pub use convert::recode::{recoded, with_ieee_floats};
+pub use convert::recode::{recoded, value_with_ieee_floats, with_ieee_floats};
 pub use convert::unpack::unpack;
 pub use error::{Error, MAX_ELEMENT_COUNT};
 pub use fletcher32::{fletcher32, fletcher32_is_right};

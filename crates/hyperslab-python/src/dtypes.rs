@@ -1,8 +1,10 @@
 //! The NumPy dtype of an element. The byte order stays the file's, so nothing is converted.
 //!
-//! The metadata of dtypes are h5py's: `enum` for the names of values, `vlen` for elements of variable length.
+//! The metadata of dtypes are h5py's: `enum` for the names of values, `vlen` for elements of variable length,
+//! `h5py_encoding` for UTF-8 in text of fixed width. Text of variable length in ASCII has `h5py_encoding` too, because
+//! its values are `str`, and h5py would take those for UTF-8.
 
-use hyperslab_core::{ByteOrder, Element, Field, FloatLayout, Member};
+use hyperslab_core::{ByteOrder, Charset, Element, Field, FloatLayout, Member};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
@@ -10,6 +12,8 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 use crate::errors::unsupported;
 
 type Dtype<'py> = Bound<'py, PyAny>;
+
+const ENCODING: &str = "h5py_encoding";
 
 /// The dtype of an element. Elements of variable length are objects.
 pub(crate) fn dtype<'py>(py: Python<'py>, element: &Element) -> PyResult<Dtype<'py>> {
@@ -34,7 +38,15 @@ fn made<'py>(py: Python<'py>, element: &Element) -> PyResult<Dtype<'py>> {
         Element::FixedString { nbytes: 0, .. } | Element::Opaque { nbytes: 0, .. } => {
             Err(unsupported("an element of 0 bytes is not supported".to_owned()))
         }
-        Element::FixedString { nbytes, .. } => named(py, &format!("S{nbytes}")),
+        Element::FixedString { nbytes, charset, .. } => {
+            let text = named(py, &format!("S{nbytes}"))?;
+            let encoding = PyString::new(py, "utf-8").into_any();
+            if *charset == Charset::Utf8 {
+                with_metadata(py, text, &[(ENCODING, encoding)])
+            } else {
+                Ok(text)
+            }
+        }
         Element::Opaque { nbytes, tag } => opaque(py, *nbytes, tag),
         Element::ObjectReference { .. } | Element::RegionReference { .. } | Element::Json { .. } => {
             named(py, "O")
@@ -43,6 +55,11 @@ fn made<'py>(py: Python<'py>, element: &Element) -> PyResult<Dtype<'py>> {
         Element::Compound { nbytes, fields } => compound(py, *nbytes, fields),
         Element::Array { shape, element } => {
             py.import("numpy")?.call_method1("dtype", ((dtype(py, element)?, shape.clone()),))
+        }
+        Element::VlenString { charset: Charset::Ascii, .. } => {
+            let text = ("vlen", py.get_type::<PyString>().into_any());
+            let encoding = (ENCODING, PyString::new(py, "ascii").into_any());
+            with_metadata(py, named(py, "O")?, &[text, encoding])
         }
         Element::VlenString { .. } => object(py, py.get_type::<PyString>().into_any()),
         Element::VlenBytes { .. } => object(py, py.get_type::<PyBytes>().into_any()),
@@ -133,21 +150,22 @@ fn enumeration<'py>(py: Python<'py>, base: &Element, members: &[Member]) -> PyRe
         let value = numpy.call_method1("frombuffer", (member.value.as_slice(), &base))?;
         names.set_item(&member.name, value.call_method1("item", (0,))?)?;
     }
-    with_metadata(py, base, "enum", names.into_any())
+    with_metadata(py, base, &[("enum", names.into_any())])
 }
 
 fn object<'py>(py: Python<'py>, value: Bound<'py, PyAny>) -> PyResult<Dtype<'py>> {
-    with_metadata(py, named(py, "O")?, "vlen", value)
+    with_metadata(py, named(py, "O")?, &[("vlen", value)])
 }
 
 fn with_metadata<'py>(
     py: Python<'py>,
     dtype: Dtype<'py>,
-    key: &str,
-    value: Bound<'py, PyAny>,
+    items: &[(&str, Bound<'py, PyAny>)],
 ) -> PyResult<Dtype<'py>> {
     let (metadata, keywords) = (PyDict::new(py), PyDict::new(py));
-    metadata.set_item(key, value)?;
+    for (key, value) in items {
+        metadata.set_item(key, value)?;
+    }
     keywords.set_item("metadata", metadata)?;
     py.import("numpy")?.getattr("dtype")?.call((dtype,), Some(&keywords))
 }

@@ -14,7 +14,7 @@ import numpy as np
 from hyperslab._core import Points, ReadPlan, Segment, StoredArray
 from hyperslab.archive import display, display_html, fallback
 from hyperslab.archive.attributes import Attributes, filled
-from hyperslab.archive.indexing import Key, NormalizedKey, normalize, of_points
+from hyperslab.archive.indexing import Key, NormalizedKey, normalize, of_count, of_points
 from hyperslab.cached import cached_property
 from hyperslab.errors import HyperslabError, TooLargeForMemory, Unsupported, UsageError
 from hyperslab.memory import aligned_empty
@@ -31,8 +31,9 @@ class Array:
     """An array of an archive. Indexing it reads; creating it reads nothing. Threads and processes may share it.
 
     `array[0, ::4, 10:20]` reads with as many threads as there are cores. An integer drops its axis, steps must be
-    positive, and lists and masks pick indices of one axis each. `read` does the same with an output array and a number
-    of threads of your choice. `plan` tells you what a read would take, without reading.
+    positive, and lists and masks pick indices of one axis each; a mask of the array's shape picks elements. `read` does
+    the same with an output array and a number of threads of your choice. `plan` tells you what a read would take,
+    without reading.
     """
 
     def __init__(self, file: OpenFile, number: int, name: str) -> None:
@@ -273,6 +274,8 @@ class Array:
             return self._stored.plan_points(selection)
         try:
             index = normalize(selection, self.shape)
+            if index.points is not None:
+                return self._stored.plan_points(index.points)
             count = math.prod(index.full_shape)
             most = self.chunk_count > MOST_PLANNED_CHUNKS < count or count * self._stored.element_nbytes > MOST_PLANNED
             if most and self.damaged is None:  # a damaged array says what is damaged
@@ -352,6 +355,9 @@ class Array:
         self, index: NormalizedKey, out: np.ndarray[Any, Any] | None = None, threads: int | None = None
     ) -> Any:
         """Read a key that is already normalized, perhaps by other rules than NumPy's."""
+        if index.mask is not None:
+            picked = np.asarray(self.read_index(index.around, None, threads))[index.mask]
+            return self._finish(of_count(len(picked)), picked, out)
         if self.via == "hyperslab":
             try:
                 return self._finish(index, self._read(index, out, threads), out)
@@ -401,6 +407,9 @@ class Array:
 
     def read_stored(self, index: NormalizedKey) -> np.ndarray[Any, Any]:
         """Read the selected elements as bytes, as the file stores them, without following pointers."""
+        if index.mask is not None:
+            around = self.read_stored(index.around).reshape(*index.full_shape, -1)
+            return np.ascontiguousarray(around[index.mask]).reshape(-1)
         stored = np.empty(math.prod(index.full_shape) * self._stored.element_nbytes, np.uint8)
         self._read_bytes(index, stored, None, is_reused=False)
         return stored

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ class Attributes(Mapping[str, Any]):
         return len(self._stored)
 
     def __repr__(self) -> str:
-        reasons = {name: str(stored) for name, stored in self._stored.items() if isinstance(stored, Exception)}
+        reasons = {name: str(reason) for name, reason in self.unreadable()}
         shown = dict.fromkeys(self._stored) | dict(self.readable()) | reasons
         return f"<hyperslab.Attributes {shown!r}>"
 
@@ -47,6 +47,10 @@ class Attributes(Mapping[str, Any]):
     def readable(self) -> Iterator[tuple[str, Any]]:
         """Yield the name and value of each attribute that can be read."""
         return ((name, value(*stored)) for name, stored in self._stored.items() if not isinstance(stored, Exception))
+
+    def unreadable(self) -> Iterator[tuple[str, Exception]]:
+        """Yield the name of each attribute that cannot be read, and the reason."""
+        return ((name, stored) for name, stored in self._stored.items() if isinstance(stored, Exception))
 
 
 def value(shape: tuple[int, ...] | None, dtype: Any, elements: bytes | list[Any]) -> Any:
@@ -76,3 +80,49 @@ def filled(shape: tuple[int, ...], dtype: np.dtype[Any], objects: Sequence[Any])
     for position, one in enumerate(objects):
         flat[position] = one
     return array
+
+
+def for_json(value: Any, decode: Callable[[bytes], str] = bytes.decode) -> Any:
+    """A value for JSON. An array of one element becomes the element, as in netCDF; complex numbers become pairs.
+
+    Raises
+    ------
+    TypeError
+        JSON cannot express it.
+    OverflowError
+        It is a long double outside the range of a double, which is what JSON's readers take numbers for.
+    UnicodeDecodeError
+        It has bytes that `decode` does not take for text.
+    """
+    if isinstance(value, np.ndarray):
+        return for_json(value[0], decode) if value.shape == (1,) else [for_json(one, decode) for one in value]
+    if isinstance(value, np.generic):
+        return for_json(as_python(value), decode)
+    if isinstance(value, complex):
+        return [value.real, value.imag]
+    if isinstance(value, bytes):
+        return decode(value)
+    if isinstance(value, tuple | list):
+        return [for_json(one, decode) for one in value]
+    if isinstance(value, dict):
+        return {str(name): for_json(one, decode) for name, one in value.items()}
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise TypeError(f"JSON cannot express a {type(value).__name__}")
+
+
+def as_python(value: np.generic) -> Any:
+    """A NumPy scalar as a Python value. Python has no long doubles: they become the nearest double.
+
+    Raises
+    ------
+    OverflowError
+        A long double is outside the range of a double.
+    """
+    found = value.item()
+    if not isinstance(found, np.longdouble | np.clongdouble):
+        return found
+    near = complex(found) if isinstance(found, np.clongdouble) else float(found)
+    if np.isinf(near) and not np.isinf(found):
+        raise OverflowError(f"{found} is outside the range of a double")
+    return near

@@ -2,10 +2,12 @@
 
 An integer drops its axis. A slice needs a positive step. A list or a boolean mask picks indices of one axis; several
 lists pick the outer product of their indices, in the order given (like `ix_` in NumPy, `oindex` in xarray and Zarr).
+A boolean mask of the array's shape picks elements, in C order.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -17,6 +19,9 @@ from hyperslab._core import Hyperslab, Points
 
 AxisIndices: TypeAlias = "tuple[int, int, int, int] | npt.NDArray[np.int64]"
 Key: TypeAlias = Any  # int, slice, ellipsis, list, mask, Hyperslab, or a tuple of the first five
+# A mask that picks many elements reads all around them if these are at most so many times as many. Points take longer
+# for each element, but only touch the chunks that have one.
+MOST_AROUND, FEW_POINTS = 16, 10_000
 
 
 class NormalizedKey(NamedTuple):
@@ -27,6 +32,12 @@ class NormalizedKey(NamedTuple):
     shape: tuple[int, ...]
     is_element: bool
     points: Points | None = None  # then `axes` is a box around them
+    mask: npt.NDArray[np.bool_] | None = None  # which of the elements of `axes`, of shape `full_shape`, are picked
+
+    @property
+    def around(self) -> NormalizedKey:
+        """The same key without its mask: all elements around those that the mask picks."""
+        return self._replace(shape=self.full_shape, mask=None)
 
     @property
     def is_empty(self) -> bool:
@@ -42,7 +53,7 @@ def normalize(key: Key, shape: Sequence[int]) -> NormalizedKey:
     IndexError
         An index is outside the array, or there are more indices than axes.
     ValueError
-        A slice has a step below 1, or a mask does not have the length of its axis.
+        A slice has a step below 1, or a mask has neither the length of its axis nor the shape of the array.
     TypeError
         An item is none of these kinds.
     """
@@ -50,6 +61,9 @@ def normalize(key: Key, shape: Sequence[int]) -> NormalizedKey:
         key.check_within(shape)
         blocks = tuple(zip(key.start, key.stride, key.count, key.block, strict=True))
         return NormalizedKey(blocks, key.shape, key.shape, is_element=False)
+    mask = whole_mask(key, shape)
+    if mask is not None:
+        return of_mask(mask, shape)
     items, has_ellipsis = _per_axis(key, len(shape))
     axes: list[AxisIndices] = []
     lengths: list[int] = []
@@ -79,6 +93,46 @@ def of_points(points: Points, shape: Sequence[int]) -> NormalizedKey:
     counts = coordinates.max(axis=0) + 1 - starts if len(coordinates) else starts
     axes = tuple((int(start), 1, int(count), 1) for start, count in zip(starts, counts, strict=True))
     return NormalizedKey(axes, points.shape, points.shape, is_element=False, points=points)
+
+
+def whole_mask(key: Key, shape: Sequence[int]) -> npt.NDArray[np.bool_] | None:
+    """The mask of all elements of an array of `shape`, if the key is one; a mask of a single axis is none.
+
+    Raises
+    ------
+    ValueError
+        The mask has several axes, but not the shape of the array.
+    """
+    mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
+    if not isinstance(mask, np.ndarray) or mask.dtype != bool or mask.ndim < 2:
+        return None
+    if mask.shape != tuple(shape):
+        raise ValueError(f"the mask has the shape {mask.shape}, but the array has the shape {tuple(shape)}")
+    return mask
+
+
+def of_mask(mask: npt.NDArray[np.bool_], shape: Sequence[int]) -> NormalizedKey:
+    """Normalize a mask of an array of `shape`: the result has one axis, with the elements in C order."""
+    count = int(np.count_nonzero(mask))
+    if not count:
+        return NormalizedKey(((0, 1, 0, 1),) * mask.ndim, (0,) * mask.ndim, (0,), is_element=False)
+    others = [tuple(other for other in range(mask.ndim) if other != axis) for axis in range(mask.ndim)]
+    indices = [np.flatnonzero(mask.any(axis=axes)).astype(np.int64) for axes in others]
+    lengths = tuple(map(len, indices))
+    if count <= FEW_POINTS or math.prod(lengths) > MOST_AROUND * count:
+        return of_points(Points(np.argwhere(mask)), shape)
+    return NormalizedKey(tuple(map(_run, indices)), lengths, (count,), is_element=False, mask=mask[np.ix_(*indices)])
+
+
+def of_count(count: int) -> NormalizedKey:
+    """The key of elements that were picked already."""
+    return NormalizedKey(((0, 1, count, 1),), (count,), (count,), is_element=False)
+
+
+def _run(indices: npt.NDArray[np.int64]) -> AxisIndices:
+    """Indices as one run if they follow each other, which takes no list."""
+    first, count = int(indices[0]), len(indices)
+    return (first, 1, count, 1) if int(indices[-1]) - first == count - 1 else indices
 
 
 def _per_axis(key: Key, ndim: int) -> tuple[Sequence[Any], bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -330,6 +330,33 @@ class Group(Mapping[str, "Group | Array"]):
             return self._file.other(file).root._found(inner, hops + 1)
         reasons = {"damaged": DamagedFile, "unfetched": ReadError, "unsupported": Unsupported}
         raise reasons[kind](f"{path!r} in {self._file.path}: {target}")
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Get the group or array at a path, or `default` if there is none, as for the name of a committed datatype.
+
+        Raises
+        ------
+        DamagedFile
+            The object is damaged.
+        ReadError
+            The metadata of the object could not be fetched.
+        """
+        try:
+            return self[name]
+        except (KeyError, FileNotFoundError, Unsupported):
+            return default
+
+    def items(self) -> ItemsView[str, Group | Array]:
+        """The groups and arrays in this group with their names, in the order of the file.
+
+        The names of committed datatypes, broken links, and damaged or unsupported objects are left out, as in `groups`;
+        `keys()` has them all.
+        """
+        return dict(self._children()).items()
+
+    def values(self) -> ValuesView[Group | Array]:
+        """The groups and arrays in this group, in the order of the file; the same are left out as in `items`."""
+        return dict(self._children()).values()
 
     def visititems(self, visit: Callable[[str, Group | Array], Any]) -> Any:
         """Call `visit(path, found)` for every group and array below this group, until it returns something (as h5py).

@@ -11,6 +11,7 @@ import asyncio
 import os
 import pickle
 import threading
+import warnings
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib.util import find_spec
@@ -23,7 +24,7 @@ from xarray.core import indexing
 
 from hyperslab.archive.allowed import Locations
 from hyperslab.archive.array import Array
-from hyperslab.archive.cf import attributes
+from hyperslab.archive.cf import BOOKKEEPING, attributes
 from hyperslab.archive.dimensions import PhonyDimensions
 from hyperslab.archive.encoding import as_netcdf, encoding, without_text_in_fields
 from hyperslab.archive.opening import open
@@ -32,7 +33,7 @@ from hyperslab.archive.tree import Group
 from hyperslab.archive.walking import groups_by_path
 from hyperslab.archive.xarray_options import split
 from hyperslab.cached import cached_property
-from hyperslab.errors import NoSuchGroup, UsageError
+from hyperslab.errors import NoSuchGroup, UsageError, printable
 from hyperslab.versions.layout.names import bookkeeping
 
 if TYPE_CHECKING:
@@ -203,8 +204,15 @@ def _is_loaded(array: Array) -> bool:
 
 
 def _attributes(node: Group | Array) -> dict[str, Any]:
-    """Return attributes as xarray's other engines do, without those that a versioned file uses internally."""
+    """Return attributes as xarray's other engines do, without those that a versioned file uses internally.
+
+    An attribute that cannot be read is left out with a warning: it may be the scale of packed numbers.
+    """
     own = bookkeeping(node.name, is_array=isinstance(node, Array))
+    for name, reason in node.attrs.unreadable():
+        if name not in own and name not in BOOKKEEPING:
+            said = f"{printable(node.name)} of {printable(node.filename)} is left out: {printable(str(reason))}"
+            warnings.warn(f"attribute {printable(name)!r} of {said}", UserWarning, stacklevel=2)
     found = {name: value for name, value in attributes(node).items() if name not in own}
     return {name: as_netcdf(name, value, node) for name, value in found.items()}
 

@@ -29,6 +29,7 @@ from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 
 from hyperslab.archive import cf
 from hyperslab.archive.array import Array
+from hyperslab.archive.attributes import for_json
 from hyperslab.archive.dimensions import dimension_names
 from hyperslab.archive.tree import Group
 from hyperslab.archive.walking import groups_by_path
@@ -141,7 +142,8 @@ class ZarrStore(Store):
         """A whole decoded chunk; elements beyond the array have the fill value."""
         array, shape = self.array(path), self.chunk_shape(path)
         start = [i * length for i, length in zip(index, shape, strict=True)]
-        part = np.asarray(array.read(tuple(slice(a, a + n) for a, n in zip(start, shape, strict=True))))
+        asked = tuple(slice(a, a + n) for a, n in zip(start, shape, strict=True))
+        part = np.asarray(array.read(asked), object if array.is_text else None)
         if part.shape != shape:
             whole = np.full(shape, _fill(array), part.dtype)
             whole[tuple(slice(n) for n in part.shape)] = part
@@ -312,7 +314,10 @@ def _slice(asked: ByteRequest, length: int) -> slice:
 
 
 def _json_attributes(node: Group | Array) -> dict[str, Any]:
-    attributes = {name: _json(value) for name, value in node.attrs.readable()}
+    attributes = {}
+    for name, value in node.attrs.readable():
+        with suppress(OverflowError, TypeError):  # what JSON cannot express is left out
+            attributes[name] = for_json(value, _text)
     with suppress(Unsupported, DamagedFile):  # then it is not among the attributes either
         fill = cf.fill_value(node) if isinstance(node, Array) else None
         if fill is not None:
@@ -320,18 +325,8 @@ def _json_attributes(node: Group | Array) -> dict[str, Any]:
     return attributes
 
 
-def _json(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return _json(value[0]) if value.shape == (1,) else [_json(item) for item in value]
-    if isinstance(value, np.generic):
-        return _json(value.item())
-    if isinstance(value, bytes):
-        return value.decode("latin-1")
-    if isinstance(value, complex):
-        return [value.real, value.imag]
-    if isinstance(value, dict):
-        return {name: _json(item) for name, item in value.items()}
-    return [_json(item) for item in value] if isinstance(value, list | tuple) else value
+def _text(stored: bytes) -> str:
+    return stored.decode("latin-1")
 
 
 def _json_fill(value: Any) -> Any:
@@ -339,4 +334,4 @@ def _json_fill(value: Any) -> Any:
     scalar = np.asarray(value).reshape(-1)[0]
     if np.asarray(scalar).dtype.kind == "f":
         return base64.standard_b64encode(struct.pack("<d", float(scalar))).decode()
-    return _json(scalar)
+    return for_json(scalar, _text)

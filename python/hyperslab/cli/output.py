@@ -51,6 +51,16 @@ def _json_in(text: bytes) -> tuple[Any] | None:
         return None
 
 
+def _near(value: Any) -> Any:
+    """A long double as a double, or as text if no double is near it."""
+    from hyperslab.archive.attributes import as_python
+
+    try:
+        return as_python(value)
+    except OverflowError:
+        return str(value)
+
+
 def plain(value: Any) -> Any:
     """A value that JSON can express: NaN and infinities become their names, bytes text, complex numbers pairs.
 
@@ -63,7 +73,7 @@ def plain(value: Any) -> Any:
     if type(value).__name__ == "void" and (nested := _json_in(value.tobytes())) is not None:
         return nested[0]
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
+        return plain(_near(value[()]) if value.ndim == 0 and value.dtype.char in "gG" else value.tolist())
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     if isinstance(value, dict):

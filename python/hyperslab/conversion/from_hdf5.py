@@ -27,7 +27,7 @@ from hyperslab.conversion.hdf5_target import (
 )
 from hyperslab.conversion.partial_file import BEHIND, PartialFile, created, set_chunk_index_width
 from hyperslab.conversion.reading import BoxReader
-from hyperslab.conversion.sources import missing_sources
+from hyperslab.conversion.sources import check_external, missing_sources
 from hyperslab.conversion.stored_chunks import StoredCopy, copy_user_block
 from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of, usual_chunk_shape
 from hyperslab.errors import HyperslabError, Refused
@@ -140,6 +140,7 @@ class FromHdf5:
         try:
             array: Any = self._root[path]
             reason = array.damaged
+            check_external(array)
         except HyperslabError as error:
             reason, array = str(error), None
         if reason:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hyperslab.archive.array import Array
-from hyperslab.errors import HyperslabError, printable
+from hyperslab.errors import HyperslabError, Refused, printable
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
@@ -57,6 +57,23 @@ def missing_sources(array: Any) -> str | None:
         return None
     more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
     return f"it shows {printable(gone[0])!r}{more}, which is missing: the copy would have fill values there"
+
+
+def check_external(array: Any) -> None:
+    """Check that the external raw files of an HDF5 array are there: neither HDF5 nor we can read it without them.
+
+    Raises
+    ------
+    Refused
+        One of them is missing.
+    """
+    if array.format != "hdf5":
+        return
+    paths = array.file_paths()  # of all arrays of the file
+    gone = {number for number, path in enumerate(paths) if number and "://" not in path and not Path(path).exists()}
+    used = {int(number) for segment in array.segments() for number in segment.files()} if gone else set()
+    for number in sorted(gone & used):
+        raise Refused(f"its elements are in {printable(paths[number])}, which is missing")
 
 
 def _files_of(found: Any) -> dict[str, None]:

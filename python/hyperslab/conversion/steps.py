@@ -89,9 +89,9 @@ def _zarr(work: Work) -> None:
     writing = ToZarr(work.group, journal.data, version, settings.wish, settings.threads)
     writing.build()
     work.begin(writing)
+    writing.write_texts(skip_unsupported=settings.skip_unsupported)
     writing.write_documents()
     work.filler.fill(writing.fillings)
-    writing.write_texts()
     verified(work.filler, writing.fillings, settings, journal.data)
     if writing.texts and settings.verify != "none":
         with open_archive(journal.data) as again:

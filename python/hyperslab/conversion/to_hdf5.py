@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import h5py
@@ -23,7 +23,7 @@ from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.hdf5_target import Hdf5Array, WrittenByLibhdf5, created_array, creation_list
 from hyperslab.conversion.partial_file import PartialFile, created
 from hyperslab.conversion.reading import NON_COORDINATE_PREFIX, BoxReader, link_of, name_in_copy
-from hyperslab.conversion.sources import missing_sources
+from hyperslab.conversion.sources import check_external, missing_sources
 from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of, usual_chunk_shape
 from hyperslab.errors import HyperslabError, Refused, printable
 from hyperslab.references import zarr2
@@ -148,6 +148,7 @@ class ToHdf5:
                 raise Refused(array.damaged or array.unsupported)
             if self._is_netcdf and not _is_of_netcdf(array):
                 raise Refused(f"NetCDF has no elements of the type {array.dtype}")
+            check_external(array)
             gone = missing_sources(array)
             if gone is not None:
                 self.losses.append((path, gone))  # it is copied all the same, if you allow that
@@ -311,7 +312,10 @@ class ToHdf5:
             return np.dtype(np.int8)
         if array.dtype.kind in "mM":
             return h5py.opaque_dtype(array.dtype)  # as h5py stores dates
-        return h5py.string_dtype() if array.is_text or array.dtype.kind == "U" else array.dtype
+        if array.is_text or array.dtype.kind == "U":
+            about: Mapping[str, Any] = array.dtype.metadata or {}
+            return h5py.string_dtype(about.get("h5py_encoding", "utf-8"))
+        return array.dtype
 
     def _attributes(self, holder: Any, attributes: Any, path: str, *, is_array_of_zarr: bool = False) -> None:
         """Copy attributes; `_FillValue` of an array in Zarr is written as a number of the array's dtype later."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.journal import Finished
 from hyperslab.conversion.reading import BoxReader, link_of, name_in_copy
 from hyperslab.conversion.slabs import SlabPlan
-from hyperslab.conversion.sources import missing_sources
+from hyperslab.conversion.sources import check_external, missing_sources
 from hyperslab.conversion.wishes import Wish, shape_of, usual_chunk_shape
 from hyperslab.errors import HyperslabError, Refused, RunError, printable
 from hyperslab.references import zarr2, zarr3
@@ -99,7 +100,8 @@ class ZarrArray:
         """Write a chunk of text; at the edge it is filled up with empty text."""
         chunk_shape = self.encoder.chunk_shape
         whole = np.full(chunk_shape, "", object)
-        whole[tuple(slice(0, one.stop - one.start) for one in box)] = texts
+        inside: Any = (*(slice(0, one.stop - one.start) for one in box), ...)
+        whole[inside] = texts
         text = np.frombuffer(zarr2.texts(whole), np.uint8)
         one_chunk = replace(self.encoder, chunk_shape=(len(text),), fill=b"\0", leaves_out_fill=False)
         found: list[bytes] = []
@@ -221,17 +223,31 @@ class ToZarr:
             together = {"zarr_consolidated_format": 1, "metadata": self._documents}
             (self._folder / ".zmetadata").write_text(json.dumps(together, indent=1))
 
-    def write_texts(self) -> None:
-        """Write the arrays of text, chunk by chunk.
+    def write_texts(self, *, skip_unsupported: bool) -> None:
+        """Write the arrays of text, chunk by chunk: only writing shows whether they are valid UTF-8.
+
+        Parameters
+        ----------
+        skip_unsupported : bool
+            Leave out an array whose text is not, instead of refusing it.
 
         Raises
         ------
         Refused
-            Some text is not valid UTF-8.
+            Some text is not valid UTF-8; the message names the array.
         """
-        for _, array, target in self.texts:
-            for box in _boxes(array, target):
-                target.write_texts(box, np.asarray(array.read(box), object))
+        for text in list(self.texts):
+            path, array, target = text
+            try:
+                for box in _boxes(array, target):
+                    target.write_texts(box, np.asarray(array.read(box), object))
+            except Refused as refused:
+                if not skip_unsupported:
+                    raise Refused(f"{path}: {refused}: leave it out with --skip-unsupported") from refused
+                self.texts.remove(text)
+                self.losses.append((path, str(refused)))
+                self._documents = {key: one for key, one in self._documents.items() if not key.startswith(f"{path}/")}
+                rmtree(self._folder / path, ignore_errors=True)
 
     def verify_texts(self, again: Group) -> None:
         """Read the arrays of text again, from the new folder, and compare them with the source.
@@ -260,6 +276,7 @@ class ToZarr:
                 raise Refused(array.damaged or "it has no elements (a null dataspace)")
             if array.unsupported and array.via != "h5py":
                 raise Refused(array.unsupported)
+            check_external(array)
             gone = missing_sources(array)
             if gone is not None:
                 self.losses.append((path, gone))  # it is copied all the same, if you allow that

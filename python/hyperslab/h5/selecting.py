@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hyperslab._core import Points
+from hyperslab.archive import indexing
 from hyperslab.archive.indexing import AxisIndices, NormalizedKey, of_points
 
 
@@ -23,7 +24,7 @@ class Selected(NamedTuple):
     @property
     def nselect(self) -> int:
         """The number of selected elements."""
-        return math.prod(self.key.full_shape)
+        return math.prod(self.key.shape)
 
 
 class MultiBlockSlice:
@@ -126,7 +127,8 @@ def select(shape: tuple[int, ...], args: tuple[Any, ...]) -> Selected:
 
 def of_mask(mask: np.ndarray[Any, Any]) -> Selected:
     """Select the elements where a mask of the dataset's shape is true."""
-    return of_coordinates(np.argwhere(mask), mask.shape)
+    index = indexing.of_mask(mask, mask.shape)
+    return Selected(index, index.shape, is_scalar=False)
 
 
 def of_coordinates(places: np.ndarray[Any, Any], shape: tuple[int, ...]) -> Selected:

@@ -100,8 +100,22 @@ def stored(array: Array, *, are_values_expressible: bool = False) -> Stored:
     if segments and segments[0].dtype != array.dtype:
         raise Refused(f"its elements must be converted from {segments[0].dtype} to {array.dtype}")
     fills = {segment.fill or bytes(array.dtype.itemsize) for segment in segments} | {array.fill_bytes}
-    codecs = segments[0].codecs if segments else []
+    codecs = _with_one_transpose(segments[0].codecs) if segments else []
     return Stored(chunk_shape, codecs, table(array, segments, chunk_shape), frozenset(fills))
+
+
+def _with_one_transpose(codecs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same codecs, with transpositions that follow each other as one: readers expect one at most."""
+    found: list[dict[str, Any]] = []
+    for codec in codecs:
+        if codec["name"] == "transpose" and found and found[-1]["name"] == "transpose":
+            before = found.pop()["order"]
+            codec = {**codec, "order": [before[axis] for axis in codec["order"]]}
+        if codec["name"] != "transpose" or list(codec["order"]) != sorted(codec["order"]):
+            found.append(codec)
+    if sum(codec["name"] == "transpose" for codec in found) > 1:
+        raise Refused("it is transposed twice, with another codec in between")
+    return found
 
 
 def _hold_values(segments: list[Segment]) -> bool:
@@ -164,9 +178,12 @@ def table(array: Array, segments: list[Segment], chunk_shape: tuple[int, ...]) -
     NotAllowed
         The chunks lie in a file to which the archive may not lead.
     Refused
-        A chunk skips a codec, or reaches past the end of its file, or two segments have the same chunk.
+        A chunk skips a codec, or its file is missing or ends before it, or two segments have the same chunk.
     """
     grid_shape = chunk_counts(array.shape, chunk_shape)
+    if 0 in grid_shape:  # HDF5 stores a piece of no bytes even for these
+        none = np.empty(0, np.int64)
+        return ChunkTable(grid_shape, none, [], none, none, none)
     parts = [_part(segment, grid_shape) for segment in segments]
     inline = {position: encoded for *_, inside in parts for position, encoded in inside.items()}
     columns = [np.concatenate([np.empty(0, np.int64), *(part[k] for part in parts)]) for k in range(4)]
@@ -225,10 +242,17 @@ def _absolute(path: str | None, beside: str) -> str:
 
 
 def _check_ends(paths: list[str], numbers: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> None:
-    """Refuse external files that are too short: HDF5 pads them with zeros, but other readers do not."""
+    """Refuse external files that are missing or too short: HDF5 pads short ones with zeros, other readers do not."""
     if len(numbers) == 0 or not (numbers != 0).any():
         return
     for number in np.unique(numbers[numbers != 0]).tolist():
         path = paths[number]
-        if "://" not in path and os.path.getsize(path) < ends[numbers == number].max():  # noqa: PTH202
+        if "://" not in path and _nbytes(path) < ends[numbers == number].max():
             raise Refused(f"the file {path} ends before some of its chunks")
+
+
+def _nbytes(path: str) -> int:
+    try:
+        return os.path.getsize(path)  # noqa: PTH202
+    except OSError as error:
+        raise Refused(f"its elements are in {path}, which cannot be read: {error.strerror}") from error

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hyperslab.archive import cf
+from hyperslab.archive.attributes import for_json
 from hyperslab.errors import HyperslabError, Refused
 from hyperslab.references import chunks
 from hyperslab.references.chunks import ChunkTable
@@ -91,11 +92,11 @@ def _inlined(array: Array) -> Described:
         raise Refused(f"it cannot be read: {error}") from error
     filters: list[dict[str, Any]] | None = None
     attributes = plain_attributes(array.attrs)
-    if values.dtype.hasobject:
+    if array.dtype.hasobject:
         dtype, filters, encoded = "|O", [{"id": "vlen-utf8"}], texts(values)
     else:
-        dtype, encoded = dtype_of(values.dtype), values.tobytes()
-    fill = None if values.dtype.hasobject else _fill(array, attributes, None)
+        dtype, encoded = dtype_of(array.dtype), values.tobytes()
+    fill = None if array.dtype.hasobject else _fill(array, attributes, None)
     zarray = {**array_document(array, array.shape, dtype, fill), "filters": filters, "order": "C"}
     return Described(zarray, attributes, chunks.of_bytes(encoded, array.ndim))
 
@@ -226,8 +227,14 @@ def _fill(array: Array, attributes: dict[str, Any], missing: set[bytes] | None) 
     Raises
     ------
     Refused
-        Readers of CF would misinterpret the fill value of missing chunks.
+        Readers would misinterpret the fill value of missing chunks.
     """
+    if array.dtype.kind in "Mm":
+        return _fill_of_times(array, missing)
+    if missing and _is_misread(array.dtype):
+        raise Refused(
+            "chunks that were never written would be read wrongly: zarr-python fills text and bytes with the number 0"
+        )
     unmasked = {fill for fill in missing or () if any(fill)}
     given = marked(array)
     if given is None:
@@ -238,6 +245,29 @@ def _fill(array: Array, attributes: dict[str, Any], missing: set[bytes] | None) 
         raise Refused("the fill value of chunks that were never written differs from CF's _FillValue")
     attributes.pop("_FillValue", None)
     return json_fill(given[()])
+
+
+def _fill_of_times(array: Array, missing: set[bytes] | None) -> int | str:
+    """The fill value of dates or durations. Without one zarr-python reads not-a-time; xarray masks none of them.
+
+    Raises
+    ------
+    Refused
+        Missing chunks have different fill values.
+    """
+    fills = missing or {array.fill_bytes}
+    if len(fills) > 1:
+        raise Refused("its parts have different fill values for chunks that were never written")
+    element = np.frombuffer(next(iter(fills)), array.dtype)[0]
+    return "NaT" if np.isnat(element) else int(element.astype(np.int64))
+
+
+def _is_misread(dtype: np.dtype[Any]) -> bool:
+    """Whether zarr-python makes another record than zeros of a missing fill value: it converts the number 0."""
+    fields = [dtype[name] for name in dtype.names or ()]
+    return any(
+        field.kind in "SU" or (field.kind == "V" and field.names is None) or _is_misread(field) for field in fields
+    )
 
 
 def _fill_of_values(array: Array, is_full: bool) -> Any:
@@ -292,35 +322,10 @@ def plain_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     for name in attributes:
         try:
-            found[name] = plain(attributes[name])
-        except (HyperslabError, TypeError, UnicodeDecodeError):
+            found[name] = for_json(attributes[name])
+        except (HyperslabError, OverflowError, TypeError, UnicodeDecodeError):
             continue
     return found
-
-
-def plain(value: Any) -> Any:
-    """A value for JSON. An array of one element becomes the element, as in netCDF; complex numbers become pairs.
-
-    Raises
-    ------
-    TypeError
-        JSON cannot express it.
-    """
-    if isinstance(value, np.ndarray):
-        return plain(value[0]) if value.shape == (1,) else [plain(one) for one in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, complex):
-        return [value.real, value.imag]
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, tuple | list):
-        return [plain(one) for one in value]
-    if isinstance(value, dict):
-        return {str(name): plain(one) for name, one in value.items()}
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    raise TypeError(f"JSON cannot express a {type(value).__name__}")
 
 
 def encoded(chunk: bytes) -> str:

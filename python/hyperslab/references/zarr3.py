@@ -86,11 +86,11 @@ def _inlined(array: Array) -> tuple[dict[str, Any], ChunkTable]:
         values = np.asarray(array.read())
     except HyperslabError as error:
         raise Refused(f"it cannot be read: {error}") from error
-    if values.dtype.hasobject:
+    if array.dtype.hasobject:
         encoded, chunk_grid = zarr2.texts(values), regular_grid(array.shape)
         text = {"data_type": "string", "fill_value": "", "codecs": [{"name": "vlen-utf8"}], "chunk_grid": chunk_grid}
         return text, chunks.of_bytes(encoded, array.ndim)
-    described = description(values.dtype, np.zeros((), values.dtype)[()], array.shape)
+    described = description(array.dtype, np.zeros((), array.dtype)[()], array.shape)
     return described, chunks.of_bytes(values.tobytes(), array.ndim)
 
 

@@ -128,6 +128,8 @@ pub enum Codec {
         /// The decoded element: a float.
         decoded: Element,
     },
+    /// Eight truth values in a byte, highest bit first, after a byte that counts the unused bits: numcodecs' packbits.
+    PackBits,
     /// Runs of one byte, and plain bytes: HDF4's run-length coding.
     RunLength,
     /// A tree that adapts to each byte of an element: HDF4's skipping Huffman coding.
@@ -277,6 +279,7 @@ impl Codec {
             Self::Fletcher32 => "fletcher32",
             Self::Szip { .. } | Self::SzipHdf4 { .. } => "szip",
             Self::Nbit { .. } | Self::NbitHdf4 { .. } => "nbit",
+            Self::PackBits => "packbits",
             Self::RunLength => "run-length",
             Self::SkippingHuffman { .. } => "skipping-huffman",
             Self::ScaleOffset { .. } => "scaleoffset",

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::array::Array;
 use crate::array::codec::Codec;
 use crate::array::element::{Element, same_bytes};
 use crate::array::fill::Fill;
 use crate::array::manifest::{ChunkState, Manifest, StoredChunk};
 use crate::array::packing::Packing;
 use crate::array::segment::Segment;
+use crate::array::{Array, Value};
 use crate::byte_range::ByteRange;
-use crate::convert::numbers::{converted, is_convertible};
+use crate::convert::numbers::{convert, converted, is_convertible};
 use crate::convert::other_float::{is_other_float, wider};
 use crate::convert::unpack::unpack;
 use crate::grid::chunk_grid::ChunkGrid;
@@ -83,6 +83,20 @@ pub fn with_ieee_floats(array: Array) -> Array {
     let element = wider(nbytes, &layout).and_then(|nbytes| Element::float(nbytes, order));
     let shown = element.and_then(|element| recoded(&array, None, &element).ok());
     shown.unwrap_or(array)
+}
+
+/// A value whose floats have another layout, as IEEE floats. Other values stay as they are.
+pub fn value_with_ieee_floats(value: Value) -> Value {
+    let Element::Float { nbytes, order, layout } = value.element else { return value };
+    let wanted = wider(nbytes, &layout).filter(|_| is_other_float(nbytes, &layout));
+    let Some(element) = wanted.and_then(|nbytes| Element::float(nbytes, order)) else { return value };
+    if !is_convertible(&value.element, &element) {
+        return value;
+    }
+    let count = value.bytes.len() / usize::try_from(nbytes).unwrap_or(usize::MAX).max(1);
+    let mut bytes = vec![0; count.saturating_mul(usize::try_from(element.nbytes()).unwrap_or(0))];
+    convert(&value.element, &element, &value.bytes, &mut bytes);
+    Value { element, bytes, ..value }
 }
 
 /// The same segment. If it is one large uncompressed piece, it is cut into chunks of about `PIECE_NBYTES`: conversion

@@ -1,7 +1,5 @@
 //! Groups points by the chunks that hold them, so each chunk is read once however many points it has.
 
-use std::collections::BTreeSet;
-
 use crate::array::Array;
 use crate::array::segment::Segment;
 use crate::plan::error::PlanError;
@@ -27,21 +25,32 @@ impl PointGroup {
         let shape = array.shape.as_deref().unwrap_or_default();
         points.check_within(shape)?;
         let tile = tile_shape(array, shape);
-        let tile_of = |point: &[u64]| -> Vec<u64> {
-            point.iter().zip(&tile).map(|(&index, &length)| index / length.max(1)).collect()
+        let counts: Vec<u128> = shape
+            .iter()
+            .zip(&tile)
+            .map(|(&length, &tile)| u128::from(length.div_ceil(tile.max(1))))
+            .collect();
+        let tile_of = |point: &[u64]| -> u128 {
+            let steps = point.iter().zip(&tile).zip(&counts);
+            steps.fold(0_u128, |number, ((&index, &length), &count)| {
+                number.wrapping_mul(count).wrapping_add(u128::from(index / length.max(1)))
+            })
         };
-        let mut numbered: Vec<(Vec<u64>, u64, &[u64])> =
+        let mut numbered: Vec<(u128, u64, &[u64])> =
             points.iter().zip(0..).map(|(point, number)| (tile_of(point), number, point)).collect();
-        numbered.sort_unstable();
+        numbered.sort_unstable_by_key(|&(tile, number, _)| (tile, number));
         numbered.chunk_by(|one, other| one.0 == other.0).map(group).collect()
     }
 }
 
-fn group(members: &[(Vec<u64>, u64, &[u64])]) -> Result<PointGroup, PlanError> {
+fn group(members: &[(u128, u64, &[u64])]) -> Result<PointGroup, PlanError> {
     let ndim = members.first().map_or(0, |(_, _, point)| point.len());
     let on_axis = |axis: usize| -> Vec<u64> {
-        let indices: BTreeSet<u64> = members.iter().map(|(_, _, point)| point[axis]).collect();
-        indices.into_iter().collect()
+        let mut indices: Vec<u64> = members.iter().map(|(_, _, point)| point[axis]).collect();
+        indices.dedup(); // most neighbours are equal on the slow axes
+        indices.sort_unstable();
+        indices.dedup();
+        indices
     };
     let indices: Vec<Vec<u64>> = (0..ndim).map(on_axis).collect();
     let offset = |point: &[u64]| {

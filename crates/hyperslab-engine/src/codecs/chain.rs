@@ -188,6 +188,7 @@ fn static_name(codec: &Codec) -> &'static str {
         Codec::Fletcher32 => "fletcher32",
         Codec::Szip { .. } | Codec::SzipHdf4 { .. } => "szip",
         Codec::Nbit { .. } | Codec::NbitHdf4 { .. } => "nbit",
+        Codec::PackBits => "packbits",
         Codec::RunLength => "run-length",
         Codec::SkippingHuffman { .. } => "skipping-huffman",
         Codec::ScaleOffset { .. } => "scaleoffset",

@@ -26,6 +26,7 @@ mod lzf;
 mod nbit;
 mod nbit_hdf4;
 mod numbers;
+mod packbits;
 mod planes;
 mod plio;
 mod quantize;

@@ -6,8 +6,8 @@ use super::buffer::{Buffer, Size};
 use super::scratch::{Step, Tools};
 use super::{
     bitshuffle, blosc, blosc2, bzip2, checksum, convert, crc32c, delta, fixedscaleoffset, fletcher32, gzip,
-    lz4, lzf, nbit, nbit_hdf4, plio, quantize, rice, run_length, scaleoffset, shuffle, skipping_huffman,
-    szip, zlib, zstd,
+    lz4, lzf, nbit, nbit_hdf4, packbits, plio, quantize, rice, run_length, scaleoffset, shuffle,
+    skipping_huffman, szip, zlib, zstd,
 };
 use crate::Error;
 
@@ -61,6 +61,7 @@ pub(super) fn step(
         Codec::Rice { element_nbytes, block_elements } => {
             rice::decode(*element_nbytes, *block_elements, input, size, out)
         }
+        Codec::PackBits => packbits::decode(input, size, out),
         Codec::RunLength => run_length::decode(input, size, out),
         Codec::SkippingHuffman { element_nbytes } => {
             skipping_huffman::decode(*element_nbytes, input, size, out)

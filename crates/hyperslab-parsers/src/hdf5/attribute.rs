@@ -1,6 +1,6 @@
 //! Attribute messages of all versions (HDF5 File Format Specification 3.0, IV.A.2.m).
 
-use hyperslab_core::{Attribute, Element, Value};
+use hyperslab_core::{Attribute, Element, Value, value_with_ieee_floats};
 
 use super::dataspace::Dataspace;
 use super::datatype;
@@ -45,6 +45,11 @@ impl RawAttribute {
             Err(error) => Ok(Self::failed(name, &error)),
         }
     }
+}
+
+/// The attribute with IEEE floats in place of floats with another layout.
+pub(crate) fn with_ieee_floats(attribute: Attribute) -> Attribute {
+    Attribute { value: attribute.value.map(value_with_ieee_floats), ..attribute }
 }
 
 /// Lengths and flags before the name.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::budget::Budget;
+use super::driver;
 use super::fractal_heap::FractalHeap;
 use super::global_heap::Collections;
 use super::header::{self, Message, kind};
@@ -40,13 +41,12 @@ impl File {
     /// From the superblock and its extension.
     pub fn read(pages: &Pages<'_>, superblock: &Superblock) -> Result<Self, Error> {
         let sizes = superblock.sizes;
+        let extension = superblock.extension.map(|address| header::messages(pages, sizes, address));
+        let extension = extension.transpose()?.unwrap_or_default();
+        driver::check(pages, superblock, &extension)?;
         let mut shared = Vec::new();
-        if let Some(extension) = superblock.extension {
-            for message in header::messages(pages, sizes, extension)? {
-                if message.kind == kind::SHARED_TABLE {
-                    shared = shared_table(pages, sizes, &message)?;
-                }
-            }
+        for message in extension.iter().filter(|message| message.kind == kind::SHARED_TABLE) {
+            shared = shared_table(pages, sizes, message)?;
         }
         let budget = Budget::new(pages.file_length());
         let (heaps, committed) = (HashMap::new(), HashMap::new());

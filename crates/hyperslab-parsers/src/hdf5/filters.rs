@@ -151,5 +151,6 @@ fn bitshuffle(filter: &Filter, element_nbytes: u64) -> Option<Codec> {
 fn unknown(filter: Filter) -> Codec {
     let registered = REGISTERED.iter().find(|(number, _)| *number == filter.number);
     let name = registered.map_or(filter.name, |(_, name)| (*name).to_string());
+    let name = if name.trim().is_empty() { "without a name".to_owned() } else { name };
     Codec::Unknown { number: Some(u32::from(filter.number)), name }
 }

@@ -36,6 +36,7 @@ pub(crate) mod kind {
     pub const SHARED_TABLE: u16 = 0x0f;
     pub const CONTINUATION: u16 = 0x10;
     pub const SYMBOL_TABLE: u16 = 0x11;
+    pub const DRIVER: u16 = 0x14;
     pub const ATTRIBUTE_INFO: u16 = 0x15;
     pub const CACHE_IMAGE: u16 = 0x18;
     pub const LAST: u16 = 0x18;

@@ -19,6 +19,7 @@ mod chunk_index;
 mod dataspace;
 mod datatype;
 mod dense;
+mod driver;
 mod external;
 mod file;
 mod fill;

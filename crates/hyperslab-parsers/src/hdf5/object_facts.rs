@@ -3,7 +3,7 @@
 
 use hyperslab_core::{Attribute, Element, Fill, Unreadable};
 
-use super::attribute::RawAttribute;
+use super::attribute::{RawAttribute, with_ieee_floats};
 use super::cache_image::start;
 use super::dense::{Dense, DenseWalk};
 use super::file::File;
@@ -133,7 +133,8 @@ pub fn describe(pages: &mut Pages<'_>, address: Option<u64>) -> Result<ObjectFac
         Kind::Datatype(_) => ObjectKind::Datatype(settle(pages, |pages| messages.element(&mut file, pages))?),
     };
     let attributes_ordered = messages.attributes_ordered(&file)?;
-    let attributes = attributes.into_iter().map(|raw| (raw.attribute, raw.order)).collect();
+    let shown = |raw: RawAttribute| (with_ieee_floats(raw.attribute), raw.order);
+    let attributes = attributes.into_iter().map(shown).collect();
     Ok(ObjectFacts { address: place.wrapping_sub(base), kind, attributes, attributes_ordered })
 }
 

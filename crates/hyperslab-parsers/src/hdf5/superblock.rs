@@ -20,6 +20,8 @@ pub(crate) struct Superblock {
     pub root: u64,
     /// The address of the superblock extension's object header.
     pub extension: Option<u64>,
+    /// The address of the block that describes the file's driver; versions 2 and 3 have it in the extension.
+    pub driver: Option<u64>,
     /// Where the file ends if it is complete; `None` if the superblock does not say.
     pub end: Option<u64>,
 }
@@ -78,9 +80,9 @@ fn old(cursor: &mut Cursor<'_>, version: u8, base: u64) -> Result<Superblock, Er
     let written_base = cursor.uint(offset)?;
     cursor.skip(offset)?; // free space
     let end = end(cursor, offset, written_base, base)?;
-    cursor.skip(offset)?; // driver information
+    let driver = sizes.address(cursor)?;
     cursor.skip(length)?; // name of the root's symbol table entry, as wide as a length in practice
-    Ok(Superblock { sizes, root: sizes.defined_address(cursor)?, extension: None, end })
+    Ok(Superblock { sizes, root: sizes.defined_address(cursor)?, extension: None, driver, end })
 }
 
 fn new(cursor: &mut Cursor<'_>, base: u64, bytes: &[u8]) -> Result<Superblock, Error> {
@@ -93,7 +95,7 @@ fn new(cursor: &mut Cursor<'_>, base: u64, bytes: &[u8]) -> Result<Superblock, E
     let root = sizes.defined_address(cursor)?;
     let stop = cursor.position().saturating_add(lookup3::CHECKSUM_NBYTES);
     lookup3::checked(WHAT, base, bytes.get(..stop).unwrap_or_default())?;
-    Ok(Superblock { sizes, root, extension, end })
+    Ok(Superblock { sizes, root, extension, driver: None, end })
 }
 
 /// The end-of-file address counts from the start of the file, not from the base address. It is also off by as much as

@@ -8,7 +8,7 @@ use hyperslab_core::{
     with_ieee_floats,
 };
 
-use super::attribute::RawAttribute;
+use super::attribute::{self, RawAttribute};
 use super::external;
 use super::layout::Layout;
 use super::lazy_index::LazyIndex;
@@ -226,7 +226,8 @@ fn attributes(mut raw: Vec<RawAttribute>) -> Vec<Attribute> {
     if raw.iter().all(|raw| raw.order.is_some()) {
         raw.sort_by_key(|raw| raw.order);
     }
-    let mut attributes: Vec<Attribute> = raw.into_iter().map(|raw| raw.attribute).collect();
+    let mut attributes: Vec<Attribute> =
+        raw.into_iter().map(|raw| attribute::with_ieee_floats(raw.attribute)).collect();
     for position in repeated(attributes.iter().map(|attribute| attribute.name.as_str())) {
         if let Some(attribute) = attributes.get_mut(position).filter(|attribute| attribute.value.is_ok()) {
             attribute.value = Err(Unreadable::damaged("two attributes of its object have this name"));

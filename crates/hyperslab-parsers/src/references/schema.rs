@@ -136,6 +136,7 @@ kinds! {
         28 Checksum { sum, at_start },
         29 Unpack { packing, stored, decoded },
         30 Values { framing, fill },
+        31 PackBits,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Codecs by name: numcodecs' identifiers (version 2, and `numcodecs.…` in version 3), and version 3's own names.
 
-use hyperslab_core::{ByteOrder, Checksum, Codec, Framing, Unreadable};
+use hyperslab_core::{ByteOrder, Checksum, Codec, Element, Framing, Unreadable, is_convertible, same_bytes};
 use serde_json::Value;
 
 use super::shards::Shards;
@@ -39,7 +39,7 @@ pub(super) fn chain(list: Option<&Value>, ndim: usize) -> Result<Chain, Unreadab
                 chain.codecs.push(Codec::Values { framing, fill: Vec::new() });
                 is_serialised = true;
             }
-            _ => chain.codecs.push(codec(name, &configuration, ndim)?),
+            _ => chain.codecs.extend(codec(name, &configuration, ndim)?),
         }
     }
     if !is_serialised {
@@ -85,18 +85,19 @@ fn order(configuration: &Value) -> Result<ByteOrder, Unreadable> {
     }
 }
 
-fn codec(name: &str, configuration: &Value, ndim: usize) -> Result<Codec, Unreadable> {
-    Ok(match name {
+/// A codec of version 3; `None` if decoding changes nothing.
+fn codec(name: &str, configuration: &Value, ndim: usize) -> Result<Option<Codec>, Unreadable> {
+    Ok(Some(match name {
         "transpose" => Codec::Transpose { order: permutation(configuration, ndim)? },
         "gzip" => Codec::Gzip,
         "zstd" => Codec::Zstd,
         "blosc" => Codec::Blosc,
         "crc32c" => Codec::Crc32c,
         _ => match name.strip_prefix("numcodecs.") {
-            Some(name) => numcodec(name, configuration)?,
+            Some(name) => return numcodec(name, configuration),
             None => unknown(name),
         },
-    })
+    }))
 }
 
 fn permutation(configuration: &Value, ndim: usize) -> Result<Vec<usize>, Unreadable> {
@@ -117,10 +118,21 @@ fn permutation(configuration: &Value, ndim: usize) -> Result<Vec<usize>, Unreada
     }
 }
 
-/// A numcodecs codec, by its identifier.
-pub(super) fn numcodec(name: &str, configuration: &Value) -> Result<Codec, Unreadable> {
+/// A numcodecs codec, by its identifier; `None` if decoding changes nothing.
+pub(super) fn numcodec(name: &str, configuration: &Value) -> Result<Option<Codec>, Unreadable> {
     let number = |key: &str| configuration.get(key).and_then(Value::as_f64);
-    Ok(match name {
+    Ok(Some(match name {
+        "bitround" => return Ok(None), // it rounds when it encodes
+        "quantize" => {
+            let (decoded, stored) = pair(configuration)?;
+            return Ok(cast(name, stored, decoded));
+        }
+        "astype" => {
+            let of = |key| element::of_string(document::string(configuration, key).unwrap_or_default());
+            let ((stored, _), (decoded, _)) = (of("encode_dtype")?, of("decode_dtype")?);
+            return Ok(cast(name, stored, decoded));
+        }
+        "packbits" => Codec::PackBits,
         "zlib" => Codec::Zlib,
         "gzip" => Codec::Gzip,
         "bz2" => Codec::Bzip2,
@@ -151,7 +163,36 @@ pub(super) fn numcodec(name: &str, configuration: &Value) -> Result<Codec, Unrea
         "adler32" => checksum(Checksum::Adler32, configuration, "start")?,
         "crc32c" => checksum(Checksum::Crc32c, configuration, "end")?,
         _ => unknown(name),
-    })
+    }))
+}
+
+/// Numbers that were stored as others; `None` if these are the same. We only decode them if each stored number has an
+/// equal decoded one: NumPy, which numcodecs leaves this to, does what the machine does with other numbers.
+fn cast(name: &str, stored: Element, decoded: Element) -> Option<Codec> {
+    if same_bytes(&stored, &decoded) {
+        return None;
+    }
+    let is_exact = is_convertible(&stored, &decoded) && holds_all(&decoded, &stored);
+    Some(if is_exact { Codec::Convert { stored, decoded } } else { unknown(name) })
+}
+
+/// Whether the first kind of numbers has all of the second.
+fn holds_all(wide: &Element, narrow: &Element) -> bool {
+    match (wide, narrow) {
+        (
+            Element::Integer { nbytes: wide, signed, .. },
+            Element::Integer { nbytes: narrow, signed: is_narrow_signed, .. },
+        ) => {
+            if signed == is_narrow_signed {
+                wide >= narrow
+            } else {
+                *signed && wide > narrow
+            }
+        }
+        (Element::Float { nbytes: wide, .. }, Element::Float { nbytes: narrow, .. }) => wide >= narrow,
+        (Element::Float { nbytes: wide, .. }, Element::Integer { nbytes: narrow, .. }) => wide > narrow,
+        _ => false,
+    }
 }
 
 /// A numcodecs checksum, at one end of the data.
@@ -165,7 +206,7 @@ fn checksum(sum: Checksum, configuration: &Value, default: &str) -> Result<Codec
 }
 
 /// `dtype` and `astype`, which defaults to `dtype`.
-fn pair(configuration: &Value) -> Result<(hyperslab_core::Element, hyperslab_core::Element), Unreadable> {
+fn pair(configuration: &Value) -> Result<(Element, Element), Unreadable> {
     let dtype = document::string(configuration, "dtype")
         .ok_or_else(|| Unreadable::damaged("a codec without a dtype"))?;
     let (decoded, _) = element::of_string(dtype)?;
@@ -175,5 +216,6 @@ fn pair(configuration: &Value) -> Result<(hyperslab_core::Element, hyperslab_cor
 }
 
 fn unknown(name: &str) -> Codec {
+    let name = if name.is_empty() { "without a name" } else { name };
     Codec::Unknown { number: None, name: name.into() }
 }

@@ -60,7 +60,7 @@ fn codecs_of(document: &Value, ndim: usize) -> Result<Vec<Codec>, Unreadable> {
     for configuration in filters.chain(compressor) {
         let name = document::string(configuration, "id")
             .ok_or_else(|| Unreadable::damaged("a codec without an id"))?;
-        chain.push(codecs::numcodec(name, configuration)?);
+        chain.extend(codecs::numcodec(name, configuration)?);
     }
     Ok(chain)
 }

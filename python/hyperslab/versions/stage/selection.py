@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import Points
-from hyperslab.archive.indexing import Key, normalize, of_points
+from hyperslab.archive.indexing import Key, normalize, of_points, whole_mask
 
 
 class Selected(NamedTuple):
@@ -55,10 +55,8 @@ def selected(key: Key, shape: tuple[int, ...]) -> Selected:
     TypeError
         It is not a key.
     """
-    mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
-    if isinstance(mask, np.ndarray) and mask.dtype == bool and mask.ndim == len(shape) > 1:
-        if mask.shape != shape:
-            raise ValueError(f"the mask has the shape {mask.shape}, but the array has the shape {shape}")
+    mask = whole_mask(key, shape)
+    if mask is not None:
         coordinates = tuple(axis.astype(np.int64) for axis in np.nonzero(mask))
         point_shape = (len(coordinates[0]),)
         return Selected(None, coordinates, point_shape, point_shape, is_element=False, is_product=False)
