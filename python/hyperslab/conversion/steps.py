@@ -150,7 +150,7 @@ def _hdf5_again(work: Work) -> None:
         file.close()
     verified(work.filler, writing.fillings, settings, journal.data)
     if settings.verify != "none":
-        verify_stored([copy.path for copy in writing.copies], group.filename, journal.data, work.meter)
+        verify_stored(writing.copies, group.filename, journal.data, work.meter)
 
 
 def _metadata_nbytes(group: Group, journal: ConversionJournal, settings: Settings) -> int:
