@@ -11,7 +11,7 @@ import numpy as np
 
 from hyperslab.archive.dimensions import PhonyDimensions
 from hyperslab.archive.followed import opened_by_h5py
-from hyperslab.conversion.codecs import chain_of, hdf5_steps
+from hyperslab.conversion.codecs import chain_of, hdf5_steps, needs
 from hyperslab.conversion.encoding import SlabEncoder
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.hdf5_structure import Found, StructureCopy, has_pointers, has_references, is_plain
@@ -265,17 +265,11 @@ class FromHdf5:
                 return
         old, width = found.source, array.dtype.itemsize
         wish = self._wish_of(found)
-        steps: list[Any] | None = []
-        filters: list[Any] = []
-        if wanted is not None and wish.codec is not None:
-            try:
-                filters, steps = wish.codec.hdf5(width, math.prod(wanted) * width)
-            except Refused as error:
-                structure.losses.append((found.path, str(error)))
-                return
-        elif wanted is not None:
-            filters = filters_of(plist)
-            steps = hdf5_steps([(number, values) for number, _, values in filters])
+        try:
+            filters, steps = _filters(wish, plist, width, wanted)
+        except Refused as error:
+            structure.losses.append((found.path, str(error)))
+            return
         made_list = creation_list(plist, wanted, filters)
         if plist.get_external_count():
             _keep_fill_value(old, plist, made_list)
@@ -286,6 +280,9 @@ class FromHdf5:
             )
             structure.losses.append((found.path, said))
             return
+        needed = needs(number for number, *_ in filters) if wish.codec is not None else None
+        if needed is not None:
+            structure.notes.append((found.path, f"its readers need {needed}"))
         space = self._space(found, wanted)
         if wanted is None and old.shape and None in _limits(old):
             structure.notes.append((found.path, "an array in one piece cannot grow"))
@@ -302,6 +299,18 @@ class FromHdf5:
         self.fillings.append(
             Filling(found.path, old.shape, width, fill, array.chunks, unit, BoxReader(array, self._threads), target)
         )
+
+
+def _filters(
+    wish: ArrayWish, plist: Any, width: int, wanted: tuple[int, ...] | None
+) -> tuple[list[Any], list[Any] | None]:
+    """The filters of an array with these chunks, and the steps of our encoder; None if it lacks one of them."""
+    if wanted is None:
+        return [], []
+    if wish.codec is not None:
+        return wish.codec.hdf5(width, math.prod(wanted) * width)
+    filters = filters_of(plist)
+    return filters, hdf5_steps([(number, values) for number, _, values in filters])
 
 
 def _keep_fill_value(old: Any, plist: Any, made_list: Any) -> None:

@@ -6,10 +6,11 @@ use std::ffi::{CStr, c_char};
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::json;
 use super::types::stored_type;
-use crate::libhdf5::{Describing, Held, Id, Library, MOST_NDIM};
+use crate::libhdf5::{Describing, Held, Id, Library, MOST_NDIM, Quiet};
 
 /// `H5D_CHUNKED`.
 const CHUNKED: i32 = 2;
@@ -19,6 +20,8 @@ const MOST_COUNTED: u64 = 1 << 14;
 /// `H5F_ACC_RDWR`.
 const WRITABLE: u32 = 1;
 const FILTERS: [&str; 6] = ["deflate", "shuffle", "fletcher32", "szip", "nbit", "scaleoffset"];
+/// Filters that an advice may name: those above by number, LZF, Blosc, LZ4, bitshuffle and Zstandard.
+const ADVISED: [i32; 11] = [1, 2, 3, 4, 5, 6, 32000, 32001, 32004, 32008, 32015];
 
 /// What the recorder keeps of an array.
 pub(crate) struct Described {
@@ -74,6 +77,7 @@ pub(crate) fn described(
         let layout = layout.unwrap_or(&"unknown");
         let _ = write!(out, ", \"element_nbytes\": {width}, \"layout\": \"{layout}\"");
         put_filters(&mut out, library, describing, properties.id);
+        put_decodable(&mut out, library, describing);
         if is_chunked {
             put_cache(&mut out, library, array);
         }
@@ -135,6 +139,20 @@ fn put_filters(out: &mut String, library: &Library, describing: &Describing, pro
         json::put_text(out, known.copied().unwrap_or(&number));
     }
     out.push(']');
+}
+
+/// Which filters the program's own libhdf5 has: the reader of an advised file. To ask makes libhdf5 look for plugins,
+/// so that is done for the first array, the second, the fourth, the eighth, …: programs may import filters later.
+fn put_decodable(out: &mut String, library: &Library, describing: &Describing) {
+    static ARRAYS: AtomicU32 = AtomicU32::new(0);
+    if !ARRAYS.fetch_add(1, Ordering::Relaxed).wrapping_add(1).is_power_of_two() {
+        return;
+    }
+    let Some(_quiet) = Quiet::new(library) else { return };
+    // SAFETY: the function takes any number.
+    let found = ADVISED.iter().filter(|&&number| unsafe { (describing.filter_is_there)(number) } > 0);
+    let found: Vec<_> = found.map(i32::to_string).collect();
+    let _ = write!(out, ", \"decodes\": [{}]", found.join(", "));
 }
 
 fn put_cache(out: &mut String, library: &Library, array: Id) {
