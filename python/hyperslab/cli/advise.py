@@ -74,12 +74,7 @@ def advise(
     from hyperslab.cli.sizes import nbytes_of
 
     log = console(stderr=True)
-    if keep not in (None, "hdf5", "netcdf", "any"):
-        raise UsageError(f"--keep {keep} is unknown: write hdf5, netcdf or any")
-    if codecs not in ("own", "any"):
-        raise UsageError(f"--codecs {codecs} is unknown: write own or any")
-    if verify is not None and verify < 1:
-        raise UsageError(f"--verify {verify}: give at least 1")
+    _check(keep, codecs, verify)
     given = {"--memory": memory, "--min-chunk": min_chunk, "--max-chunk": max_chunk, "--max-size": max_size}
     sizes = [nbytes_of(text, name) for name, text in given.items()]
     most_sampled = nbytes_of(sample, "--sample") or 0
@@ -105,6 +100,15 @@ def advise(
         typer.echo(json.dumps({**made, "arrays": [document(one) for one in found]}, indent=1))
         return
     _print(found, question, profile_text(profile), output)
+
+
+def _check(keep: str | None, codecs: str, verify: int | None) -> None:
+    if keep not in (None, "hdf5", "netcdf", "any"):
+        raise UsageError(f"--keep {keep} is unknown: write hdf5, netcdf or any")
+    if codecs not in ("own", "any"):
+        raise UsageError(f"--codecs {codecs} is unknown: write own or any")
+    if verify is not None and verify < 1:
+        raise UsageError(f"--verify {verify}: give at least 1")
 
 
 def _weighted(given: Path) -> tuple[Path, float]:

@@ -75,11 +75,7 @@ def convert(
 
     Example: hyperslab convert maps.nc series.nc --chunks time=-1,lat=10,lon=10 --codec shuffle+deflate:4
     """
-    if len(sources) < 2:
-        raise UsageError("give a source and a target: hyperslab convert SOURCE TARGET")
-    *given, target = sources
-    if len(given) > 1 and concat is None:
-        raise UsageError("several sources need --concat DIMENSION; the last name is the target")
+    given, target = _sources_and_target(sources, concat)
     from hyperslab.conversion import convert as run
     from hyperslab.conversion.converting import check_libraries, format_of
     from hyperslab.conversion.wishes import wish
@@ -105,6 +101,14 @@ def convert(
     _print(done, as_json=as_json)
     if not as_json and not relayout:  # no other tool puts the metadata in front
         _say_equivalents(named, target, source_format, format, asked)
+
+
+def _sources_and_target(names: list[str], concat: str | None) -> tuple[list[str], str]:
+    if len(names) < 2:
+        raise UsageError("give a source and a target: hyperslab convert SOURCE TARGET")
+    if len(names) > 2 and concat is None:
+        raise UsageError("several sources need --concat DIMENSION; the last name is the target")
+    return names[:-1], names[-1]
 
 
 def _by_path(given: list[str] | None, last: re.Pattern[str] = LAST_VALUE) -> dict[str, str] | None:
