@@ -85,7 +85,8 @@ def test_a_script_is_traced_advised_and_served_by_a_better_file(
         assert advised["chunks"][0] > 1, "series through chunks of a single day decode everything"
 
     noted = command("convert", maps_of_a_year, better, "--like", advice)
-    assert "its readers need" not in noted
+    if library == "h5py":  # netCDF4 has more filters than every libhdf5 has
+        assert "its readers need" not in noted
     with netcdf.Dataset(better) as file:
         if not advised["keep"]:
             assert file["t2m"].chunking() == (advised["chunks"] or "contiguous")

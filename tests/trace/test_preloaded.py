@@ -316,3 +316,38 @@ assert out.tolist() == [11, 12, 13, 20, 21, 22], out
     trace = hs.Trace.open(folder / "run.trace")
     assert len(trace) == 0
     assert "there were 1" in trace.notes[0]
+
+
+@pytest.mark.parametrize("has_plugins", [False, True])
+def test_the_filters_that_the_program_has_are_known(
+    folder: Path, has_plugins: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that it imports after its first reads; and each array is described once all the same."""
+    monkeypatch.delenv("HDF5_PLUGIN_PATH", raising=False)  # netCDF4 sets it, if a test before has imported it
+    if has_plugins:
+        pytest.importorskip("hdf5plugin")
+    program = f"""
+import h5py
+file = h5py.File("a.nc")
+file["x"][0]
+if {has_plugins}:
+    import hdf5plugin
+again = h5py.File("a.nc", "r")
+for name in ("plain", "one", "table", "x"):
+    again[name][()]
+"""
+    trace = traced_python(folder, program)
+    assert trace.notes == []
+    assert sorted(one.array for one in trace.arrays) == ["/one", "/plain", "/table", "/x"]
+    known = {number for one in trace.arrays for number in one.decodes or ()}
+    assert {1, 2, 3, 32000} <= known
+    assert (32015 in known, 32001 in known) == (has_plugins, has_plugins)
+    trace.save(folder / "again.trace")
+    assert hs.Trace.open(folder / "again.trace").arrays == trace.arrays
+
+
+@pytest.mark.skipif(shutil.which("h5dump") is None, reason="not installed: apt-get install hdf5-tools")
+def test_asking_for_filters_prints_nothing(folder: Path) -> None:
+    done = traced(folder, "h5dump", "-d", "/x", "a.nc")
+    assert done.returncode == 0
+    assert "HDF5-DIAG" not in done.stderr

@@ -94,10 +94,7 @@ def advise(
             _verify(one, profile, verify, scratch, most_sampled, option or [], log)
     _write(question.file, found, profile_text(profile), output, html)
     if as_json:
-        from hyperslab.advise.documents import document
-
-        made = {"file": question.file, "profile": profile_text(profile), "notes": question.notes}
-        typer.echo(json.dumps({**made, "arrays": [document(one) for one in found]}, indent=1))
+        _print_json(found, question, profile_text(profile))
         return
     _print(found, question, profile_text(profile), output)
 
@@ -194,6 +191,13 @@ def _write(file: str, found: list[ArrayAdvice], profile: str, output: Path | Non
         from hyperslab.advise.page import write_page
 
         write_page(html, file, found, profile)
+
+
+def _print_json(found: list[ArrayAdvice], question: Question, profile: str) -> None:
+    from hyperslab.advise.documents import document
+
+    made = {"file": question.file, "profile": profile, "notes": question.notes}
+    typer.echo(json.dumps({**made, "arrays": [document(one) for one in found]}, indent=1))
 
 
 def _print(found: list[ArrayAdvice], question: Question, profile: str, output: Path | None) -> None:
