@@ -125,3 +125,15 @@ def test_what_the_readers_of_the_target_need_is_said(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "/contiguous: its readers need hdf5plugin or `hyperslab run` (zstd)" in done.stdout
     assert "records" not in done.stdout
+
+
+def test_too_little_memory_is_refused_with_the_least_that_works(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("x", data=np.zeros((400, 1000)), chunks=(10, 1000), compression=1)
+    words = [tmp_path / "a.h5", tmp_path / "b.h5", "--chunks", "400,1000"]
+    done = run(*words, "--memory", "2MiB")
+    assert done.returncode == 2
+    assert "--memory must be at least 6400000 bytes, but it is 2097152" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["a.h5"]
+    done = run(*words, "--memory", "6400000B")
+    assert done.returncode == 0, done.stderr

@@ -79,7 +79,7 @@ def traced_demand(
 
 
 def _decodes(trace: Trace, library: str) -> frozenset[int] | None:
-    """The filters that a library of the program had; it was not asked about each array."""
+    """The filters that a library of the program had; it may have imported some after its first reads."""
     known = [one.decodes for one in trace.arrays if one.library == library and one.decodes is not None]
     return frozenset().union(*known) if known else None
 

@@ -191,7 +191,7 @@ def _read_other(
     if kind == log.ARRAY:
         described = json.loads(body[log.NUMBER.size :])
         array = TracedArray.of(described)
-        # The stored bytes are only known of files that are not written to, and filters are not asked for each time.
+        # The stored bytes are only known of files that are not written to, and a program may import filters later.
         text = repr(replace(array, stored_nbytes=None, decodes=None))
         (number,) = log.NUMBER.unpack_from(body)
         if text not in gathered.numbers_of:

@@ -37,7 +37,7 @@ class TracedArray:
     cache_slots: int | None = None
     cache_w0: float | None = None
     stored_nbytes: int | None = None
-    decodes: tuple[int, ...] | None = None  # filters of HDF5 that the program's own library has, as far as we asked
+    decodes: tuple[int, ...] | None = None  # filters of HDF5 that the program's own library has
 
     @classmethod
     def of(cls, described: dict[str, Any]) -> Self:

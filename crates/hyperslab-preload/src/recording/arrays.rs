@@ -6,7 +6,6 @@ use std::ffi::{CStr, c_char};
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::json;
 use super::types::stored_type;
@@ -22,6 +21,9 @@ const WRITABLE: u32 = 1;
 const FILTERS: [&str; 6] = ["deflate", "shuffle", "fletcher32", "szip", "nbit", "scaleoffset"];
 /// Filters that an advice may name: those above by number, LZF, Blosc, LZ4, bitshuffle and Zstandard.
 const ADVISED: [i32; 11] = [1, 2, 3, 4, 5, 6, 32000, 32001, 32004, 32008, 32015];
+
+/// `H5Z_FILTER_CONFIG_DECODE_ENABLED`.
+const DECODES: u32 = 2;
 
 /// What the recorder keeps of an array.
 pub(crate) struct Described {
@@ -141,16 +143,17 @@ fn put_filters(out: &mut String, library: &Library, describing: &Describing, pro
     out.push(']');
 }
 
-/// Which filters the program's own libhdf5 has: the reader of an advised file. To ask makes libhdf5 look for plugins,
-/// so that is done for the first array, the second, the fourth, the eighth, …: programs may import filters later.
+/// Which filters the program's own libhdf5 has now: what reads an advised file. To ask in this way loads no plugin, which
+/// might get in the way of the program's own.
 fn put_decodable(out: &mut String, library: &Library, describing: &Describing) {
-    static ARRAYS: AtomicU32 = AtomicU32::new(0);
-    if !ARRAYS.fetch_add(1, Ordering::Relaxed).wrapping_add(1).is_power_of_two() {
-        return;
-    }
     let Some(_quiet) = Quiet::new(library) else { return };
-    // SAFETY: the function takes any number.
-    let found = ADVISED.iter().filter(|&&number| unsafe { (describing.filter_is_there)(number) } > 0);
+    let is_there = |number: i32| {
+        let mut config = 0;
+        // SAFETY: the function takes any number, and the pointer is valid for writes.
+        let done = unsafe { (describing.filter_info)(number, &raw mut config) };
+        done >= 0 && config & DECODES != 0
+    };
+    let found = ADVISED.iter().filter(|&&number| is_there(number));
     let found: Vec<_> = found.map(i32::to_string).collect();
     let _ = write!(out, ", \"decodes\": [{}]", found.join(", "));
 }
