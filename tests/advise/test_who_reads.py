@@ -18,6 +18,7 @@ from hyperslab.advise.limits import Limits
 from hyperslab.advise.results import ArrayAdvice
 from hyperslab.advise.stored import StoredArray
 from hyperslab.advise.verdict import choose, in_order
+from hyperslab.conversion.codecs import CodecChain
 from hyperslab.model.store_profile import StoreProfile
 
 ZSTD, BLOSC = 32015, 32001
@@ -143,3 +144,14 @@ def test_an_array_at_the_root_of_a_zarr_store_is_advised_on(
     like = {"schema": "hyperslab-advice", "arrays": {array.name: {"format": f"zarr{version}", "chunks": [40, 5]}}}
     hs.convert(tmp_path / "a.zarr", tmp_path / "b.zarr", format=f"zarr{version}", like=like)
     assert zarr.open_array(tmp_path / "b.zarr", mode="r").chunks == (40, 5)
+
+
+@pytest.mark.parametrize("codec", ["szip", "bzip2", "blosc2", "deflate:4", "zstd", "blosc-lz4-noshuffle:5"])
+def test_every_codec_that_is_considered_can_be_converted_to(maps: Path, profile: StoreProfile, codec: str) -> None:
+    array, demands = asked(maps, "series")
+    today = replace(array, encoding=Encoding(codec))
+    for limits in (Limits(), Limits(keep="any", codecs="any")):
+        for name, listed in encodings_of(today, limits, profile, demands).items():
+            for one in listed:
+                chain = CodecChain.parse(str(one))
+                assert chain.hdf5(4, 4) if name in OF_HDF5 else chain.zarr3(4)

@@ -27,13 +27,28 @@ def encodings_of(
     """The codecs of each file format that the limits allow, and the program that makes the demands can read."""
     found = {}
     for name in _formats(array, limits, profile, demands):
-        listed = encodings_for(name, array.encoding)
+        listed = [one for one in encodings_for(name, array.encoding) if _is_written(name, one)]
         found[name] = [
             one
             for one in listed
             if limits.codecs == "any" or reader_needs(name, one, array, demands, is_far=profile.is_far) is None
         ]
     return found
+
+
+def _is_written(name: str, encoding: Encoding) -> bool:
+    """Whether `convert` can write a codec in a file format."""
+    try:
+        chain = CodecChain.parse(str(encoding))
+        if name == "zarr2":
+            chain.zarr2(1)
+        elif name == "zarr3":
+            chain.zarr3(1)
+        else:
+            chain.hdf5(1, 1)
+    except HyperslabError:
+        return False
+    return True
 
 
 def reader_needs(
@@ -49,10 +64,7 @@ def reader_needs(
     sets = [demand.decodes for demand in demands if demand.decodes is not None and demand.library == "hdf5"]
     if sets:
         decodable = frozenset.intersection(*sets)
-    try:
-        filters, _ = CodecChain.parse(str(encoding)).hdf5(1, 1)
-    except HyperslabError as error:
-        return f"what convert cannot write ({error})"
+    filters, _ = CodecChain.parse(str(encoding)).hdf5(1, 1)
     return needs((number for number, *_ in filters), decodable)
 
 
