@@ -46,8 +46,8 @@ def advised(case: Case, folder: Path, profile: StoreProfile, count: int, scale: 
     started = time.perf_counter()
     question = ask(f"{file}:{case.array}", [(folder / "run.trace", 1.0)], None, None)
     ((array, demands),) = question.arrays
-    limits = Limits()
-    encodings = encodings_of(array, limits, profile)
+    limits = Limits(keep="any", codecs="any")  # as wide a choice as possible
+    encodings = encodings_of(array, limits, profile, demands)
     found = advise(array, demands, profile, limits, codecs_of(array, encodings, profile), encodings)
     spent = time.perf_counter() - started
     row: dict[str, Any] = {

@@ -21,7 +21,12 @@ def test_it_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("[", "not JSON"),
-        ("{}", "source: Field required"),
+        ("{}", "it has the form"),
+        ('{"arrays": {}}', "source: Field required"),
+        ('{"source": "x", "arrays": {}, "array": {}}', "unknown key 'array'; did you mean 'arrays'"),
+        ('{"source": "x", "arrays": {"/a": {"format": "hdf5", "chunk": [2]}}}', "did you mean 'chunks'"),
+        ('{"source": "x", "arrays": {"/a": {"chunks": [2], "chunks": [3]}}}', "'chunks' is there twice"),
+        ('{"source": "x", "version": 2, "arrays": {}}', "version 2"),
         ('{"source": "x", "arrays": {"/a": {"format": "hdf5", "chunks": [2], "shards": [2]}}}', "hdf5 has no shards"),
         ('{"source": "x", "arrays": {"/a": {"format": "hdf5", "chunks": null, "codec": "zstd"}}}', "give chunks"),
         ('{"source": "x", "arrays": {"/a": {"format": "zarr3", "chunks": [2], "shards": [3]}}}', "multiple"),

@@ -77,7 +77,7 @@ def check_page(text: str) -> None:
 
 
 def test_a_trace_gives_json(maps: Path, trace: Path, profile_file: Path) -> None:
-    done = run(f"{maps}:sst", "--trace", trace, "--target", profile_file, "--json")
+    done = run(f"{maps}:sst", "--trace", trace, "--target", profile_file, "--keep", "any", "--json")
     assert done.exit_code == 0, done.output
     (array,) = json.loads(done.stdout)["arrays"]
     assert array["calls"] == [{"name": "run.trace", "calls": 30, "weight": 1.0, "asked_nbytes": 30 * 160 * 4}]
@@ -153,7 +153,8 @@ def test_what_does_not_fit_is_said(maps: Path, trace: Path, profile_file: Path, 
     assert "larger than --max-chunk" in refused(
         f"{maps}:sst", "--like", "maps", "--min-chunk", "2MiB", "--max-chunk", "1MiB", *profile
     )
-    assert "write hdf5 or netcdf" in refused(maps, "--like", "maps", "--keep", "csv", *profile)
+    assert "write own or any" in refused(maps, "--like", "maps", "--codecs", "all", *profile)
+    assert "write hdf5, netcdf or any" in refused(maps, "--like", "maps", "--keep", "csv", *profile)
     assert "at least 1" in refused(maps, "--like", "maps", "--verify", 0, *profile)
     assert "calibrate" in refused(maps, "--like", "maps", "--target", tmp_path / "no.json")
     (tmp_path / "bad.json").write_text("{}")

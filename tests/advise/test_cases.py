@@ -41,8 +41,10 @@ def touched(advice: ArrayAdvice, chunk: tuple[int, ...]) -> float:
 
 def check_order(advice: ArrayAdvice) -> None:
     """The fastest first; those that can be advised and are as good as the best stand together, by what they change."""
-    known = [one for one in advice.options if one.seconds is not None]
-    assert known == advice.options[: len(known)], "what has no price is last"
+    priced = [one for one in advice.options if one.seconds is not None]
+    assert priced == advice.options[: len(priced)], "what has no price is last"
+    known = [one for one in priced if one.refused is None]
+    assert known == priced[: len(known)], "what convert refuses is behind the others"
     best = min((one.seconds for one in known if one.can_be_advised), default=0.0)
     alike = [one for one in known if one.can_be_advised and one.seconds <= best * ALIKE]
     others = [one for one in known if one not in alike]

@@ -48,6 +48,10 @@ def test_it_converts_and_says_so(tmp_path: Path) -> None:
         (["a.h5", "b.txt"], "the format is not clear"),
         (["a.h5", "b.h5", "--memory", "much"], "--memory 'much' is not a size"),
         (["a.h5", "b.h5", "--codec", "x:lzf", "--codec", "x:none"], "there is another value for x already"),
+        (["a.h5", "b.h5", "--codec", "gzap:4"], "did you mean 'gzip'"),
+        (["a.h5", "b.h5", "--memory", "1KB"], "the least that works is 1MiB"),
+        (["a.h5", "b.h5", "--relayout", "--codec", "zstd"], "--relayout copies all chunks as they are stored"),
+        (["a.h5", "b.h5", "--relayout", "--chunks", "2"], "--relayout copies all chunks as they are stored"),
     ],
 )
 def test_wrong_requests(tmp_path: Path, words: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,3 +96,44 @@ def test_calls_of_other_tools() -> None:
     ]
     assert "rechunker.rechunk" in equivalents("a.zarr", "b.zarr", "zarr", "zarr3", wish([1, 2]))[0]
     assert equivalents("a.fits", "b.zarr", "fits", "zarr3", wish()) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["shuffle+deflate:4", "deflate-4+shuffle", "sst:shuffle+deflate:4", "sst:deflate-4+shuffle", "deflate:4+shuffle"],
+)
+def test_codecs_are_taken_as_they_are_printed(tmp_path: Path, text: str) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("sst", data=np.arange(600.0).reshape(20, 30), chunks=(4, 5))
+    done = run(tmp_path / "a.h5", tmp_path / "b.h5", "--codec", text)
+    assert done.returncode == 0, done.stderr
+    with h5py.File(tmp_path / "b.h5") as file:
+        assert (file["sst"].compression, file["sst"].compression_opts, file["sst"].shuffle) == ("gzip", 4, True)
+
+
+def test_no_other_tool_puts_the_metadata_in_front(tmp_path: Path) -> None:
+    make_rich(tmp_path / "rich.h5")
+    done = run(tmp_path / "rich.h5", tmp_path / "copy.h5", "--relayout")
+    assert done.returncode == 0, done.stderr
+    assert "about the same" not in done.stderr
+
+
+def test_what_the_readers_of_the_target_need_is_said(tmp_path: Path) -> None:
+    make_rich(tmp_path / "rich.h5")
+    codecs = ["--codec", "contiguous:zstd:3", "--codec", "records:deflate:1"]
+    done = run(tmp_path / "rich.h5", tmp_path / "copy.h5", *codecs)
+    assert done.returncode == 0, done.stderr
+    assert "/contiguous: its readers need hdf5plugin or `hyperslab run` (zstd)" in done.stdout
+    assert "records" not in done.stdout
+
+
+def test_too_little_memory_is_refused_with_the_least_that_works(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("x", data=np.zeros((400, 1000)), chunks=(10, 1000), compression=1)
+    words = [tmp_path / "a.h5", tmp_path / "b.h5", "--chunks", "400,1000"]
+    done = run(*words, "--memory", "2MiB")
+    assert done.returncode == 2
+    assert "--memory must be at least 6400000 bytes, but it is 2097152" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["a.h5"]
+    done = run(*words, "--memory", "6400000B")
+    assert done.returncode == 0, done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import hyperslab as hs
 from hyperslab.errors import Refused, UsageError
+from hyperslab.versions.commit.libhdf5 import address
 
 CODECS = ("none", "deflate-1", "deflate-4+shuffle", "lzf", "shuffle+lzf", "deflate-9+fletcher32", "fletcher32")
 PLUGINS = (
@@ -152,3 +154,74 @@ def test_relayout_keeps_the_stored_bytes_and_puts_metadata_in_front(rich: Path, 
 def _at(array: Any, number: int) -> tuple[int, ...]:
     found: tuple[int, ...] = array.get_chunk_info(number).chunk_offset
     return found
+
+
+@pytest.mark.parametrize("options", [{}, {"relayout": True}, {"verify": "none"}, {"chunks": "5,7"}])
+@pytest.mark.parametrize("limits", [(20, None), (None, 30), (None, None), (20, 90), (20, 30)])
+def test_every_chunk_stays_where_it_was_whichever_axis_grows(tmp_path: Path, limits: Any, options: Any) -> None:
+    source, target = tmp_path / "a.h5", tmp_path / "b.h5"
+    with h5py.File(source, "w", libver="latest") as file:
+        for name, filters in (("plain", {}), ("packed", {"compression": 4, "shuffle": True})):
+            array = file.create_dataset(name, (20, 30), "i4", chunks=(4, 5), maxshape=limits, fillvalue=-1, **filters)
+            array[2:19, 3:29] = np.arange(17 * 26).reshape(17, 26)
+    hs.convert(source, target, **options)
+    assert_same(source, target)
+
+
+def test_a_user_block_moves_no_chunk(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w", userblock_size=1024, libver="latest") as file:
+        file.create_dataset("x", data=np.arange(600).reshape(20, 30), chunks=(4, 5), maxshape=(20, None))
+        file.create_dataset("plain", data=np.arange(20_000.0))
+    hs.convert(tmp_path / "a.h5", tmp_path / "b.h5")
+    assert_same(tmp_path / "a.h5", tmp_path / "b.h5")
+
+
+@pytest.mark.parametrize("options", [{}, {"relayout": True}, {"codec": "deflate-1", "chunks": [5]}])
+def test_bitfields_are_kept(tmp_path: Path, options: Any) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        odd = h5py.h5t.STD_B16LE.copy()
+        call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_size_t)
+        assert call(address("H5Tset_precision") or 0)(odd.id, 12) == 0  # h5py cannot make such a bitfield
+        for name, kind, values in (
+            (b"flag", h5py.h5t.STD_B8LE, np.array(1, "u1")),
+            (b"big", h5py.h5t.STD_B32BE, np.array([1, 2**31], ">u4")),
+            (b"odd", odd, np.array([1, 0xABC], "<u2")),
+        ):
+            space = h5py.h5s.create_simple(values.shape) if values.shape else h5py.h5s.create(h5py.h5s.SCALAR)
+            h5py.h5a.create(file.id, name, kind, space).write(values, kind)
+            h5py.h5d.create(file.id, name, kind, space).write(h5py.h5s.ALL, h5py.h5s.ALL, values, kind)
+        long = h5py.h5s.create_simple((40,))
+        made = h5py.h5d.create(file.id, b"flags", h5py.h5t.STD_B8LE, long)
+        made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.arange(40, dtype="u1"), h5py.h5t.STD_B8LE)
+    hs.convert(tmp_path / "a.h5", tmp_path / "b.h5", **options)
+    with h5py.File(tmp_path / "a.h5") as before, h5py.File(tmp_path / "b.h5") as file:
+        assert list(file) == list(before)
+        assert list(file.attrs) == list(before.attrs)
+        for old, new in [
+            *((before[name].id, file[name].id) for name in file),
+            *((before.attrs.get_id(name), file.attrs.get_id(name)) for name in file.attrs),
+        ]:
+            assert old.get_type().equal(new.get_type())
+            assert _stored(old) == _stored(new)
+
+
+def _stored(one: Any) -> bytes:
+    kind = one.get_type()
+    out = np.empty(one.shape, f"V{kind.get_size()}")
+    one.read(*([h5py.h5s.ALL] * 2 if isinstance(one, h5py.h5d.DatasetID) else []), out, kind)
+    return out.tobytes()
+
+
+def test_tables_of_pandas_and_pytables_are_converted(tmp_path: Path) -> None:
+    pandas, tables = pytest.importorskip("pandas"), pytest.importorskip("tables")
+    frame = pandas.DataFrame({"a": np.arange(50), "b": np.arange(50) % 2 == 0, "c": [f"n{n}" for n in range(50)]})
+    frame.to_hdf(tmp_path / "a.h5", key="frame", format="table", data_columns=["b"])
+    with tables.open_file(str(tmp_path / "a.h5"), "a") as file:
+        file.create_array("/", "flags", np.arange(9) % 2 == 0)
+        file.root.flags.attrs.is_good = np.bool_(True)
+    for options in ({}, {"codec": "deflate-1+shuffle"}, {"relayout": True}):
+        hs.convert(tmp_path / "a.h5", tmp_path / "b.h5", overwrite=True, **options)
+        pandas.testing.assert_frame_equal(pandas.read_hdf(tmp_path / "b.h5", "frame"), frame)
+        with tables.open_file(str(tmp_path / "b.h5")) as file:
+            assert file.root.flags[:].tolist() == (np.arange(9) % 2 == 0).tolist()
+            assert file.root.flags.attrs.is_good == np.True_

@@ -112,13 +112,13 @@ def test_dates_and_text_of_zarr_in_hdf5(tmp_path: Path) -> None:
         assert file["texts"][:].tolist() == ["äb", "c"]
 
 
-def test_an_array_that_is_all_of_a_hierarchy_gets_the_name_of_its_folder(tmp_path: Path) -> None:
+def test_an_array_that_is_all_of_a_hierarchy_gets_the_name_of_its_folder_in_hdf5(tmp_path: Path) -> None:
     zarr.create_array(tmp_path / "height.zarr", shape=(5,), chunks=(2,), dtype="i4")[:] = np.arange(5)
     hs.convert(tmp_path / "height.zarr", tmp_path / "a.h5")
     with h5py.File(tmp_path / "a.h5") as file:
         assert file["height"][:].tolist() == [0, 1, 2, 3, 4]
     hs.convert(tmp_path / "height.zarr", tmp_path / "a.zarr")
-    assert zarr.open_group(tmp_path / "a.zarr", mode="r")["height"][:].tolist() == [0, 1, 2, 3, 4]
+    assert zarr.open_array(tmp_path / "a.zarr", mode="r")[:].tolist() == [0, 1, 2, 3, 4]
 
 
 def test_a_variable_called_like_a_dimension_keeps_its_name(tmp_path: Path) -> None:

@@ -338,3 +338,36 @@ def test_numbers_that_a_c_program_has_copies_of(folder: Path) -> None:
     assert (done.returncode, "HDF5" in done.stderr) == (0, False), done.stderr
     (access,) = hs.Trace.open(folder / "run.trace")
     assert (access.array.array, access.memory_type) == ("/x", "float64")
+
+
+@pytest.mark.parametrize("has_plugins", [False, True])
+def test_the_filters_that_the_program_has_are_known(folder: Path, has_plugins: bool) -> None:
+    """Also those that it imports after its first reads; and each array is described once all the same."""
+    pytest.importorskip("netCDF4")  # it sets HDF5_PLUGIN_PATH, and recording must load no plugin from there
+    if has_plugins:
+        pytest.importorskip("hdf5plugin")
+    program = f"""
+import h5py
+file = h5py.File("a.nc")
+file["x"][0]
+if {has_plugins}:
+    import hdf5plugin
+again = h5py.File("a.nc", "r")
+for name in ("plain", "one", "table", "x"):
+    again[name][()]
+"""
+    trace = traced_python(folder, program)
+    assert trace.notes == []
+    assert sorted(one.array for one in trace.arrays) == ["/one", "/plain", "/table", "/x"]
+    known = {number for one in trace.arrays for number in one.decodes or ()}
+    assert {1, 2, 3, 32000} <= known
+    assert (32015 in known, 32001 in known) == (has_plugins, has_plugins)
+    trace.save(folder / "again.trace")
+    assert hs.Trace.open(folder / "again.trace").arrays == trace.arrays
+
+
+@pytest.mark.skipif(shutil.which("h5dump") is None, reason="not installed: apt-get install hdf5-tools")
+def test_asking_for_filters_prints_nothing(folder: Path) -> None:
+    done = traced(folder, "h5dump", "-d", "/x", "a.nc")
+    assert done.returncode == 0
+    assert "HDF5-DIAG" not in done.stderr

@@ -126,6 +126,7 @@ def test_facts_of_an_array(stored: Path) -> None:
     assert (array.cache_nbytes, array.cache_slots, array.cache_w0) == (12345, 11, 0.5)
     assert (access.memory_type, access.nbytes, access.has_failed) == ("float64", 36, False)
     assert 0 < access.seconds < 60
+    assert {1, 2, 3, 32000} <= set(array.decodes or ())  # deflate, shuffle, Fletcher-32, and h5py's own LZF
 
 
 def test_unusual_reads_of_h5py(stored: Path) -> None:

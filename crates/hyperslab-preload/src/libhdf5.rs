@@ -109,6 +109,7 @@ functions! {
     stored_nbytes c"H5Dget_storage_size" (Id) -> u64;
     filter c"H5Pget_filter2"
         (Id, c_uint, *mut c_uint, *mut usize, *mut c_uint, usize, *mut c_char, *mut c_uint) -> c_int;
+    filter_info c"H5Zget_filter_info" (c_int, *mut c_uint) -> c_int;
     type_sign c"H5Tget_sign" (Id) -> c_int;
     type_super c"H5Tget_super" (Id) -> Id;
     type_is_text c"H5Tis_variable_str" (Id) -> c_int;

@@ -20,6 +20,7 @@ from typing import Literal
 from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError, model_validator
 
 from hyperslab.bench.declared import Declared, loc_of
+from hyperslab.conversion.advice_reading import checked_advice
 from hyperslab.errors import UsageError
 from hyperslab.replacing import replace_with
 
@@ -84,18 +85,11 @@ def load_advice(path: str | Path) -> AdviceFile:
         The file is missing, or it is not an advice file. The message names the file and the key.
     """
     try:
-        return AdviceFile.model_validate(json.loads(Path(path).read_text(encoding="utf-8")))
-    except OSError as error:
-        raise UsageError(
-            f"{path}: cannot be read ({error.strerror}); `hyperslab advise FILE -o {path}` writes it"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, ValidationError):
-            first = error.errors()[0]
-            where = ".".join(map(str, loc_of(first))) or "the file"
-            said = f"{where}: {first['msg'].removeprefix('Value error, ')}"
-        else:
-            said = f"not JSON ({error})"
+        return AdviceFile.model_validate(checked_advice(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, loc_of(first))) or "the file"
+        said = f"{where}: {first['msg'].removeprefix('Value error, ')}"
         raise UsageError(
             f"{path} is not advice: {said}; `hyperslab advise FILE -o {path}` writes such a file"
         ) from error

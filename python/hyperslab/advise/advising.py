@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from hyperslab.advise.candidate import PLAIN, Candidate, Encoding
-from hyperslab.advise.conversion import conversion_seconds
+from hyperslab.advise.conversion import conversion_prices, conversion_seconds
 from hyperslab.advise.defaults import default_chunks
 from hyperslab.advise.demand import Demand
+from hyperslab.advise.formats import reader_needs
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.pricing import FINAL_TOUCHES, SEARCH_TOUCHES, MeasuredCodec, Price, Pricer, gain
 from hyperslab.advise.reasons import reason_of
@@ -85,7 +86,7 @@ def advise(
     if not considered and limits != Limits():
         broken = ", ".join(f"{name} ({count} layouts)" for name, count in search.refused.items())
         raise Refused(f"{array.title}: no layout keeps to all limits; these limits exclude layouts: {broken}")
-    rest = _finalists(search, array, measured)
+    rest = _finalists(search, array, measured, encodings)
     options = [_option(array, search, one, today, now) for one in rest]
     mine = _option(array, search, today, today, now)
     ranked = sorted([mine, *options], key=lambda option: option.price.rank)
@@ -144,7 +145,10 @@ def _other_orders(search: Search, array: StoredArray) -> None:
 
 
 def _finalists(
-    search: Search, array: StoredArray, measured: Mapping[tuple[str, Encoding], MeasuredCodec]
+    search: Search,
+    array: StoredArray,
+    measured: Mapping[tuple[str, Encoding], MeasuredCodec],
+    encodings: Mapping[str, Sequence[Encoding]],
 ) -> list[Candidate]:
     """The best of each format and reader, the smallest that is not slow, and the libraries' defaults."""
     families: dict[tuple[str, str], list[Candidate]] = {}
@@ -161,7 +165,8 @@ def _finalists(
         for (format_name, reader), listed in families.items():
             if format_name == name and reader != "hyperslab":
                 like = search.best_of([one for one in listed if one.order is None], 1)
-                encoding = array.encoding if (reader, array.encoding) in measured else PLAIN
+                is_had = array.encoding in encodings[name] and (reader, array.encoding) in measured
+                encoding = array.encoding if is_had else PLAIN
                 found = measured.get((reader, encoding))
                 if like:
                     usual = (search.today.cache_nbytes, search.today.cache_slots) if reader == "hdf5" else (None, None)
@@ -197,17 +202,33 @@ def _option(array: StoredArray, search: Search, one: Candidate, today: Candidate
     nbytes = array.stored_nbytes if one.is_today else one.stored_nbytes(shape, array.dtype.itemsize)
     files = array.file_count if one.is_today else one.file_count(shape)
     cost = None if limits.price_per_request is None else limits.price_per_request * price.requests
+    prices = None if one.is_today else conversion_prices(array, pricer, today, one)
+    needed = None
+    if not one.is_today:
+        needed = reader_needs(one.format, one.encoding, array, pricer.demands, is_far=pricer.profile.is_far)
+    is_written = prices is None or not prices[1].unknown or pricer.profile.is_far
     return Option(
         one,
         price,
         None if one.is_today else gain(pricer.profile, now, price, (today.reader, one.reader)),
         nbytes,
         files,
-        None if one.is_today else conversion_seconds(array, pricer, today, one),
+        None if prices is None else conversion_seconds(prices),
         request_price=cost,
-        reason="" if one.is_today else reason_of(pricer.demands, today, one),
+        reason="" if one.is_today else reason_of(pricer.demands, today, one, needed),
         breaks=None if one.is_today else search.broken_limit(one),
+        needs=needed,
+        refused=_refused(one, needed, limits, is_written=is_written),
     )
+
+
+def _refused(one: Candidate, needed: str | None, limits: Limits, *, is_written: bool) -> str | None:
+    """Why a layout is shown, but never advised; None if it can be."""
+    if one.order is not None:
+        return "convert keeps the order of axes"
+    if needed is not None and limits.codecs != "any":
+        return f"its readers need {needed}: --codecs any allows it"
+    return None if is_written else "what it takes to convert is unknown"
 
 
 def _tips(array: StoredArray, pricer: Pricer, search: Search, today: Candidate, now: Price) -> list[Tip]:

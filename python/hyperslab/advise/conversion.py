@@ -13,10 +13,14 @@ from hyperslab.model.workload import Step
 CALLS = 8
 
 
-def conversion_seconds(array: StoredArray, pricer: Pricer, today: Candidate, target: Candidate) -> float | None:
-    """Seconds to read all of an array today and to write it in a layout; None if either has no price."""
-    parts = (_all_of_it(array, pricer, today, "read"), _all_of_it(array, pricer, _written(target), "write"))
-    return None if any(part.unknown for part in parts) else sum(part.seconds for part in parts)
+def conversion_prices(array: StoredArray, pricer: Pricer, today: Candidate, target: Candidate) -> tuple[Price, Price]:
+    """What it costs to read all of an array today, and to write it in a layout."""
+    return _all_of_it(array, pricer, today, "read"), _all_of_it(array, pricer, _written(target), "write")
+
+
+def conversion_seconds(prices: tuple[Price, Price]) -> float | None:
+    """Seconds to read an array and to write it; None if either has no price."""
+    return None if any(part.unknown for part in prices) else sum(part.seconds for part in prices)
 
 
 def _written(target: Candidate) -> Candidate:

@@ -73,6 +73,7 @@ class Demand:
     cache_nbytes: int | None = None  # the chunk cache that the program gave it
     cache_slots: int | None = None
     notes: tuple[str, ...] = ()
+    decodes: frozenset[int] | None = None  # filters that the program's own libhdf5 has; None: nobody asked it
 
     @property
     def writes(self) -> bool:

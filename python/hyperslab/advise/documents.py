@@ -79,6 +79,8 @@ def option_document(one: Option, today: Option) -> dict[str, Any]:
         "measured_seconds": one.measured_seconds,
         "measured_interval": None if one.measured_interval is None else list(one.measured_interval),
         "reason": one.reason,
+        "needs": one.needs,
+        "refused": one.refused,
     }
 
 

@@ -1,25 +1,85 @@
-"""Which file formats and codecs to consider for an array, and what the codecs cost on its data."""
+"""Which file formats and codecs to consider for an array, and what the codecs cost on its data.
+
+An advice must end well for the program that asked: it reads the new file with the library that it has.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hyperslab.advise.candidate import Encoding
 from hyperslab.advise.codecs import encodings_for, measure_codecs
+from hyperslab.advise.demand import Demand
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.pricing import MeasuredCodec
 from hyperslab.advise.stored import StoredArray
+from hyperslab.conversion.codecs import USUAL_FILTERS, CodecChain, needs
+from hyperslab.errors import HyperslabError
 from hyperslab.model.store_profile import StoreProfile
 
+# The libraries of the cost model that open a file of HDF5, and one of Zarr.
+OPENS_HDF5, OPENS_ZARR = {"hdf5", "hyperslab"}, {"zarr", "hyperslab"}
 
-def encodings_of(array: StoredArray, limits: Limits, profile: StoreProfile) -> dict[str, list[Encoding]]:
-    """The codecs of each file format that the limits allow."""
+
+def encodings_of(
+    array: StoredArray, limits: Limits, profile: StoreProfile, demands: Sequence[Demand] = ()
+) -> dict[str, list[Encoding]]:
+    """The codecs of each file format that the limits allow, and the program that makes the demands can read."""
+    found = {}
+    for name in _formats(array, limits, profile, demands):
+        listed = [one for one in encodings_for(name, array.encoding) if _is_written(name, one)]
+        found[name] = [
+            one
+            for one in listed
+            if limits.codecs == "any" or reader_needs(name, one, array, demands, is_far=profile.is_far) is None
+        ]
+    return found
+
+
+def _is_written(name: str, encoding: Encoding) -> bool:
+    """Whether `convert` can write a codec in a file format."""
+    try:
+        chain = CodecChain.parse(str(encoding))
+        if name == "zarr2":
+            chain.zarr2(1)
+        elif name == "zarr3":
+            chain.zarr3(1)
+        else:
+            chain.hdf5(1, 1)
+    except HyperslabError:
+        return False
+    return True
+
+
+def reader_needs(
+    name: str, encoding: Encoding, array: StoredArray, demands: Sequence[Demand], *, is_far: bool = False
+) -> str | None:
+    """What a program must have, beside what it has, to read a codec in a file format; None if nothing."""
+    if name.startswith("zarr") or (name == array.format and encoding == array.encoding):
+        return None
+    makers = {demand.library for demand in demands}
+    if makers == {"hyperslab"} or (is_far and makers <= {None, "hyperslab"}):
+        return None  # our engine has all of them
+    decodable = USUAL_FILTERS
+    sets = [demand.decodes for demand in demands if demand.decodes is not None and demand.library == "hdf5"]
+    if sets:
+        decodable = frozenset.intersection(*sets)
+    filters, _ = CodecChain.parse(str(encoding)).hdf5(1, 1)
+    return needs((number for number, *_ in filters), decodable)
+
+
+def _formats(array: StoredArray, limits: Limits, profile: StoreProfile, demands: Sequence[Demand]) -> list[str]:
     hdf5 = "netcdf4" if array.format in ("netcdf4", "netcdf3") or limits.keep == "netcdf" else "hdf5"
     if limits.keep == "hdf5":
         hdf5 = "netcdf4" if array.format == "netcdf4" else "hdf5"
-    names = [hdf5]
+    zarr = "zarr2" if array.format == "zarr2" else "zarr3"
     # Requests to far Zarr stores are not calibrated.
-    if limits.keep is None and not profile.is_far:
-        names.append("zarr2" if array.format == "zarr2" else "zarr3")
-    return {name: encodings_for(name, array.encoding) for name in names}
+    names = [hdf5] if limits.keep in ("hdf5", "netcdf") or profile.is_far else [hdf5, zarr]
+    makers = {demand.library for demand in demands if demand.library is not None}
+    if not makers or limits.keep is not None:
+        return names
+    opened = [name for name in names if makers <= (OPENS_ZARR if name.startswith("zarr") else OPENS_HDF5)]
+    return opened or names
 
 
 def codecs_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hyperslab.advise.results import ArrayAdvice, Option
-from hyperslab.advise.verdict import in_order
+from hyperslab.advise.verdict import in_order, needed_text
 from hyperslab.advise.verifying import Verification, Verified
 from hyperslab.lab.paired import ratio_of
 from hyperslab.report.wording import interval_text, seconds_text
@@ -56,7 +56,7 @@ def _choose(advice: ArrayAdvice, found: Verification, now: Verified, base: float
         advice.chosen, advice.tip = best, None
         advice.verdict = (
             f"rewrite as {best.candidate.title}: measured {seconds_text(best.measured_seconds)} instead of "
-            f"{seconds_text(base)}, {base / (best.measured_seconds or 1.0):.3g} × faster"
+            f"{seconds_text(base)}, {base / (best.measured_seconds or 1.0):.3g} × faster{needed_text(best)}"
         )
         return
     advice.chosen, advice.tip = advice.today, None

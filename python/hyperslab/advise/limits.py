@@ -8,7 +8,8 @@ from typing import Literal
 
 from hyperslab.errors import UsageError
 
-Keep = Literal["hdf5", "netcdf"]
+Keep = Literal["hdf5", "netcdf", "any"]
+Codecs = Literal["own", "any"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Limits:
     keep: Keep | None = None
     price_per_request: float | None = None
     max_nbytes: int | None = None  # of the stored array
+    codecs: Codecs = "own"  # those that the program's own library decodes, or all
 
     def check(self, shape: Sequence[int], element_nbytes: int) -> None:
         """Refuse limits that contradict each other or the array.

@@ -10,9 +10,10 @@ from hyperslab.advise.demand import Demand
 CLEAR = 1.5
 
 
-def reason_of(demands: Sequence[Demand], today: Candidate, other: Candidate) -> str:
-    """What changes for the calls, and what your program needs."""
-    return "; ".join([*_of_counts(demands, today, other), *_of_settings(today, other)])
+def reason_of(demands: Sequence[Demand], today: Candidate, other: Candidate, needed: str | None = None) -> str:
+    """What changes for the calls, and what your program needs beside what it has."""
+    said = [*_of_counts(demands, today, other), *_of_settings(today, other)]
+    return "; ".join([*said, *([] if needed is None else [f"its readers need {needed}"])])
 
 
 def _of_counts(demands: Sequence[Demand], today: Candidate, other: Candidate) -> list[str]:
@@ -44,8 +45,6 @@ def _of_settings(today: Candidate, other: Candidate) -> list[str]:
         said.append("your program must name its dimensions, because their order changes")
     if is_zarr and not today.format.startswith("zarr"):
         said.append("your program must open Zarr")
-    if not is_zarr and other.encoding.codec is not None and other.encoding.codec.startswith(("zstd", "blosc")):
-        said.append("readers of the file need hdf5plugin")
     return said
 
 

@@ -26,6 +26,8 @@ class Option:
     request_price: float | None = None
     reason: str = ""
     breaks: str | None = None  # a limit: libraries' defaults are shown for comparison even then
+    needs: str | None = None  # what the program must have to read it, beside what it has
+    refused: str | None = None  # why it is never advised, though it has a price
 
     @property
     def seconds(self) -> float | None:
@@ -34,8 +36,9 @@ class Option:
 
     @property
     def can_be_advised(self) -> bool:
-        """Whether it is another layout with a price, within all limits."""
-        return self.seconds is not None and not self.candidate.is_today and self.breaks is None
+        """Whether it is another layout with a price, within all limits, that `convert` can write."""
+        is_possible = self.breaks is None and self.refused is None
+        return self.seconds is not None and not self.candidate.is_today and is_possible
 
     def runs_until_it_pays(self, today: Option) -> int | None:
         """After how many runs the conversion has paid; None if never, or if it is unknown."""

@@ -28,8 +28,15 @@ def cells_of(option: Option, advice: ArrayAdvice) -> tuple[str, ...]:
         _requests(option),
         UNKNOWN if candidate.is_today else seconds_text(option.conversion_seconds),
         _pays(option, today),
-        option.reason if option.breaks is None else f"breaks {option.breaks}; {option.reason}",
+        _why(option),
     )
+
+
+def _why(option: Option) -> str:
+    """The reason, after what speaks against it."""
+    against = [] if option.breaks is None else [f"breaks {option.breaks}"]
+    against += [] if option.refused is None else [f"not advised: {option.refused}"]
+    return "; ".join([*against, *([option.reason] if option.reason else [])])
 
 
 def gain_text(found: Gain | None, *, brief: bool = False) -> str:

@@ -46,7 +46,7 @@ class StoredArray:
     @property
     def title(self) -> str:
         """The name of its file and its own name."""
-        return f"{self.file.rstrip('/').rpartition('/')[2]}:{self.name}"
+        return f"{self.file.rstrip('/').rpartition('/')[2]}:{self.name or '/'}"
 
     @property
     def nbytes(self) -> int:
@@ -89,7 +89,7 @@ def stored_arrays(
 
 
 def _named(path: str, archive: Group, name: str) -> Array:
-    found = archive.get(name)
+    found = archive.get(name if name.strip("/") else "")  # an array of Zarr may be at the root of its store
     if isinstance(found, Array):
         return found
     near = meant_or_known(name, (each.name for each in archive.walk()), "it has no arrays")

@@ -74,7 +74,14 @@ def traced_demand(
         last.library,
         *settings,
         tuple(notes),
+        _decodes(trace, last.library),
     )
+
+
+def _decodes(trace: Trace, library: str) -> frozenset[int] | None:
+    """The filters that a library of the program had; it may have imported some after its first reads."""
+    known = [one.decodes for one in trace.arrays if one.library == library and one.decodes is not None]
+    return frozenset().union(*known) if known else None
 
 
 def _steps(trace: Trace, rows: Sequence[int], shape: tuple[int, ...], where: Path) -> tuple[list[Step], list[str]]:

@@ -33,7 +33,7 @@ def choose(advice: ArrayAdvice, profile: StoreProfile) -> None:
         advice.chosen, advice.tip = best, None
         advice.verdict = (
             f"rewrite as {best.candidate.title}: predicted {seconds_text(best.seconds)} instead of "
-            f"{seconds_text(today.seconds)}, {factor_text(best.gain)} faster"
+            f"{seconds_text(today.seconds)}, {factor_text(best.gain)} faster{needed_text(best)}"
         )
         return
     advice.chosen, advice.tip = today, tip
@@ -55,7 +55,7 @@ def choose(advice: ArrayAdvice, profile: StoreProfile) -> None:
 def in_order(options: Sequence[Option], advice: ArrayAdvice) -> list[Option]:
     """The fastest first. Of those that cannot be told from the best, the one that changes least comes first.
 
-    Measured seconds count if there are any, and then predictions do not.
+    Measured seconds count if there are any, and then predictions do not. What is never advised comes after the others.
     """
     is_measured = any(one.measured_seconds is not None for one in options)
     share = AS_GOOD if is_measured else ALIKE
@@ -64,8 +64,8 @@ def in_order(options: Sequence[Option], advice: ArrayAdvice) -> list[Option]:
     def key(one: Option) -> tuple[Any, ...]:
         seconds = _seconds(one, is_measured)
         if one.can_be_advised and seconds <= best * share and best < inf:
-            return (best, 0, change(one, advice))
-        return (seconds, 1, one.price.rank)
+            return (0, best, 0, change(one, advice))
+        return (2 if seconds == inf else int(one.refused is not None), seconds, 1, one.price.rank)
 
     return sorted(options, key=key)
 
@@ -80,13 +80,18 @@ def change(one: Option, advice: ArrayAdvice) -> tuple[Any, ...]:
     mine, now = one.candidate, advice.today.candidate
     return (
         mine.format != now.format,
-        mine.order is not None,
+        one.needs is not None,
         mine.reader != now.reader,
         mine.cache_nbytes != now.cache_nbytes,
         touches_of(advice.demands, mine)[0],
         one.stored_nbytes,
         one.measured_seconds or one.seconds,
     )
+
+
+def needed_text(option: Option) -> str:
+    """What the readers of a layout need, after a verdict; nothing if they need nothing."""
+    return "" if option.needs is None else f"; its readers need {option.needs}"
 
 
 def factor_text(found: Gain | None) -> str:

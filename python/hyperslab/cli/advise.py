@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,7 +35,13 @@ def advise(
     place: Annotated[
         str, typer.Option("--target", help="Where the file will be: local, or a store profile from `calibrate`.")
     ] = "local",
-    keep: Annotated[str | None, typer.Option(help="Keep this format: hdf5 or netcdf.")] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(help="Keep this format: hdf5 or netcdf; any: also those that your program cannot open."),
+    ] = None,
+    codecs: Annotated[
+        str, typer.Option(help="own: codecs that your program's own library decodes; any: all of them.")
+    ] = "own",
     max_files: Annotated[int | None, typer.Option(help="The most files that the stored array may have.")] = None,
     memory: Annotated[str | None, typer.Option(help="The most memory for chunks, such as 256MiB.")] = None,
     min_chunk: Annotated[str | None, typer.Option(help="The smallest chunk, decoded, such as 64KiB.")] = None,
@@ -67,10 +74,7 @@ def advise(
     from hyperslab.cli.sizes import nbytes_of
 
     log = console(stderr=True)
-    if keep not in (None, "hdf5", "netcdf"):
-        raise UsageError(f"--keep {keep} is unknown: write hdf5 or netcdf")
-    if verify is not None and verify < 1:
-        raise UsageError(f"--verify {verify}: give at least 1")
+    _check(keep, codecs, verify)
     given = {"--memory": memory, "--min-chunk": min_chunk, "--max-chunk": max_chunk, "--max-size": max_size}
     sizes = [nbytes_of(text, name) for name, text in given.items()]
     most_sampled = nbytes_of(sample, "--sample") or 0
@@ -80,7 +84,7 @@ def advise(
         raise UsageError("--verify measures on this machine: leave it out, or leave --target out")
     found: list[ArrayAdvice] = []
     for array, demands in question.arrays:
-        limits = _limits(array, sizes, max_files, append_axis, keep, price_per_request)
+        limits = _limits(array, sizes, max_files, append_axis, keep, price_per_request, codecs)
         advice = _advise_one(array, demands, profile, limits, question, log)
         found += [] if advice is None else [advice]
     if not found:
@@ -90,12 +94,18 @@ def advise(
             _verify(one, profile, verify, scratch, most_sampled, option or [], log)
     _write(question.file, found, profile_text(profile), output, html)
     if as_json:
-        from hyperslab.advise.documents import document
-
-        made = {"file": question.file, "profile": profile_text(profile), "notes": question.notes}
-        typer.echo(json.dumps({**made, "arrays": [document(one) for one in found]}, indent=1))
+        _print_json(found, question, profile_text(profile))
         return
-    _print(found, question.notes, profile_text(profile), output)
+    _print(found, question, profile_text(profile), output)
+
+
+def _check(keep: str | None, codecs: str, verify: int | None) -> None:
+    if keep not in (None, "hdf5", "netcdf", "any"):
+        raise UsageError(f"--keep {keep} is unknown: write hdf5, netcdf or any")
+    if codecs not in ("own", "any"):
+        raise UsageError(f"--codecs {codecs} is unknown: write own or any")
+    if verify is not None and verify < 1:
+        raise UsageError(f"--verify {verify}: give at least 1")
 
 
 def _weighted(given: Path) -> tuple[Path, float]:
@@ -123,12 +133,18 @@ def _profile(place: str, file: str, log: Any) -> StoreProfile:
 
 
 def _limits(
-    array: Any, sizes: list[int | None], max_files: int | None, axis: str | None, keep: Any, price: float | None
+    array: Any,
+    sizes: list[int | None],
+    max_files: int | None,
+    axis: str | None,
+    keep: Any,
+    price: float | None,
+    codecs: Any,
 ) -> Limits:
     from hyperslab.advise.limits import Limits, axis_of
 
     memory, least, most, size = sizes
-    return Limits(max_files, memory, least, most, axis_of(axis, array.shape, array.dims), keep, price, size)
+    return Limits(max_files, memory, least, most, axis_of(axis, array.shape, array.dims), keep, price, size, codecs)
 
 
 def _advise_one(
@@ -139,7 +155,7 @@ def _advise_one(
 
     limits.check(array.shape, array.dtype.itemsize)
     show = (lambda what: log.print(line(f"searching: {what}"), soft_wrap=True)) if log.is_terminal else lambda _: None
-    encodings = encodings_of(array, limits, profile)
+    encodings = encodings_of(array, limits, profile, demands)
     measured = codecs_of(array, encodings, profile)
     try:
         return advise_on(array, demands, profile, limits, measured, encodings, progress=show)
@@ -177,15 +193,31 @@ def _write(file: str, found: list[ArrayAdvice], profile: str, output: Path | Non
         write_page(html, file, found, profile)
 
 
-def _print(found: list[ArrayAdvice], notes: list[str], profile: str, output: Path | None) -> None:
+def _print_json(found: list[ArrayAdvice], question: Question, profile: str) -> None:
+    from hyperslab.advise.documents import document
+
+    made = {"file": question.file, "profile": profile, "notes": question.notes}
+    typer.echo(json.dumps({**made, "arrays": [document(one) for one in found]}, indent=1))
+
+
+def _print(found: list[ArrayAdvice], question: Question, profile: str, output: Path | None) -> None:
     out = console()
     for one in found:
         _print_one(one, out)
-    for note in notes:
+    for note in question.notes:
         out.print(line(f"note: {note}"), soft_wrap=True)
     out.print(line(f"store: {profile}"), soft_wrap=True)
     if output is not None:
-        out.print(line(f"apply it: hyperslab convert SOURCE TARGET --like {output}"), soft_wrap=True)
+        call = ["hyperslab", "convert", question.file, f"better{_suffix(found)}", "--like", str(output)]
+        call += ["--format", "zarr2"] if {str(one.chosen.candidate.format) for one in found} == {"zarr2"} else []
+        out.print(line(f"apply it: {shlex.join(call)}"), soft_wrap=True)
+
+
+def _suffix(found: list[ArrayAdvice]) -> str:
+    """The ending of a file or folder that may have what is advised for most of its arrays."""
+    formats = [str(one.chosen.candidate.format) for one in found]
+    name = max(formats, key=formats.count)
+    return {"hdf5": ".h5", "zarr2": ".zarr", "zarr3": ".zarr"}.get(name, ".nc")
 
 
 def _print_one(one: ArrayAdvice, out: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from hyperslab.conversion import Conversion
 
 MOST_NAMED = 20
+LEAST_MEMORY_NBYTES = 1 << 20
+# PATH:VALUE, and PATH:CODEC: there, a colon before a number belongs to the codec, as in deflate:4.
+LAST_VALUE = re.compile(r"(?:(.*):)?([^:]*)", re.DOTALL)
+LAST_CODEC = re.compile(r"(?:(.*):(?!\d))?([^:]*(?::\d[^:]*)*)", re.DOTALL)
 
 
 def convert(
@@ -37,7 +42,7 @@ def convert(
     shards: Annotated[list[str] | None, typer.Option(help="The same for shards of Zarr 3. Repeatable.")] = None,
     codec: Annotated[
         list[str] | None,
-        typer.Option(help="deflate-4+shuffle, zstd-3, none, ...; PATH:CODEC for one array. Repeatable."),
+        typer.Option(help="shuffle+deflate:4, zstd:3, none, ...; PATH:CODEC for one array. Repeatable."),
     ] = None,
     like: Annotated[
         Path | None, typer.Option(help="A file of `hyperslab advise -o`: chunks, shards and codecs of each array.")
@@ -68,20 +73,17 @@ def convert(
     The source is never changed. The target appears under its name when it is complete. After an interruption, the same
     command with --resume continues.
 
-    Example: hyperslab convert maps.nc series.nc --chunks time=-1,lat=10,lon=10 --codec deflate-4+shuffle
+    Example: hyperslab convert maps.nc series.nc --chunks time=-1,lat=10,lon=10 --codec shuffle+deflate:4
     """
-    if len(sources) < 2:
-        raise UsageError("give a source and a target: hyperslab convert SOURCE TARGET")
-    *given, target = sources
-    if len(given) > 1 and concat is None:
-        raise UsageError("several sources need --concat DIMENSION; the last name is the target")
+    given, target = _sources_and_target(sources, concat)
     from hyperslab.conversion import convert as run
     from hyperslab.conversion.converting import check_libraries, format_of
     from hyperslab.conversion.wishes import wish
 
     check_libraries(format_of(Path(target), format), verify)
 
-    asked = wish(_by_path(chunks), _by_path(shards), _by_path(codec), like)
+    codecs = _by_path(codec, LAST_CODEC)
+    asked = wish(_by_path(chunks), _by_path(shards), codecs, like)
     opened = open_archive(given if concat is not None else given[0], option or [], concat, allowed)
     named, source_format = opened.filename, opened.format
     log = console(stderr=True)
@@ -91,23 +93,31 @@ def convert(
 
     with opened, live(log, "MiB") as progress:
         done = run(
-            opened, target, format=format, chunks=_by_path(chunks), shards=_by_path(shards), codec=_by_path(codec),
-            like=like, relayout=relayout, memory=nbytes_of(memory, "--memory"), verify=verify, overwrite=overwrite,
+            opened, target, format=format, chunks=_by_path(chunks), shards=_by_path(shards), codec=codecs,
+            like=like, relayout=relayout, memory=_memory(memory), verify=verify, overwrite=overwrite,
             resume=resume, threads=_threads() if threads is None else threads, skip_unsupported=skip_unsupported,
             progress=progress, predicted=say, scheduler=scheduler,
         )  # fmt: skip
     _print(done, as_json=as_json)
-    if not as_json:
+    if not as_json and not relayout:  # no other tool puts the metadata in front
         _say_equivalents(named, target, source_format, format, asked)
 
 
-def _by_path(given: list[str] | None) -> dict[str, str] | None:
+def _sources_and_target(names: list[str], concat: str | None) -> tuple[list[str], str]:
+    if len(names) < 2:
+        raise UsageError("give a source and a target: hyperslab convert SOURCE TARGET")
+    if len(names) > 2 and concat is None:
+        raise UsageError("several sources need --concat DIMENSION; the last name is the target")
+    return names[:-1], names[-1]
+
+
+def _by_path(given: list[str] | None, last: re.Pattern[str] = LAST_VALUE) -> dict[str, str] | None:
     """Values by array; "" for all arrays."""
     if given is None:
         return None
     found: dict[str, str] = {}
     for one in given:
-        path, _, value = one.rpartition(":")
+        path, value = last.fullmatch(one).groups("")  # type: ignore[union-attr] # they fit all texts
         if path in found:
             raise UsageError(f"{one!r}: there is another value for {path or 'all arrays'} already")
         found[path] = value
@@ -120,6 +130,15 @@ def _duration(seconds: float) -> str:
         return f"about {max(seconds, 1):.0f} s"
     minutes = round(seconds / 60)
     return f"about {minutes} min" if minutes < 100 else f"about {minutes // 60} h {minutes % 60} min"
+
+
+def _memory(given: str | None) -> int | None:
+    """The most bytes to use. Less than the buffers alone take is refused."""
+    found = nbytes_of(given, "--memory")
+    if found is not None and found < LEAST_MEMORY_NBYTES:
+        said = "the least that works is 1MiB, or two chunks or shards if these are larger"
+        raise UsageError(f"--memory {given}: {said}")
+    return found
 
 
 def _threads() -> int | None:

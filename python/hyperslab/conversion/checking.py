@@ -146,6 +146,9 @@ def _axes(group: Group) -> dict[str, Axes]:
 
 
 def _check_lengths(own: ArrayWish, axes: list[Axes], which: str) -> None:
+    most = max((ndim for ndim, _ in axes), default=0)
+    if own.append_axis is not None and own.append_axis >= most:
+        raise UsageError(f"append_axis {own.append_axis}: {which} the axes 0 to {most - 1}")
     for what, asked in (("chunks", own.chunks), ("shards", own.shards)):
         if isinstance(asked, Mapping):
             known = list(dict.fromkeys(name for _, names in axes for name in names))

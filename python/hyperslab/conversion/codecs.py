@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -25,6 +26,12 @@ BITSHUFFLE_NUMBERS = {"": (-1, 0), "lz4": (1, 2), "zstd": (5, 3)}  # our encoder
 DEFLATE, SHUFFLE, FLETCHER32, LZF, BLOSC, LZ4, BITSHUFFLE, ZSTD = 1, 2, 3, 32000, 32001, 32004, 32008, 32015
 OPTIONAL = 1
 MOST_BLOSC_WIDTH = 255
+# What every libhdf5 has, though szip only where it was built in; the others by what has them, and by name.
+USUAL_FILTERS = frozenset([DEFLATE, SHUFFLE, FLETCHER32, 4, 5, 6])
+FILTER_NAMES = {LZF: "lzf", BLOSC: "blosc", LZ4: "lz4", BITSHUFFLE: "bitshuffle", ZSTD: "zstd"}
+# Blosc shuffles bytes if nobody says otherwise, as in the bench and in Blosc's own libraries.
+BLOSC_SHUFFLES = {"": "noshuffle", "shuffle": "", "bits": "bitshuffle"}
+NOTHING = ("none", "no codec")
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,7 @@ class CodecChain:
     level
         Its level; 0 for codecs without levels.
     shuffle
-        "", "shuffle" (bytes of equal significance together) or "bits" (inside Blosc only).
+        "", "shuffle" (bytes of equal significance together) or "bits" (inside Blosc only). Blosc shuffles by itself.
     checksum
         "", "fletcher32" (HDF5) or "crc32c" (Zarr).
     """
@@ -50,7 +57,10 @@ class CodecChain:
 
     @classmethod
     def parse(cls, text: str) -> CodecChain:
-        """Read a chain from its name, such as "deflate-4+shuffle" or "none"; the order of the parts does not matter.
+        """Read a chain from its name, such as "shuffle+deflate:4" or "none"; the order of the parts does not matter.
+
+        "deflate-4" is the same as "deflate:4". "blosc-lz4" includes Blosc's own shuffle of bytes, as everywhere in
+        hyperslab; "blosc-lz4-noshuffle" does not, and "blosc-lz4-bitshuffle" shuffles bits.
 
         Raises
         ------
@@ -58,10 +68,10 @@ class CodecChain:
             There is no such codec.
         """
         found = {"codec": "", "shuffle": "", "checksum": ""}
-        level = 0
+        level, of_blosc = 0, None
         for part in text.replace(",", "+").split("+"):
-            name, number = _split(part.strip().lower())
-            if name == "none":
+            name, number, inner = _split(part.strip().lower())
+            if name in NOTHING:
                 continue
             kind = "codec" if name in CODECS else "shuffle" if name in ("shuffle", "bits") else "checksum"
             if name not in (*CODECS, *OTHERS) or found[kind]:
@@ -70,12 +80,17 @@ class CodecChain:
                 raise UsageError(f"{said}; combine these by +: {', '.join(known)}")
             found[kind] = name
             if kind == "codec":
-                level = _level(text, name, number)
+                level, of_blosc = _level(text, name, number), inner
+        if found["codec"].startswith("blosc-"):
+            found["shuffle"] = _shuffle_of_blosc(text, of_blosc, found["shuffle"])
         return cls(level=level, **found)
 
     def __str__(self) -> str:
-        level = f"-{self.level}" if self.codec in DEFAULT_LEVELS else ""
-        return "+".join(filter(None, (f"{self.codec}{level}", self.shuffle, self.checksum))) or "none"
+        is_blosc = self.codec.startswith("blosc-")
+        inner = BLOSC_SHUFFLES[self.shuffle] if is_blosc else ""
+        level = f":{self.level}" if self.codec in DEFAULT_LEVELS else ""
+        codec = "-".join(filter(None, (self.codec, inner))) + level
+        return "+".join(filter(None, ("" if is_blosc else self.shuffle, codec, self.checksum))) or "none"
 
     def hdf5(self, width: int, chunk_nbytes: int) -> tuple[list[Filter], list[Step]]:
         """The filters of HDF5, and the steps of our encoder that make the same bytes.
@@ -185,9 +200,31 @@ class CodecChain:
         return filters, last, steps
 
 
-def _split(part: str) -> tuple[str, int | None]:
-    name, _, level = part.rpartition("-")
-    return (name, int(level)) if name and level.isdigit() else (part, None)
+def _split(part: str) -> tuple[str, int | None, str | None]:
+    """The name of a codec, its level after a colon or a hyphen, and how Blosc shuffles; None if it does not say."""
+    found = re.fullmatch(r"(.+?)(?:[-:](\d+))?(?:-(noshuffle|bitshuffle))?(?:[-:](\d+))?", part)
+    if found is None or (found[2] and found[4]) or (found[3] and not part.startswith("blosc-")):
+        return part, None, None
+    number = found[2] or found[4]
+    return found[1], int(number) if number else None, found[3]
+
+
+def _shuffle_of_blosc(text: str, inner: str | None, beside: str) -> str:
+    """Blosc's shuffle, as its name says it or the word beside it; bytes if neither does."""
+    said = {shuffle: name for name, shuffle in BLOSC_SHUFFLES.items()}[inner] if inner else None
+    if said is not None and beside and said != beside:
+        raise UsageError(f"codec {text!r}: {inner} and {beside} contradict each other")
+    return (beside or "shuffle") if said is None else said
+
+
+def needs(filters: Iterable[int], decodable: Iterable[int] = USUAL_FILTERS) -> str | None:
+    """What a reader of HDF5 needs for some filters beside those that it can decode; None if nothing."""
+    missing = [number for number in dict.fromkeys(filters) if number not in decodable]
+    if not missing:
+        return None
+    names = ", ".join(FILTER_NAMES.get(number, f"filter {number}") for number in missing)
+    library = "h5py" if missing == [LZF] else "hdf5plugin"
+    return f"{library} or `hyperslab run` ({names})"
 
 
 def _level(text: str, name: str, given: int | None) -> int:

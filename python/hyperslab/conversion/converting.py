@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyperslab._core import __version__
 from hyperslab.archive.opening import open as open_archive
+from hyperslab.conversion.advice_reading import FORMATS
 from hyperslab.conversion.checking import check_target, check_wish
 from hyperslab.conversion.journal import ConversionJournal
 from hyperslab.conversion.settings import Conversion, Format, Settings, Verify
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
     from hyperslab.progress import Progress
 
-FORMATS = ("hdf5", "netcdf4", "zarr2", "zarr3")
 SUFFIXES: dict[str, Format] = {".h5": "hdf5", ".hdf5": "hdf5", ".he5": "hdf5", ".nc": "netcdf4", ".nc4": "netcdf4",
                                ".zarr": "zarr3"}  # fmt: skip
 LEAST_MEMORY = 64 << 20
@@ -75,13 +75,15 @@ def convert(
     shards : Any
         The same for shards of Zarr 3.
     codec : Any
-        How to encode chunks, such as "deflate-4+shuffle" or "zstd-3"; or a dict of these by path.
+        How to encode chunks, such as "shuffle+deflate:4" or "zstd-3"; or a dict of these by path.
     like : Any
-        An advice, or the file that it was saved in. What you give as `chunks`, `shards` and `codec` goes first.
+        An advice, or the file that it was saved in. What it says of an array, `chunks`, `shards` and `codec` cannot say
+        too.
     relayout : bool
-        Copy the chunks as they are stored, and put all metadata of the HDF5 file together at its front.
+        Copy the chunks as they are stored, and put all metadata of the HDF5 file together at its front. There can be no
+        wish for other chunks or codecs then.
     memory : int | None
-        The most bytes to use for elements; by default half of what is available.
+        The most bytes to use for elements, at least two chunks or shards; by default half of what is available.
     threads : int | None
         How many threads work; by default one per core.
     verify : {"checksum", "library", "none"}

@@ -119,6 +119,11 @@ class Filler:
         most = max(self._memory // 2, 1)
         return passes(filling.shape, filling.source_chunks, filling.unit, filling.width, most)
 
+    @staticmethod
+    def least_nbytes(filling: Filling) -> int:
+        """The least memory with which an array can be filled: one chunk or shard, twice."""
+        return 2 * math.prod(map(min, filling.unit, filling.shape)) * filling.width
+
     def fill(self, fillings: list[Filling]) -> None:
         """Fill all arrays."""
         plans = [(filling, self.plan(filling)) for filling in fillings if 0 not in filling.shape]  # fails first

@@ -11,10 +11,10 @@ import numpy as np
 
 from hyperslab.archive.dimensions import PhonyDimensions
 from hyperslab.archive.followed import opened_by_h5py
-from hyperslab.conversion.codecs import chain_of, hdf5_steps
+from hyperslab.conversion.codecs import chain_of, hdf5_steps, needs
 from hyperslab.conversion.encoding import SlabEncoder
 from hyperslab.conversion.filling import Filling
-from hyperslab.conversion.hdf5_structure import Found, StructureCopy, has_references, is_plain
+from hyperslab.conversion.hdf5_structure import Found, StructureCopy, has_pointers, has_references, is_plain
 from hyperslab.conversion.hdf5_target import (
     Hdf5Array,
     WrittenByLibhdf5,
@@ -169,7 +169,7 @@ class FromHdf5:
         same_codec = wish.codec is None or self._same(wish.codec, plist, array, kept)
         is_contiguous = plist.get_layout() == h5py.h5d.CONTIGUOUS and not is_elsewhere
         if wanted == kept and same_codec and (is_chunked or (is_contiguous and array.nbytes > SMALL_NBYTES)):
-            self._stored(found, structure, plist)
+            self._stored(found, structure, array, plist)
         elif not is_chunked and wanted is None and not is_elsewhere and array.nbytes <= SMALL_NBYTES:
             self._as_it_is(found, structure, None, is_changed=False)
         else:
@@ -241,15 +241,18 @@ class FromHdf5:
         )
         structure.later.append((h5py.Dataset(old), h5py.Dataset(made)))
 
-    def _stored(self, found: Found, structure: StructureCopy, plist: Any) -> None:
+    def _stored(self, found: Found, structure: StructureCopy, array: Array, plist: Any) -> None:
         """The chunks stay as they are stored."""
+        if not array.segments():  # our parser cannot list them
+            structure.losses.append((found.path, array.unsupported or "its chunks cannot be listed"))
+            return
         if plist.get_layout() == h5py.h5d.CHUNKED:
             plist = creation_list(plist, plist.get_chunk(), filters_of(plist), keeps_chunks=True)
             space = self._space(found, plist.get_chunk())
         else:
             space = found.source.get_space().copy()
         made = created_array(found.parent, found.name, structure.type_of(found.source), space, plist)
-        self.copies.append(StoredCopy(found.path, found.source, made))
+        self.copies.append(StoredCopy(found.path, array, made))
 
     def _new(
         self, found: Found, structure: StructureCopy, array: Array, plist: Any, wanted: tuple[int, ...] | None
@@ -263,17 +266,11 @@ class FromHdf5:
                 return
         old, width = found.source, array.dtype.itemsize
         wish = self._wish_of(found)
-        steps: list[Any] | None = []
-        filters: list[Any] = []
-        if wanted is not None and wish.codec is not None:
-            try:
-                filters, steps = wish.codec.hdf5(width, math.prod(wanted) * width)
-            except Refused as error:
-                structure.losses.append((found.path, str(error)))
-                return
-        elif wanted is not None:
-            filters = filters_of(plist)
-            steps = hdf5_steps([(number, values) for number, _, values in filters])
+        try:
+            filters, steps = _filters(wish, plist, width, wanted)
+        except Refused as error:
+            structure.losses.append((found.path, str(error)))
+            return
         made_list = creation_list(plist, wanted, filters)
         if plist.get_external_count():
             _keep_fill_value(old, plist, made_list)
@@ -284,6 +281,9 @@ class FromHdf5:
             )
             structure.losses.append((found.path, said))
             return
+        needed = needs(number for number, *_ in filters) if wish.codec is not None else None
+        if needed is not None:
+            structure.notes.append((found.path, f"its readers need {needed}"))
         space = self._space(found, wanted)
         if wanted is None and old.shape and None in _limits(old):
             structure.notes.append((found.path, "an array in one piece cannot grow"))
@@ -300,6 +300,18 @@ class FromHdf5:
         self.fillings.append(
             Filling(found.path, old.shape, width, fill, array.chunks, unit, BoxReader(array, self._threads), target)
         )
+
+
+def _filters(
+    wish: ArrayWish, plist: Any, width: int, wanted: tuple[int, ...] | None
+) -> tuple[list[Any], list[Any] | None]:
+    """The filters of an array with these chunks, and the steps of our encoder; None if it lacks one of them."""
+    if wanted is None:
+        return [], []
+    if wish.codec is not None:
+        return wish.codec.hdf5(width, math.prod(wanted) * width)
+    filters = filters_of(plist)
+    return filters, hdf5_steps([(number, values) for number, _, values in filters])
 
 
 def _keep_fill_value(old: Any, plist: Any, made_list: Any) -> None:
@@ -320,8 +332,8 @@ def _limits(array: Any) -> tuple[int | None, ...]:
 def _copy_elements(old: Any, new: Any) -> None:
     """Copy the elements of an array through h5py, some rows at a time."""
     kind = old.get_type()
-    # Plain elements are copied as bytes: h5py's own type may cut text that has no room for a zero.
-    dtype, memory = (np.dtype(f"V{kind.get_size()}"), kind) if is_plain(kind) else (old.dtype, None)
+    # As bytes if possible: h5py has no such element for every type, and may cut text that has no room for a zero.
+    dtype, memory = (old.dtype, None) if has_pointers(kind) else (np.dtype(f"V{kind.get_size()}"), kind)
     if old.get_space().get_simple_extent_type() == h5py.h5s.NULL or 0 in old.shape:
         return
     settings = old.get_create_plist()

@@ -171,7 +171,7 @@ class StructureCopy:
         if space.get_simple_extent_type() == h5py.h5s.NULL:
             h5py.h5a.create(new, old.name, self.type_of(old), space)
             return
-        if is_plain(kind):  # as bytes: h5py's own type may cut text that has no room for a zero
+        if not has_pointers(kind):  # as bytes: h5py has no such element for every type, and may cut text
             stored: Any = np.empty(old.shape, f"V{kind.get_size()}")
             old.read(stored, kind)
             h5py.h5a.create(new, old.name, self.type_of(old), space).write(stored, kind)
@@ -233,13 +233,28 @@ def has_references(kind: Any) -> bool:
     return found in (h5py.h5t.VLEN, h5py.h5t.ARRAY) and has_references(kind.get_super())
 
 
-def is_plain(kind: Any) -> bool:
-    """Whether elements of an HDF5 type are their bytes: usual numbers, text of fixed length, or made of these."""
+def has_pointers(kind: Any) -> bool:
+    """Whether elements of an HDF5 type point to values elsewhere in their file, or contain such elements.
+
+    All others are copied as they are stored, whatever their type is: libhdf5 does not convert to an equal type.
+    """
     found = kind.get_class()
-    if found in (h5py.h5t.INTEGER, h5py.h5t.BITFIELD):
+    if found == h5py.h5t.STRING:
+        return bool(kind.is_variable_str())
+    if found == h5py.h5t.COMPOUND:
+        return any(has_pointers(kind.get_member_type(index)) for index in range(kind.get_nmembers()))
+    if found == h5py.h5t.ARRAY:
+        return has_pointers(kind.get_super())
+    return found in (h5py.h5t.REFERENCE, h5py.h5t.VLEN)
+
+
+def is_plain(kind: Any) -> bool:
+    """Whether elements of an HDF5 type are numbers of a usual kind, text of fixed length, or made of these."""
+    found = kind.get_class()
+    if found == h5py.h5t.INTEGER:
         return bool(kind.get_precision() == 8 * kind.get_size())
-    if found == h5py.h5t.FLOAT:
-        return any(kind.equal(known) for known in USUAL_FLOATS)
+    if found in (h5py.h5t.FLOAT, h5py.h5t.BITFIELD):
+        return any(kind.equal(known) for known in (USUAL_FLOATS if found == h5py.h5t.FLOAT else USUAL_BITFIELDS))
     if found == h5py.h5t.STRING:
         return not kind.is_variable_str()
     if found in (h5py.h5t.ENUM, h5py.h5t.ARRAY):
@@ -252,6 +267,11 @@ def is_plain(kind: Any) -> bool:
 USUAL_FLOATS = [
     h5py.h5t.IEEE_F16LE, h5py.h5t.IEEE_F16BE, h5py.h5t.IEEE_F32LE, h5py.h5t.IEEE_F32BE, h5py.h5t.IEEE_F64LE,
     h5py.h5t.IEEE_F64BE,
+]  # fmt: skip
+# PyTables stores booleans as these. h5py does not tell the precision of a bitfield.
+USUAL_BITFIELDS = [
+    h5py.h5t.STD_B8LE, h5py.h5t.STD_B8BE, h5py.h5t.STD_B16LE, h5py.h5t.STD_B16BE, h5py.h5t.STD_B32LE,
+    h5py.h5t.STD_B32BE, h5py.h5t.STD_B64LE, h5py.h5t.STD_B64BE,
 ]  # fmt: skip
 
 

@@ -123,7 +123,8 @@ def _by_library(data: Path, format: str) -> Iterator[Any]:
     if format not in ("hdf5", "netcdf4"):
         import zarr
 
-        yield zarr.open_group(str(data), mode="r")
+        opened = zarr.open(str(data), mode="r")
+        yield {"": opened} if isinstance(opened, zarr.Array) else opened
         return
     import h5py
 

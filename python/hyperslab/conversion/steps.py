@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.conversion.cluster import Cluster, cluster_of
-from hyperslab.conversion.filling import Filler
+from hyperslab.conversion.filling import Filler, Filling
 from hyperslab.conversion.journal import ConversionJournal
 from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.predicting import WORTH_PREDICTING_NBYTES, predicted_seconds
 from hyperslab.conversion.settings import Conversion, Settings, check_losses, verified
-from hyperslab.conversion.wishes import advised_for_others
-from hyperslab.errors import UsageError
+from hyperslab.conversion.wishes import Wish, advised_for_others
+from hyperslab.errors import TooLargeForMemory, UsageError
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
@@ -31,6 +31,9 @@ def write(group: Group, journal: ConversionJournal, settings: Settings, done: Co
     )
     if settings.relayout and not (is_local_hdf5 and settings.format in ("hdf5", "netcdf4")):
         raise UsageError("--relayout is for HDF5 and NetCDF4 files on this machine: convert other sources without it")
+    if settings.relayout and settings.wish != Wish():
+        said = "--relayout copies all chunks as they are stored, so --chunks, --codec and --like contradict it"
+        raise UsageError(f"{said}: leave them out, or convert first and put the metadata in front afterwards")
     with cluster_of(settings.scheduler) as cluster:
         work = Work(group, journal, settings, done, cluster)
         if settings.format in ("zarr2", "zarr3"):
@@ -68,6 +71,7 @@ class Work:
         done.notes = writing.notes
         done.notes += advised_for_others(settings.wish, settings.format)
         check_losses(writing.losses, settings, done)
+        self._check_memory(writing.fillings)
         done.nbytes = sum(filling.nbytes for filling in writing.fillings)
         passes = 1 if settings.verify == "none" else 2
         self.meter.expect(passes * (done.nbytes + copied_nbytes))
@@ -79,6 +83,18 @@ class Work:
                 writing.fillings, self.filler, self.journal, copied_nbytes, is_verified=passes == 2
             )
             settings.predicted(done.predicted_seconds)
+
+    def _check_memory(self, fillings: list[Filling]) -> None:
+        """Refuse less memory than the conversion needs, before anything is written; say the least that works."""
+        largest = max(fillings, key=self.filler.least_nbytes, default=None)
+        if largest is None:
+            return
+        each = self.filler.least_nbytes(largest)
+        least = each * (1 if self.cluster is None else self.cluster.thread_count)
+        if self.settings.memory < least:
+            said = f"{largest.path} has chunks or shards of {each // 2} bytes, and each is in memory twice"
+            told = f"--memory must be at least {least} bytes, but it is {self.settings.memory}"
+            raise TooLargeForMemory(f"{said}: {told}")
 
 
 def _zarr(work: Work) -> None:
@@ -150,7 +166,7 @@ def _hdf5_again(work: Work) -> None:
         file.close()
     verified(work.filler, writing.fillings, settings, journal.data)
     if settings.verify != "none":
-        verify_stored([copy.path for copy in writing.copies], group.filename, journal.data, work.meter)
+        verify_stored(writing.copies, group.filename, journal.data, work.meter)
 
 
 def _metadata_nbytes(group: Group, journal: ConversionJournal, settings: Settings) -> int:

@@ -11,18 +11,21 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import h5py
 import numpy as np
 
-from hyperslab.archive.followed import opened_by_h5py
+from hyperslab.archive.opening import open as open_archive
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.conversion.hdf5_target import check
 from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.partial_file import PartialFile
 from hyperslab.errors import FileChanged, RunError
+
+if TYPE_CHECKING:
+    from hyperslab.archive.array import Array
 
 BUFFER_NBYTES = 4 << 20
 COPY_NBYTES = 512 << 10
@@ -30,29 +33,34 @@ PART_NBYTES, TOGETHER_NBYTES = 4 << 20, 128 << 20
 PAGE = 4096
 
 
+Piece: TypeAlias = tuple[tuple[int, ...] | None, int, int, int]
+
+
+def pieces_of(array: Array) -> list[Piece]:
+    """Start, filter mask, position and stored bytes of each chunk in the grid's order; without chunks one piece.
+
+    Our own parser lists them. libhdf5 2.0 gives wrong starts for indexes in extensible arrays whose growing axis is
+    not the first one (H5Dchunk_iter, H5Dget_chunk_info).
+    """
+    found: list[Piece] = []
+    for segment in array.segments():
+        columns = [one.tolist() for one in (segment.filter_masks(), segment.offsets(), segment.lengths())]
+        starts: list[Any] = [None] * len(columns[0])
+        if array.chunks is not None:
+            grid = [ceil_div(length, chunk) for length, chunk in zip(array.shape, array.chunks, strict=True)]
+            places = np.unravel_index(segment.indices().astype(np.int64), grid)
+            starts = list(zip(*((at * n).tolist() for at, n in zip(places, array.chunks, strict=True)), strict=True))
+        found += [piece for piece in zip(starts, *columns, strict=True) if piece[3]]
+    return found
+
+
 @dataclass(frozen=True)
 class StoredCopy:
-    """An array of the source, and the new one with the same layout and filters."""
+    """An array of the source as we read it, and the new one with the same layout and filters."""
 
     path: str
-    source: Any
+    array: Array
     target: Any
-
-    def pieces(self) -> list[tuple[tuple[int, ...] | None, int, int, int]]:
-        """Start, filter mask, position and stored bytes of each chunk in the grid's order; without chunks one piece."""
-        is_chunked = self.source.get_create_plist().get_layout() == h5py.h5d.CHUNKED
-        base = _base(self.source, is_chunked=is_chunked)
-        if not is_chunked:
-            address, nbytes = self.source.get_offset(), self.source.get_storage_size()
-            return [] if address is None or not nbytes else [(None, 0, base + address, nbytes)]
-        found: list[tuple[tuple[int, ...] | None, int, int, int]] = []
-
-        def note(chunk: Any) -> None:
-            if chunk.byte_offset is not None and chunk.size:
-                found.append((chunk.chunk_offset, chunk.filter_mask, base + chunk.byte_offset, chunk.size))
-
-        self.source.chunk_iter(note)
-        return sorted(found)
 
     def place(self, start: tuple[int, ...] | None, stand_in: memoryview, mask: int) -> None:
         """Let libhdf5 give a chunk, or the whole array, its place."""
@@ -74,7 +82,7 @@ class StoredChunks:
     """
 
     def __init__(self, copies: list[StoredCopy]) -> None:
-        self._tables = [(copy, copy.pieces()) for copy in copies]
+        self._tables = [(copy, pieces_of(copy.array)) for copy in copies]
         self.nbytes = sum(size for _, table in self._tables for *_, size in table)
 
     def copy(self, file: PartialFile, source: str | None, meter: Meter) -> None:
@@ -120,12 +128,12 @@ class StoredChunks:
                 os.close(descriptor)
 
 
-def verify_stored(paths: list[str], source: str, target: Path, meter: Meter) -> None:
+def verify_stored(copies: list[StoredCopy], source: str, target: Path, meter: Meter) -> None:
     """Compare the stored bytes of copied arrays, file against file.
 
     Parameters
     ----------
-    paths : list[str]
+    copies : list[StoredCopy]
         The arrays.
     source : str
         The path of the source.
@@ -139,16 +147,18 @@ def verify_stored(paths: list[str], source: str, target: Path, meter: Meter) -> 
     RunError
         Some bytes are different.
     """
-    with opened_by_h5py(h5py, source, locks=False) as old, h5py.File(target, "r", locking=False) as new:
+    with open_archive(target) as made:
         files = [os.open(path, os.O_RDONLY) for path in (source, target)]
         try:
-            for path in paths:
-                both = [StoredCopy(path, file[path].id, None) for file in (old, new)]
-                for mine, copy in itertools.zip_longest(*(one.pieces() for one in both)):
+            for one in copies:
+                again: Any = made[one.path]
+                for mine, copy in itertools.zip_longest(pieces_of(one.array), pieces_of(again)):
                     is_alike = mine is not None and copy is not None and mine[:2] == copy[:2] and mine[3] == copy[3]
                     if not is_alike or not _same_bytes(files, (mine[2], copy[2]), mine[3]):
-                        raise RunError(f"{path}: its copy is not the same: nothing was put in place, please report it")
-                    meter.add(f"verifying {path}", mine[3])
+                        raise RunError(
+                            f"{one.path}: its copy is not the same: nothing was put in place, please report it"
+                        )
+                    meter.add(f"verifying {one.path}", mine[3])
         finally:
             for number in files:
                 os.close(number)
@@ -172,26 +182,6 @@ def copy_user_block(source: str, file: PartialFile, nbytes: int) -> None:
         copier.finish()
     finally:
         os.close(descriptor)
-
-
-@cache
-def _counts_user_block() -> tuple[bool, bool]:
-    """Whether libhdf5 counts addresses of chunks, and of arrays in one piece, from the beginning of the file.
-
-    If not, it counts from behind the user block. Versions differ, so we ask.
-    """
-    size = 1 << 20
-    with h5py.File("user-block", "w", driver="core", backing_store=False, userblock_size=size) as file:
-        chunked = file.create_dataset("chunked", data=np.ones(1, np.uint8), chunks=(1,)).id
-        plain = file.create_dataset("plain", data=np.ones(1, np.uint8)).id
-        file.flush()
-        return chunked.get_chunk_info(0).byte_offset >= size, plain.get_offset() >= size
-
-
-def _base(array: Any, *, is_chunked: bool) -> int:
-    """What to add to addresses of an array for positions in the file."""
-    size = int(h5py.h5i.get_file_id(array).get_create_plist().get_userblock())
-    return 0 if not size or _counts_user_block()[0 if is_chunked else 1] else size
 
 
 class _Copier:

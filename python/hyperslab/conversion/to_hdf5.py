@@ -17,7 +17,7 @@ import numpy as np
 from hyperslab._core import __version__
 from hyperslab.archive import cf
 from hyperslab.archive.dimensions import PhonyDimensions
-from hyperslab.conversion.codecs import CodecChain, Filter, chain_of
+from hyperslab.conversion.codecs import CodecChain, Filter, chain_of, needs
 from hyperslab.conversion.encoding import SlabEncoder
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.hdf5_target import Hdf5Array, WrittenByLibhdf5, created_array, creation_list
@@ -224,6 +224,9 @@ class ToHdf5:
         if has_objects and array.shape and (wish.codec is not None or wish.chunks is not None):
             self.notes.append((path, "its elements have variable length, so it is stored without chunks and codecs"))
         filters, steps = chain.hdf5(width, math.prod(chunks) * width) if chunks and not has_objects else ([], [])
+        needed = needs(number for number, *_ in filters)
+        if needed is not None:
+            self.notes.append((path, f"its readers need {needed}"))
         if chunks is None or has_objects or 0 in array.shape:
             return self._by_h5py(array, parent, stored, kind, space, chunks, filters)
         settings = creation_list(None, chunks, filters)

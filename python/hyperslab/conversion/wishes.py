@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from hyperslab.conversion.codecs import DEFAULT_LEVELS, CodecChain
+from hyperslab.conversion.advice_reading import wanted_by
+from hyperslab.conversion.codecs import CodecChain
 from hyperslab.errors import UsageError
 
 # A chunk of an array that has none in the source has about this many bytes.
 USUAL_CHUNK_NBYTES = 1 << 20
-ADVICE = "hyperslab-advice"  # the schema of what `hyperslab advise` saves
 CONTIGUOUS = "contiguous"  # in place of chunks: the array in one piece
 
 
@@ -98,6 +98,7 @@ def wish(
         The name of a codec chain, or a dict of these by path.
     like : str | Path | Mapping[str, Any] | None
         An advice, or the file that it was saved in: {"arrays": {path: {"chunks": ..., "shards": ..., "codec": ...}}}.
+        What it says of an array cannot be said by the other options too.
 
     Raises
     ------
@@ -110,15 +111,27 @@ def wish(
         for path, one in by_path.items():
             if one is not None:
                 parts.setdefault(path.strip("/"), {})[key] = one
-    for path, one in _advised(like).items():
-        own = parts.setdefault(path.strip("/"), {})
-        if _is_contiguous(one.get("chunks")) and ("chunks" in own or "codec" in own):
-            continue  # what you say goes first
-        for key in ("chunks", "shards", "codec", "append_axis", "format"):
-            if one.get(key) is not None:
-                own.setdefault(key, one[key])
+    for path, one in wanted_by(like).items():
+        own = parts.setdefault(path, {})
+        for given in (own, parts.get("", {})):
+            twice = [key for key in ("chunks", "shards", "codec") if key in given and (key in one or _is_whole(one))]
+            if twice:
+                raise UsageError(_said_twice(twice[0], path, is_own=given is own))
+        own |= one
     every = _array_wish("", parts.pop("", {}))
     return Wish(every, {path: _array_wish(path, one) for path, one in parts.items()})
+
+
+def _is_whole(one: Mapping[str, Any]) -> bool:
+    """Whether an advice puts an array in one piece, which leaves no codec and no shards to say."""
+    return _is_contiguous(one.get("chunks"))
+
+
+def _said_twice(key: str, path: str, *, is_own: bool) -> str:
+    name = path or "the array"
+    option = "codec" if key == "codec" else f"{key[:-1]} shape"
+    said = f"--{key} and --like both say the {option} of {name!r}: leave it out of one of them"
+    return said if is_own or not path else f"{said}, or name the arrays that you mean (--{key} PATH:...)"
 
 
 def _array_wish(path: str, given: Mapping[str, Any]) -> ArrayWish:
@@ -128,6 +141,8 @@ def _array_wish(path: str, given: Mapping[str, Any]) -> ArrayWish:
     if _is_contiguous(parts.get("chunks")):
         if parts.get("shards") is not None or parts.get("codec", CodecChain()) != CodecChain():
             raise UsageError(f"{path or 'chunks'}: an array in one piece has no codec and no shards: give chunks")
+        if parts.get("append_axis") is not None:
+            raise UsageError(f"{path or 'chunks'}: an array in one piece cannot grow: give chunks")
         return ArrayWish(is_contiguous=True, format=parts.get("format"))
     for key in ("chunks", "shards"):
         if key in parts:
@@ -150,7 +165,7 @@ def _codec(given: Any) -> CodecChain:
         return CodecChain.parse(given)
     if isinstance(given, Sequence):
         return CodecChain.parse("+".join(map(str, given)))
-    raise UsageError(f"{given!r} is not a codec: give a name such as 'deflate-4+shuffle'")
+    raise UsageError(f"{given!r} is not a codec: give a name such as 'shuffle+deflate:4'")
 
 
 def _lengths(given: Any) -> Sequence[int] | Mapping[str, int]:
@@ -174,48 +189,12 @@ def _numbers(given: Any) -> Sequence[int] | Mapping[str, int]:
     if isinstance(given, Integral):
         return [int(given)]
     if isinstance(given, Mapping):
-        return {str(name): int(length) for name, length in given.items()}
-    return [int(length) for length in given]
+        return {str(name): _number(length) for name, length in given.items()}
+    return [_number(length) for length in given]
 
 
-def _advised(like: Any) -> Mapping[str, Any]:
-    if like is None:
-        return {}
-    if not isinstance(like, Mapping):
-        try:
-            like = json.loads(Path(like).read_text())
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{like} is not a saved advice: {error}") from error
-    found = like.get("arrays") if isinstance(like, Mapping) else None
-    if not isinstance(found, Mapping) or not all(isinstance(one, Mapping) for one in found.values()):
-        raise UsageError('an advice has the form {"arrays": {"path": {"chunks": [...], "codec": "..."}}}')
-    if like.get("schema") != ADVICE:
-        return found
-    return {path: _of_advise(path, one) for path, one in found.items() if not one.get("keep")}
-
-
-def _of_advise(path: str, one: Mapping[str, Any]) -> dict[str, Any]:
-    """What `hyperslab advise` writes about an array, in the words of a wish."""
-    order = one.get("order")
-    if order is not None and list(order) != sorted(order):
-        raise UsageError(f"{path}: the advice stores the axes in the order {order}; convert keeps their order")
-    name = one.get("codec") or "none"
-    shuffle = "shuffle" if one.get("shuffle") or name.startswith("blosc-") else ""
-    for suffix, kind in (("-bitshuffle", "bits"), ("-noshuffle", "")):
-        if name.startswith("blosc-") and name.endswith(suffix):
-            name, shuffle = name.removesuffix(suffix), kind
-    level = one.get("level")
-    parts = [name if level is None or name not in DEFAULT_LEVELS else f"{name}-{level}", shuffle]
-    chunks = one.get("chunks")
-    if chunks is None:
-        return {"chunks": CONTIGUOUS, "format": one.get("format")}
-    return {
-        "chunks": chunks,
-        "shards": one.get("shards"),
-        "codec": "+".join(filter(None, parts)),
-        "append_axis": one.get("append_axis"),
-        "format": one.get("format"),
-    }
+def _number(length: Any) -> int:
+    return int(length) if isinstance(length, str) else operator.index(length)  # 1.5 is no length
 
 
 def advised_for_others(wish: Wish, format: str) -> list[tuple[str, str]]:

@@ -127,6 +127,11 @@ def unfit_name(name: str, version: int) -> str | None:
     return None
 
 
+def _key(path: str, name: str) -> str:
+    """The key of a document of an array; the array at the root of its store has the path ""."""
+    return f"{path}/{name}" if path else name
+
+
 def chunk_key(version: int, index: tuple[int, ...]) -> str:
     """The name of a chunk below its array's folder."""
     if version == 2:
@@ -185,6 +190,9 @@ class ToZarr:
 
     def build(self) -> None:
         """Describe all groups and arrays; nothing is written yet."""
+        if [*self._root.kinds()] == [("", "array")]:  # an array at the root of its store stays one
+            self._array("", self._root[""], self._phony.names(self._root).get(""))
+            return
         seen: set[tuple[int, int]] = set()
         waiting = [("", self._root)]
         while waiting:
@@ -218,8 +226,9 @@ class ToZarr:
         for key, document in self._documents.items():
             path = self._folder / key
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(self._with_all(document) if key == "zarr.json" else document, indent=1))
-        if self._version == 2:
+            is_root = key == "zarr.json" and document["node_type"] == "group"
+            path.write_text(json.dumps(self._with_all(document) if is_root else document, indent=1))
+        if self._version == 2 and ".zgroup" in self._documents:
             together = {"zarr_consolidated_format": 1, "metadata": self._documents}
             (self._folder / ".zmetadata").write_text(json.dumps(together, indent=1))
 
@@ -345,7 +354,7 @@ class ToZarr:
         codecs = {"compressor": last, "filters": filters, "order": "C"}
         document = {**zarr2.array_document(array, chunks, dtype, fill), **codecs}
         attributes = {**attributes, "_ARRAY_DIMENSIONS": dims}
-        return {f"{path}/.zarray": document, f"{path}/.zattrs": attributes}, steps, fill is not None, element
+        return {_key(path, ".zarray"): document, _key(path, ".zattrs"): attributes}, steps, fill is not None, element
 
     def _zarr3(
         self, path: str, array: Array, dims: list[str], chunks: tuple[int, ...], shards: Any, chain: Any, width: int
@@ -373,7 +382,7 @@ class ToZarr:
         }  # fmt: skip
         if dims:
             document["dimension_names"] = dims
-        return {f"{path}/zarr.json": document}, steps, True, element
+        return {_key(path, "zarr.json"): document}, steps, True, element
 
     def _check_attributes(self, path: str, given: Mapping[str, Any], documents: Mapping[str, Any]) -> None:
         kept: set[str] = set()

@@ -17,7 +17,7 @@ def with_largest_shapes(trace: Trace) -> Trace:
     """The trace with one array for all that differ only in their shape: that of their greatest lengths."""
     same: dict[tuple[TracedArray, int], list[int]] = {}
     for number, array in enumerate(trace.arrays):
-        key = replace(array, shape=(), stored_nbytes=None)
+        key = replace(array, shape=(), stored_nbytes=None, decodes=None)
         same.setdefault((key, len(array.shape)), []).append(number)
     if len(same) == len(trace.arrays):
         return trace

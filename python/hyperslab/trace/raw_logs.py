@@ -177,19 +177,31 @@ def _fits(kind: int, count: int, ndim: int) -> bool:
     return count >= ndim if step is None else step > 0 and count % step == 0
 
 
+def _together(before: TracedArray, again: TracedArray) -> TracedArray:
+    """What two descriptions of one array say together."""
+    stored = before.stored_nbytes if again.stored_nbytes is None else again.stored_nbytes
+    if before.decodes is None or again.decodes is None:
+        decodes = again.decodes if before.decodes is None else before.decodes
+    else:
+        decodes = tuple(sorted({*before.decodes, *again.decodes}))
+    return replace(before, stored_nbytes=stored, decodes=decodes)
+
+
 def _read_other(
     kind: int, body: bytes, gathered: _Gathered, arrays: dict[int, int], ndims: dict[int, int], texts: dict[int, int]
 ) -> None:
     if kind == log.ARRAY:
         described = json.loads(body[log.NUMBER.size :])
         array = TracedArray.of(described)
-        text = repr(replace(array, stored_nbytes=None))  # which is only known of files that are not written to
+        # The stored bytes are only known of files that are not written to, and a program may import filters later.
+        text = repr(replace(array, stored_nbytes=None, decodes=None))
         (number,) = log.NUMBER.unpack_from(body)
         if text not in gathered.numbers_of:
             gathered.numbers_of[text] = len(gathered.arrays)
             gathered.arrays.append(array)
-        elif array.stored_nbytes is not None:
-            gathered.arrays[gathered.numbers_of[text]] = array
+        else:
+            at = gathered.numbers_of[text]
+            gathered.arrays[at] = _together(gathered.arrays[at], array)
         arrays[number], ndims[number] = gathered.numbers_of[text], len(array.shape)
     elif kind == log.TEXT:
         (number,) = log.NUMBER.unpack_from(body)

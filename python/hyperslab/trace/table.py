@@ -37,13 +37,14 @@ class TracedArray:
     cache_slots: int | None = None
     cache_w0: float | None = None
     stored_nbytes: int | None = None
+    decodes: tuple[int, ...] | None = None  # filters of HDF5 that the program's own library has
 
     @classmethod
     def of(cls, described: dict[str, Any]) -> Self:
         """From the JSON of a log; fields of later versions are ignored."""
         known = {one.name for one in fields(cls)}
         found = {name: value for name, value in described.items() if name in known}
-        for name in ("shape", "chunks", "shards", "filters"):
+        for name in ("shape", "chunks", "shards", "filters", "decodes"):
             if found.get(name) is not None:
                 found[name] = tuple(found[name])
         return cls(**found)

@@ -9,7 +9,7 @@ use std::ptr;
 
 use super::json;
 use super::types::stored_type;
-use crate::libhdf5::{Describing, Held, Id, Library, MOST_NDIM};
+use crate::libhdf5::{Describing, Held, Id, Library, MOST_NDIM, Quiet};
 
 /// `H5D_CHUNKED`.
 const CHUNKED: i32 = 2;
@@ -19,6 +19,11 @@ const MOST_COUNTED: u64 = 1 << 14;
 /// `H5F_ACC_RDWR`.
 const WRITABLE: u32 = 1;
 const FILTERS: [&str; 6] = ["deflate", "shuffle", "fletcher32", "szip", "nbit", "scaleoffset"];
+/// Filters that an advice may name: those above by number, LZF, Blosc, LZ4, bitshuffle and Zstandard.
+const ADVISED: [i32; 11] = [1, 2, 3, 4, 5, 6, 32000, 32001, 32004, 32008, 32015];
+
+/// `H5Z_FILTER_CONFIG_DECODE_ENABLED`.
+const DECODES: u32 = 2;
 
 /// What the recorder keeps of an array.
 pub(crate) struct Described {
@@ -74,6 +79,7 @@ pub(crate) fn described(
         let layout = layout.unwrap_or(&"unknown");
         let _ = write!(out, ", \"element_nbytes\": {width}, \"layout\": \"{layout}\"");
         put_filters(&mut out, library, describing, properties.id);
+        put_decodable(&mut out, library, describing);
         if is_chunked {
             put_cache(&mut out, library, array);
         }
@@ -135,6 +141,21 @@ fn put_filters(out: &mut String, library: &Library, describing: &Describing, pro
         json::put_text(out, known.copied().unwrap_or(&number));
     }
     out.push(']');
+}
+
+/// Which filters the program's own libhdf5 has now: what reads an advised file. To ask in this way loads no plugin, which
+/// might get in the way of the program's own.
+fn put_decodable(out: &mut String, library: &Library, describing: &Describing) {
+    let Some(_quiet) = Quiet::new(library) else { return };
+    let is_there = |number: i32| {
+        let mut config = 0;
+        // SAFETY: the function takes any number, and the pointer is valid for writes.
+        let done = unsafe { (describing.filter_info)(number, &raw mut config) };
+        done >= 0 && config & DECODES != 0
+    };
+    let found = ADVISED.iter().filter(|&&number| is_there(number));
+    let found: Vec<_> = found.map(i32::to_string).collect();
+    let _ = write!(out, ", \"decodes\": [{}]", found.join(", "));
 }
 
 fn put_cache(out: &mut String, library: &Library, array: Id) {

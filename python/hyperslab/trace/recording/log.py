@@ -18,7 +18,8 @@ Records follow: u32 length of the body, u8 kind, three zeros, the body, and zero
 zeros in place of a record end the log. The bodies, by kind:
 
     1 array   u32 number, then JSON: library, file, array, shape, chunks, shards, dtype, element_nbytes, filters,
-              layout, cache_nbytes, cache_slots, cache_w0, stored_nbytes; whatever is unknown is left out
+              layout, cache_nbytes, cache_slots, cache_w0, stored_nbytes, decodes (the numbers of the filters that the
+              program's own libhdf5 has, of those that an advice may name); whatever is unknown is left out
     2 access  u64 start (CLOCK_MONOTONIC, ns), u64 duration (ns), u64 thread, u64 bytes in the array's dtype, u32 array,
               u32 text that names the dtype in memory (0 if unknown), u8 operation (0 read, 1 write),
               u8 flags (1 collective, 2 failed, 4 encoded chunk), u8 kind of selection, then the selection as i64
