@@ -21,6 +21,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError, model_
 
 from hyperslab.bench.declared import Declared, loc_of
 from hyperslab.errors import UsageError
+from hyperslab.regular_files import read_regular
 from hyperslab.replacing import replace_with
 
 FileFormat = Literal["hdf5", "netcdf4", "zarr2", "zarr3"]
@@ -84,10 +85,10 @@ def load_advice(path: str | Path) -> AdviceFile:
         The file is missing, or it is not an advice file. The message names the file and the key.
     """
     try:
-        return AdviceFile.model_validate(json.loads(Path(path).read_text(encoding="utf-8")))
+        return AdviceFile.model_validate(json.loads(read_regular(path)))
     except OSError as error:
         raise UsageError(
-            f"{path}: cannot be read ({error.strerror}); `hyperslab advise FILE -o {path}` writes it"
+            f"{path}: cannot be read ({error.strerror or error}); `hyperslab advise FILE -o {path}` writes it"
         ) from error
     except (ValueError, RecursionError) as error:
         if isinstance(error, ValidationError):

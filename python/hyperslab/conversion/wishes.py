@@ -12,6 +12,7 @@ from typing import Any
 
 from hyperslab.conversion.codecs import DEFAULT_LEVELS, CodecChain
 from hyperslab.errors import UsageError
+from hyperslab.regular_files import read_regular
 
 # A chunk of an array that has none in the source has about this many bytes.
 USUAL_CHUNK_NBYTES = 1 << 20
@@ -183,7 +184,7 @@ def _advised(like: Any) -> Mapping[str, Any]:
         return {}
     if not isinstance(like, Mapping):
         try:
-            like = json.loads(Path(like).read_text())
+            like = json.loads(read_regular(like))
         except (OSError, ValueError) as error:
             raise UsageError(f"{like} is not a saved advice: {error}") from error
     found = like.get("arrays") if isinstance(like, Mapping) else None
