@@ -11,6 +11,7 @@ import typer
 
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.meant import meant
+from hyperslab.regular_files import open_regular
 
 if TYPE_CHECKING:
     from hyperslab.versions import VersionedFile
@@ -30,6 +31,7 @@ def opened(path: str, mode: Mode = "r", timeout: float = 0.0) -> Iterator[Versio
     import hyperslab
 
     try:
+        open_regular(path).close()  # a pipe would let it wait
         file = hyperslab.VersionedFile(path, mode, timeout=timeout)
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {error.filename or path}: check the path") from error

@@ -31,9 +31,11 @@ def repair(
 
     Example: hyperslab versions repair survey.h5 -o repaired.h5
     """
+    from hyperslab.regular_files import open_regular
     from hyperslab.versions import repair
 
     try:
+        open_regular(file).close()  # a pipe would let it wait
         found = repair(file, output, keep_unproved=keep_unproved)
     except HyperslabError:
         raise
