@@ -93,7 +93,7 @@ class Remote:
     cache_nbytes: int = 0  # memory for fetched bytes
 
     def __post_init__(self) -> None:
-        if not self.url.partition("://")[2].partition("/")[0]:
+        if is_url(self.url) and not self.url.partition("://")[2].partition("/")[0]:
             what = "server" if self._kind in HTTP else "bucket" if self._kind not in AZURE else "container"
             raise UsageError(f"{shown(self.url)} names no {what}: write {self._kind}://{what.upper()}/NAME")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -31,7 +32,8 @@ def opened(path: str, mode: Mode = "r", timeout: float = 0.0) -> Iterator[Versio
     import hyperslab
 
     try:
-        open_regular(path).close()  # a pipe would let it wait
+        if os.path.exists(path):  # noqa: PTH110 -- it may be a URL, which is refused by name
+            open_regular(path).close()  # a pipe would let it wait
         file = hyperslab.VersionedFile(path, mode, timeout=timeout)
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {error.filename or path}: check the path") from error
