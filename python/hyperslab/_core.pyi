@@ -904,6 +904,9 @@ class DocumentResolver:
     def raw(self, own: str, name: str) -> Path:
         """The same for an external raw file, which must exist."""
 
+def open_regular(path: str) -> int:
+    """A descriptor of a regular file that is open for reading; you close it."""
+
 def refusal(document: str, location: str, allowed: list[str]) -> str:
     """Why a document is not followed to a location, and what to do."""
 

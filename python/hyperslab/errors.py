@@ -17,7 +17,8 @@ HyperslabError                 hyperslab-error       any of these
 ├── RunError                   run-error             RuntimeError: the request was right, but it failed (exit status 1)
 │   ├── TrialFailed            trial-failed          one trial failed; the run continues without it
 │   ├── NoSpace                no-space              OSError: the disk is full; finished work is kept
-│   └── TooFewCells            too-few-cells         a model has more coefficients than its data can determine
+│   ├── TooFewCells            too-few-cells         a model has more coefficients than its data can determine
+│   └── InternalError          internal-error        a fault in hyperslab or in a library that it uses; report it
 └── ReadError                  read-error            OSError: data of an archive could not be read
     ├── DamagedFile            damaged-file          the file contradicts itself or its format; get a good copy
     ├── StaleJournal           stale-journal         the journal beside a file does not match it; move one of them
@@ -142,6 +143,12 @@ class TooFewCells(RunError):
     """A model has more coefficients than its training data can determine; measure more cells."""
 
     code = "too-few-cells"
+
+
+class InternalError(RunError):
+    """A fault in hyperslab, or in a library that it uses; report it."""
+
+    code = "internal-error"
 
 
 class ReadError(HyperslabError, OSError):

@@ -297,13 +297,31 @@ def test_references_hold_no_copy_of_what_a_file_leads_to(kind: str, home: Path, 
 
 def test_pipes_and_files_of_the_kernel_are_no_sources(home: Path) -> None:
     os.mkfifo(home / "pipe")
-    for name in ("pipe", "/proc/self/environ", "/dev/zero"):
-        for place in (kerchunk(home / "a.json", name, 8), external(home / "a.h5", home / name)):
-            try:
-                read = bytes(hs.open(place)["x"][...])
-            except ReadError:
-                continue
-            assert not any(read)  # a raw file that claims to be empty: zeros
+    os.mkfifo(home / "pipe.zip")
+    kernel = ("/proc/self/environ", "/proc/kcore", "/sys/kernel/uevent_seqnum")  # of 0, of very many, and of 4096 bytes
+    for name in ("pipe", "pipe.zip", *kernel, "/dev/zero"):
+        if name == "/dev/zero" or (home / name).exists():
+            for place in (kerchunk(home / "a.json", name, 8), external(home / "a.h5", home / name)):
+                with pytest.raises(ReadError, match="not a regular file"):
+                    hs.open(place)["x"][...]
+            with pytest.raises(ReadError, match="not a regular file"):
+                hs.open(home / name)
+
+
+def test_documents_that_are_pipes_are_refused(home: Path) -> None:
+    """Those of Zarr, and tables of references in Parquet."""
+    (home / "a.zarr").mkdir()
+    os.mkfifo(home / "a.zarr" / "zarr.json")
+    with pytest.raises(HyperslabError):
+        hs.open(home / "a.zarr")
+    (home / "eight.bin").write_bytes(bytes(8))
+    kerchunk(home / "a.json", "eight.bin", 8)
+    hs.index(home / "a.json").save(home / "a.parquet")
+    table = next((home / "a.parquet").glob("x/refs.*.parq"))
+    table.unlink()
+    os.mkfifo(table)
+    with pytest.raises(ReadError, match="not a regular file"):
+        hs.open(home / "a.parquet")["x"][...]
 
 
 @pytest.mark.parametrize("name", ["/proc/self/environ", "pipe"])

@@ -111,8 +111,8 @@ class TestOurErrorsPass:
         assert isinstance(told, errors.UsageError)
         assert "select less" in str(told)
 
-    def test_a_file_whose_size_hides_bytes(self) -> None:
-        with pytest.raises(errors.ReadError, match="it has bytes although its size is 0"):
+    def test_a_file_of_the_kernel(self) -> None:
+        with pytest.raises(errors.ReadError, match="it is a file of the kernel, not a regular file"):
             followed.check_regular("/proc/self/status")
 
     def test_a_damaged_chunk_on_the_command_line(self, tmp_path: Path) -> None:

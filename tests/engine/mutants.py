@@ -11,6 +11,7 @@ import random
 import re
 import resource
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,23 @@ class Sample:
             if any(start <= each < end for each in changed):
                 data[end : end + 4] = struct.pack("<I", lookup3(bytes(data[start:end])))
         return bytes(data)
+
+
+def keys(data: bytes, ndim: int) -> Iterator[int]:
+    """Where the keys that bound the nodes of B-trees of chunks (version 1) say where chunks start.
+
+    These are the keys of the upper nodes, and the last key of each leaf, which belongs to no chunk.
+    """
+    nbytes = 8 + 8 * (ndim + 1)
+    for match in re.finditer(rb"TREE\x01", data):
+        level, count = data[match.start() + 5], int.from_bytes(data[match.start() + 6 : match.start() + 8], "little")
+        for number in range(count + 1) if level else [count]:
+            yield match.start() + 24 + number * (nbytes + 8) + 8
+
+
+def with_word(data: bytes, place: int, word: int) -> bytes:
+    """The bytes with other eight at a place."""
+    return data[:place] + struct.pack("<Q", word % 2**64) + data[place + 8 :]
 
 
 def plain(value: Any) -> str:

@@ -71,6 +71,38 @@ def test_compressed_members_are_refused(tmp_path):
         file["g/numbers"][...]
 
 
+def test_documents_expand_to_no_more_than_memory_bears(tmp_path):
+    group = '{"zarr_format": 3, "node_type": "group"}'
+    bomb = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("zarr.json", group)
+        for number in range(100):
+            made.writestr(f"{number}/zarr.json", group)
+            made.filelist[-1].file_size = 3 << 20  # as the directory tells it
+    with pytest.raises(
+        DamagedFile, match=r"bomb\.zip: its 101 metadata documents expand to 314572840 bytes, but at most"
+    ):
+        hs.open(bomb)
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("zarr.json", group)
+        for number in range(2):  # either alone would do
+            made.writestr(f"{number}/zarr.json", f'{{"attributes": {{"a": [{"0," * (9 << 20)}0]}}, {group[1:]}')
+    with pytest.raises(DamagedFile, match="values in Zarr metadata: more than 16777216"):
+        hs.open(bomb)
+
+
+def test_a_directory_is_not_read_whatever_its_length(tmp_path):
+    """A sparse file may say that its directory has gigabytes."""
+    length = 3 << 30
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, length, 0, 0)
+    with (tmp_path / "a.zip").open("wb") as file:
+        file.truncate(length)
+        file.seek(length)
+        file.write(end)
+    with pytest.raises(DamagedFile, match=f"{length} bytes are to be read at once"):
+        hs.open(tmp_path / "a.zip")
+
+
 def test_damage_is_named(tmp_path):
     written(tmp_path / "a.zip", 3)
     good = (tmp_path / "a.zip").read_bytes()

@@ -34,6 +34,29 @@ def test_one_file(tmp_path: Path, suffix: str) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.h5", f"refs.{suffix}"]
 
 
+@pytest.mark.parametrize("suffix", ["hs", "json", "parquet"])
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path, suffix: str) -> None:
+    """As for every output."""
+    made.expressible(tmp_path / "a.h5")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / f"refs.{suffix}").symlink_to(tmp_path / "elsewhere" / f"refs.{suffix}")
+    assert command(tmp_path / "a.h5", "-o", tmp_path / f"refs.{suffix}").returncode == 0
+    assert (tmp_path / f"refs.{suffix}").is_symlink()
+    assert (tmp_path / "elsewhere" / f"refs.{suffix}").exists()
+
+
+def test_a_link_in_place_of_what_is_kept_meanwhile_is_refused(tmp_path: Path) -> None:
+    made.expressible(tmp_path / "a.h5")
+    made.expressible(tmp_path / "b.h5")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "refs.hs.partial").symlink_to(tmp_path / "elsewhere")
+    done = command(tmp_path / "a.h5", tmp_path / "b.h5", "-o", tmp_path / "refs.hs")
+    assert done.returncode == 2
+    assert "refs.hs.partial is a link" in done.stderr
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert not (tmp_path / "refs.hs").exists()
+
+
 def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     made.inexpressible(tmp_path / "a.h5")
     refused = command(tmp_path / "a.h5", "-o", tmp_path / "refs.json", "--inline-threshold", 0)

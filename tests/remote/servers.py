@@ -119,6 +119,8 @@ class Proxy:
             self.refuse(request, int(fault))
             return
         headers = {name: value for name, value in request.headers.items() if name != "Host"}
+        if fault == "unconditional":  # it neither looks at the condition nor says which file it sends
+            headers = {name: value for name, value in headers.items() if name.lower() != "if-match"}
         if fault == "whole":
             headers = {name: value for name, value in headers.items() if name.lower() != "range"}
         upstream = http.client.HTTPConnection("127.0.0.1", self.upstream_port, timeout=30)
@@ -190,7 +192,13 @@ def changed(headers: dict[str, str], fault: str) -> dict[str, str]:
         headers["Content-Encoding"] = "gzip"
     elif fault == "chunked":
         headers.pop("Content-Length", None)
-    return headers
+    without = {
+        "nameless": ("ETag", "Last-Modified"),
+        "unconditional": ("ETag", "Last-Modified"),
+        "tagless": ("ETag",),
+        "timeless": ("Last-Modified",),
+    }
+    return {name: value for name, value in headers.items() if name not in without.get(fault, ())}
 
 
 def basic(user: str, password: str) -> str:

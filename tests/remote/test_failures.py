@@ -128,6 +128,42 @@ def test_another_etag_is_a_changed_file(proxy: servers.Proxy, name: str) -> None
         array[...]
 
 
+@pytest.mark.parametrize("name", ["deflated", "plain", "whole"])
+@pytest.mark.parametrize("fault", ["nameless", "tagless"])
+def test_an_identity_that_disappears_is_a_changed_file(proxy: servers.Proxy, name: str, fault: str) -> None:
+    array = hs.open(f"{proxy.url}/ocean.h5")[name]
+    proxy.behaviour.always = fault
+    with pytest.raises(FileChanged, match=r"does not send the ETag or the Last-Modified that it sent before"):
+        array[...]
+
+
+def test_two_files_of_one_length_are_not_mixed(proxy: servers.Proxy, root: Path) -> None:
+    """The server stops to say which file it sends, and sends another."""
+    (root / "two.h5").write_bytes((root / "ocean.h5").read_bytes())
+    array = hs.open(f"{proxy.url}/two.h5", storage_options=ALONE)["whole"]
+    (root / "two.h5").write_bytes(bytes((root / "ocean.h5").stat().st_size))
+    proxy.seen.clear()
+    proxy.behaviour.always = "unconditional"
+    with pytest.raises(FileChanged):
+        array[...]
+
+
+@pytest.mark.parametrize("fault", ["nameless", "tagless", "timeless"])
+def test_a_server_that_always_says_less_is_read(proxy: servers.Proxy, root: Path, fault: str) -> None:
+    proxy.behaviour.always = fault
+    array = hs.open(f"{proxy.url}/ocean.h5")["deflated"]
+    with h5py.File(root / "ocean.h5") as local:
+        np.testing.assert_array_equal(array[...], local["deflated"][...])
+
+
+def test_an_identity_that_appears_is_no_proof(proxy: servers.Proxy) -> None:
+    proxy.behaviour.always = "nameless"
+    array = hs.open(f"{proxy.url}/ocean.h5")["deflated"]
+    proxy.behaviour.always = None
+    with pytest.raises(FileChanged):
+        array[...]
+
+
 def test_a_file_that_is_replaced_is_a_changed_file(server: servers.Nginx, root: Path) -> None:
     (root / "changing.h5").write_bytes((root / "ocean.h5").read_bytes())
     array = hs.open(f"{server.url}/changing.h5")["deflated"]

@@ -51,6 +51,12 @@ def test_objects_that_match(options, pattern, found):
     assert len(index.roots) == len(found)
 
 
+def test_options_of_obstore_may_be_given(options):
+    """obstore panics if one of its clients' options is among those of a store."""
+    found = hs.index("s3://patterns/y/part-*.h5", storage_options={**options, "allow_http": True})
+    assert len(found.roots) == 3
+
+
 def test_a_key_with_a_star_is_opened_itself(options):
     assert hs.open("s3://patterns/star*.h5", storage_options=options)["a"][0] == 6
     with pytest.raises(FileNotFoundError, match="no file matches"):

@@ -52,6 +52,15 @@ pub enum ReadError {
         /// The file.
         file: String,
     },
+    /// A server no longer says which object it sends.
+    #[error(
+        "{file} may have changed while it was open: its server does not send the ETag or the Last-Modified that it sent \
+         before; open it again"
+    )]
+    Unidentified {
+        /// The URL, without query and credentials.
+        file: String,
+    },
     /// There is no object at a URL.
     #[error("there is nothing at {url}: check the URL")]
     NoSuchObject {

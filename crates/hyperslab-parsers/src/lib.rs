@@ -13,6 +13,7 @@ mod error;
 mod hostile;
 mod pages;
 mod pieces;
+mod regular_file;
 mod rounds;
 mod segment;
 
@@ -27,3 +28,4 @@ pub mod zarr;
 pub use allowed::{Allowed, refusal};
 pub use error::{Error, FetchError};
 pub use pages::{Memory, Pages, Policy, Source, Statistics};
+pub use regular_file::{check_regular, open_regular};

@@ -13,6 +13,7 @@ use pyo3::types::{PyDict, PyList};
 use crate::callbacks::{Context, Signals};
 use crate::document_resolver::DocumentResolver;
 use crate::given_file::GivenFile;
+use crate::panics::detached;
 use crate::remote::RemoteFile;
 use crate::stored_array::StoredArray;
 use crate::table_columns::{self, Columns, Tables};
@@ -158,7 +159,7 @@ impl ArchiveFile {
 
     /// Fails if a file that these references point to has changed since they were made. Other archives never fail.
     fn check_sources(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.0.check_sources()).map_err(errors::of_read)
+        detached(py, || self.0.check_sources())?.map_err(errors::of_read)
     }
 
     /// The attributes of a group.
@@ -182,13 +183,13 @@ impl ArchiveFile {
         py: Python<'py>,
         addresses: Vec<Option<u64>>,
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let found = py.detach(|| self.0.hdf5_objects(&addresses)).map_err(errors::of_archive)?;
+        let found = detached(py, || self.0.hdf5_objects(&addresses))?.map_err(errors::of_archive)?;
         found.iter().map(|object| object_facts::object(py, object)).collect()
     }
 
     /// The number of the array whose header is at an address of an HDF5 file; None if there is none.
     fn array_at(&self, py: Python<'_>, address: u64) -> PyResult<Option<usize>> {
-        py.detach(|| self.0.array_at(address)).map_err(errors::of_archive)
+        detached(py, || self.0.array_at(address))?.map_err(errors::of_archive)
     }
 
     /// An array, and the path that led to it.
@@ -216,7 +217,7 @@ pub(crate) fn opened(
     py: Python<'_>,
     open: impl FnOnce() -> Result<Archive, Error> + Send,
 ) -> PyResult<ArchiveFile> {
-    let archive = py.detach(open).map_err(errors::of_archive)?;
+    let archive = detached(py, open)?.map_err(errors::of_archive)?;
     Ok(ArchiveFile(Arc::new(archive)))
 }
 

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyDictMethods, PyList};
 
 use crate::grid::ChunkGrid;
+use crate::panics::detached;
 use crate::{errors, integers, selection};
 
 type RequestRow = (&'static str, u64, u64, u64);
@@ -85,28 +86,28 @@ impl CacheState {
         let (operation, selected) = (parse_operation(operation)?, selection::parse(selection)?);
         let mut requests = Vec::new();
         let variables =
-            py.detach(|| self.0.access(operation, &selected, &mut requests)).map_err(to_python)?;
+            detached(py, || self.0.access(operation, &selected, &mut requests))?.map_err(to_python)?;
         Ok((PyArray1::from_vec(py, variables.values()), requests.into_iter().map(row).collect()))
     }
 
     /// Lets the array grow along its first axis to this length: the variables, and the requests.
     fn resize<'py>(&mut self, py: Python<'py>, length: u64) -> PyResult<Shown<'py>> {
         let mut requests = Vec::new();
-        let variables = py.detach(|| self.0.resize(length, &mut requests)).map_err(to_python)?;
+        let variables = detached(py, || self.0.resize(length, &mut requests))?.map_err(to_python)?;
         Ok((PyArray1::from_vec(py, variables.values()), requests.into_iter().map(row).collect()))
     }
 
     /// The variables of closing the array, and the requests.
     fn close<'py>(&mut self, py: Python<'py>) -> PyResult<Shown<'py>> {
         let mut requests = Vec::new();
-        let variables = py.detach(|| self.0.close(&mut requests)).map_err(to_python)?;
+        let variables = detached(py, || self.0.close(&mut requests))?.map_err(to_python)?;
         Ok((PyArray1::from_vec(py, variables.values()), requests.into_iter().map(row).collect()))
     }
 
     /// The same for closing the file and opening it again: the library forgets what it has cached.
     fn reopen<'py>(&mut self, py: Python<'py>) -> PyResult<Shown<'py>> {
         let mut requests = Vec::new();
-        let variables = py.detach(|| self.0.reopen(&mut requests)).map_err(to_python)?;
+        let variables = detached(py, || self.0.reopen(&mut requests))?.map_err(to_python)?;
         Ok((PyArray1::from_vec(py, variables.values()), requests.into_iter().map(row).collect()))
     }
 

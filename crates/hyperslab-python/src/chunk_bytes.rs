@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors;
+use crate::panics::detached;
 
 /// SHA-256 of the valid part of chunks of an array, and of its shape, as versioned-hdf5 computes it.
 #[pyfunction]
@@ -56,7 +57,7 @@ fn hashed<'py>(
     width: usize,
     taken: Option<Taken>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let digests = py.detach(|| match taken {
+    let digests = detached(py, || match taken {
         None => hyperslab_archive::hash_chunks(source, grid, numbers, width, None),
         Some((step, function)) => {
             let mut take = |first: usize, digests: &[u8]| {
@@ -66,7 +67,7 @@ fn hashed<'py>(
             };
             hyperslab_archive::hash_chunks(source, grid, numbers, width, Some((step, &mut take)))
         }
-    });
+    })?;
     digests.map(|digests| PyBytes::new(py, &digests)).map_err(|error| match error {
         HashError::Misfit => PyValueError::new_err(error.to_string()),
         HashError::Caller(error) => errors::of_caller(error),
@@ -85,7 +86,7 @@ pub(crate) fn gather_chunks<'py>(
 ) -> PyResult<Bound<'py, PyArray1<u8>>> {
     let grid = ChunkGrid::new(shapes.0, shapes.1).map_err(errors::to_python)?;
     let (bytes, numbers) = (whole(&data, &grid, fill.len())?, numbers.as_slice()?);
-    let gathered = py.detach(|| hyperslab_archive::gather_chunks(bytes, &grid, numbers, fill));
+    let gathered = detached(py, || hyperslab_archive::gather_chunks(bytes, &grid, numbers, fill))?;
     let too_many = || PyValueError::new_err("the chunks do not fit in memory");
     gathered.map(|out| out.into_pyarray(py)).ok_or_else(too_many)
 }

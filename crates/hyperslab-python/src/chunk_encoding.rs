@@ -13,6 +13,7 @@ use pyo3::types::PyBytes;
 
 use crate::errors;
 use crate::libhdf5::WriteChunk;
+use crate::panics::detached;
 
 type Filters = Vec<(String, Vec<i64>)>;
 type Shapes = (Vec<u64>, Vec<u64>);
@@ -105,7 +106,7 @@ fn encoded<'py>(
     let grid = ChunkGrid::new(shapes.0, shapes.1).map_err(errors::to_python)?;
     let slab = Slab { bytes: data.as_slice()?, grid: &grid, fill };
     let mut checksums = Vec::new();
-    let done = py.detach(|| {
+    let done = detached(py, || {
         encode_slab(slab, encoding, |number, chunk| {
             checksums.push(chunk.checksum);
             if number % CHUNKS_BETWEEN_CHECKS == 0 {
@@ -114,7 +115,7 @@ fn encoded<'py>(
             }
             take(number, chunk)
         })
-    });
+    })?;
     done.map_err(|error| match error {
         EncodeError::Misfit => PyValueError::new_err("the data do not have the given shape"),
         EncodeError::Refused(number) => PyValueError::new_err(format!("chunk {number} cannot be encoded")),

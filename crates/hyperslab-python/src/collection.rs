@@ -8,6 +8,7 @@ use hyperslab_core::{Along, Counterparts, Packing};
 use pyo3::prelude::*;
 
 use crate::archive_file::{ArchiveFile, opened, options};
+use crate::panics::detached;
 
 /// Paths, files, arrays, kinds, axes and lengths of one row of counterparts.
 type Columns = (String, Vec<usize>, Vec<usize>, Vec<usize>, Vec<Option<usize>>, Vec<Option<u64>>);
@@ -72,14 +73,14 @@ pub(crate) fn find_counterparts(
     dimension: Option<String>,
     axis: Option<usize>,
     ignored: Vec<String>,
-) -> (Vec<(String, usize, usize)>, Vec<Columns>) {
+) -> PyResult<(Vec<(String, usize, usize)>, Vec<Columns>)> {
     let along = match (dimension, axis) {
         (Some(name), _) => Along::Dimension(name),
         (None, Some(axis)) => Along::Axis(axis),
         (None, None) => Along::Nothing,
     };
     let files = archives(&files);
-    py.detach(|| {
+    detached(py, || {
         let ignored: Vec<&str> = ignored.iter().map(String::as_str).collect();
         let (groups, found) = hyperslab_archive::find_counterparts(&files, &along, &ignored);
         let columns = |own: Counterparts| (own.path, own.files, own.arrays, own.kinds, own.axes, own.lengths);

@@ -10,6 +10,7 @@ use pyo3::{PyErr, Python};
 mod python {
     pyo3::import_exception!(hyperslab.errors, DamagedFile);
     pyo3::import_exception!(hyperslab.errors, FileChanged);
+    pyo3::import_exception!(hyperslab.errors, InternalError);
     pyo3::import_exception!(hyperslab.errors, NoSuchRemoteFile);
     pyo3::import_exception!(hyperslab.errors, NotAllowed);
     pyo3::import_exception!(hyperslab.errors, ReadError);
@@ -68,9 +69,9 @@ pub(crate) fn of_read(error: engine::ReadError) -> PyErr {
         engine::ReadError::Plan { problem, .. } => of_plan(problem, message),
         engine::ReadError::Chunk { problem, .. } => of_chunk(&problem, message),
         engine::ReadError::Truncated { .. } => python::DamagedFile::new_err(message),
-        engine::ReadError::FileChanged { .. } | engine::ReadError::StaleReferences { .. } => {
-            python::FileChanged::new_err(message)
-        }
+        engine::ReadError::FileChanged { .. }
+        | engine::ReadError::Unidentified { .. }
+        | engine::ReadError::StaleReferences { .. } => python::FileChanged::new_err(message),
         engine::ReadError::NoSuchObject { .. } => python::NoSuchRemoteFile::new_err(message),
         engine::ReadError::Remote { .. } => python::RemoteError::new_err(message),
         engine::ReadError::NotAllowed { .. } => python::NotAllowed::new_err(message),
@@ -125,6 +126,16 @@ pub(crate) fn unsupported(message: String) -> PyErr {
 /// The message of an error that says that a document may not lead somewhere; `None` for other errors.
 pub(crate) fn not_allowed(py: Python<'_>, error: &PyErr) -> Option<String> {
     error.is_instance_of::<python::NotAllowed>(py).then(|| error.value(py).to_string())
+}
+
+/// Bytes that could not be read.
+pub(crate) fn read(message: String) -> PyErr {
+    python::ReadError::new_err(message)
+}
+
+/// A fault of our own, or of a crate that we use.
+pub(crate) fn internal(message: String) -> PyErr {
+    python::InternalError::new_err(message)
 }
 
 /// An invalid request.

@@ -8,6 +8,7 @@ use pyo3::types::PyTuple;
 use crate::errors::to_python;
 use crate::hyperslab::Hyperslab;
 use crate::integers;
+use crate::panics::detached;
 use crate::selection;
 use crate::totals::SelectionTotals;
 
@@ -27,7 +28,7 @@ impl ChunkGrid {
     ) -> PyResult<Vec<T>> {
         let parsed: Selection = selection::parse(selection)?;
         let measured = || -> Result<Vec<T>, Error> { Ok(self.0.overlaps(&parsed)?.map(measure).collect()) };
-        selection.py().detach(measured).map_err(to_python)
+        detached(selection.py(), measured)?.map_err(to_python)
     }
 }
 
@@ -121,13 +122,13 @@ impl ChunkGrid {
             let overlap = self.0.overlap(&chunk_index, &parsed)?;
             Ok(overlap.runs().map(|run| (run.chunk_offset, run.buffer_offset, run.length)).collect())
         };
-        selection.py().detach(list).map_err(to_python)
+        detached(selection.py(), list)?.map_err(to_python)
     }
 
     /// Chunks, runs and elements over the whole selection.
     fn totals(&self, selection: &Bound<'_, PyAny>) -> PyResult<SelectionTotals> {
         let parsed = selection::parse(selection)?;
-        selection.py().detach(|| self.0.totals(&parsed)).map(SelectionTotals).map_err(to_python)
+        detached(selection.py(), || self.0.totals(&parsed))?.map(SelectionTotals).map_err(to_python)
     }
 
     fn __repr__(&self) -> String {

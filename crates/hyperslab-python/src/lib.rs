@@ -19,9 +19,11 @@ mod hyperslab;
 mod integers;
 mod libhdf5;
 mod object_facts;
+mod panics;
 mod points;
 mod read_plan;
 mod references;
+mod regular_file;
 mod remote;
 mod segment;
 mod selection;
@@ -64,6 +66,8 @@ mod _core {
     #[pymodule_export]
     use crate::references::save_references;
     #[pymodule_export]
+    use crate::regular_file::open_regular;
+    #[pymodule_export]
     use crate::remote::{RemoteFile, host_statistics, url_parts, web_url};
     #[pymodule_export]
     use crate::segment::Segment;
@@ -77,6 +81,13 @@ mod _core {
     use crate::versions::{ChunkTable, chunk_slots_of, filters_of, mapped_source, mappings_block};
     #[pymodule_export]
     use crate::zarr_array::ZarrArray;
+
+    #[pymodule_init]
+    #[allow(clippy::unnecessary_wraps)] // PyO3 asks for a result
+    fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        crate::panics::note_panics();
+        Ok(())
+    }
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)] // Python chose the name

@@ -13,6 +13,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::errors;
+use crate::panics::detached;
 
 /// `herr_t H5Sselect_hyperslab(hid_t, H5S_seloper_t, const hsize_t *start, *stride, *count, *block)`, since HDF5 1.10.
 type SelectHyperslab =
@@ -109,7 +110,7 @@ pub(crate) fn write_chunks(
         let mut chunks = (first..).zip(chunks.chunks_exact(chunk_nbytes));
         return chunks.try_for_each(|(slot, bytes)| store(slot, bytes, 0)).map(|()| 0);
     }
-    let encoded = py.detach(|| hyperslab_archive::encoded_chunks(chunks, chunk_nbytes, &filters));
+    let encoded = detached(py, || hyperslab_archive::encoded_chunks(chunks, chunk_nbytes, &filters))?;
     (first..).zip(&encoded).try_fold(0, |_, (slot, encoded)| match encoded {
         Some((bytes, mask)) => store(slot, bytes, *mask).map(|()| *mask),
         None => Err(PyRuntimeError::new_err(format!("the chunk at slot {slot} cannot be encoded"))),

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use crate::archive_file::ArchiveFile;
 use crate::errors;
+use crate::panics::detached;
 
 /// Writes the references of archives to a file at `path`, which will stand in `folder`. An archive named "" becomes the
 /// root, the others become groups. Returns the number of arrays and the number of stored chunks.
@@ -22,7 +23,7 @@ pub(crate) fn save_references(
 ) -> PyResult<(u64, u64)> {
     let archives: Vec<(String, Arc<Archive>)> =
         archives.into_iter().map(|(name, file)| (name, Arc::clone(&file.get().0))).collect();
-    let saved = py.detach(|| hyperslab_archive::save_references(&path, &folder, &archives));
+    let saved = detached(py, || hyperslab_archive::save_references(&path, &folder, &archives))?;
     saved.map_err(|error| match error {
         SaveError::System(error) => PyOSError::new_err((error.raw_os_error(), error.to_string(), path)),
         SaveError::Source(error) => errors::of_archive(error),

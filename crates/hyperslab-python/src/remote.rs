@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors;
+use crate::panics::caught;
 
 /// Where a remote file is and how to reach it. It includes secrets, so it cannot be shown or pickled.
 #[pyclass(frozen, module = "hyperslab._core")]
@@ -43,7 +44,7 @@ impl RemoteFile {
             allowed,
             cache: Arc::new(ByteCache::new(cache_nbytes)),
         };
-        let location = Location::of_url(&url, &options).map_err(errors::usage)?;
+        let location = caught(|| Location::of_url(&url, &options))?.map_err(errors::usage)?;
         Ok(Self(archive::RemoteFile { url, location, options }))
     }
 

@@ -1,5 +1,6 @@
 //! `serve_requests`: a discrete-event simulation of processes that wait for servers.
 
+use crate::panics::detached;
 use hyperslab_model::ServerRequests;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -24,8 +25,7 @@ pub(crate) fn serve_requests<'py>(
         service_seconds: service_seconds.as_slice()?,
         process_seconds: process_seconds.as_slice()?,
     };
-    let served = py
-        .detach(|| requests.serve(server_count))
+    let served = detached(py, || requests.serve(server_count))?
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok((PyArray1::from_vec(py, served.end_seconds), PyArray1::from_vec(py, served.busy_seconds)))
 }

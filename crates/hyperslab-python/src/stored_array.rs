@@ -9,6 +9,7 @@ use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
+use crate::panics::detached;
 use crate::points::Points;
 use crate::read_plan::ReadPlan;
 use crate::segment::Segment;
@@ -25,7 +26,7 @@ impl StoredArray {
         py: Python<'_>,
         ask: impl FnOnce(&ArchiveArray) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
-        py.detach(|| ask(&self.0)).map_err(errors::of_archive)
+        detached(py, || ask(&self.0))?.map_err(errors::of_archive)
     }
 
     /// Reads what is asked for into `out`.
@@ -129,7 +130,7 @@ impl StoredArray {
     #[getter]
     fn chunks<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let is_virtual = !self.0.described().virtual_mappings.is_empty();
-        let shape = if is_virtual { py.detach(|| self.0.chunk_shape()) } else { self.0.chunk_shape() };
+        let shape = if is_virtual { detached(py, || self.0.chunk_shape())? } else { self.0.chunk_shape() };
         shape.map(|shape| integers::tuple(py, &shape)).transpose()
     }
 

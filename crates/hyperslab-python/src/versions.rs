@@ -10,6 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::errors;
+use crate::panics::detached;
 use crate::stored_array::StoredArray;
 
 /// The slot of each chunk of a version's array, in C order; -1 for chunks that are not stored. None if the array is not
@@ -25,14 +26,14 @@ pub(crate) fn chunk_slots_of<'py>(
     let described = array.0.described();
     let Some(shape) = described.shape.clone() else { return Ok(None) };
     let grid = ChunkGrid::new(shape, chunk_shape).map_err(errors::to_python)?;
-    let slots = py.detach(|| {
+    let slots = detached(py, || {
         let found = chunk_slots(&described.virtual_mappings, &grid)?;
         let mut slots = vec![-1; usize::try_from(grid.chunk_count()).ok()?];
         for (index, slot) in found {
             *slots.get_mut(usize::try_from(index).ok()?)? = i64::try_from(slot).ok()?;
         }
         Some(slots)
-    });
+    })?;
     Ok(slots.map(|slots| slots.into_pyarray(py)))
 }
 
@@ -51,7 +52,7 @@ pub(crate) fn mapped_source(array: &Bound<'_, StoredArray>) -> Option<(String, S
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
 pub(crate) fn filters_of(py: Python<'_>, file: PathBuf, path: &str) -> PyResult<Vec<(u16, Vec<u32>)>> {
-    py.detach(|| hyperslab_archive::hdf5_filters(&file, path)).map_err(errors::of_archive)
+    detached(py, || hyperslab_archive::hdf5_filters(&file, path))?.map_err(errors::of_archive)
 }
 
 /// The mappings of a virtual array in libhdf5's own bytes; None if libhdf5 would use another encoding.
@@ -66,7 +67,7 @@ pub(crate) fn mappings_block<'py>(
 ) -> PyResult<Option<Bound<'py, PyArray1<u8>>>> {
     let grid = ChunkGrid::new(shape, chunk_shape).map_err(errors::to_python)?;
     let slots = slots.as_slice()?;
-    let block = py.detach(|| hdf5::mappings_block(path, &grid, slots));
+    let block = detached(py, || hdf5::mappings_block(path, &grid, slots))?;
     Ok(block.map(|block| block.into_pyarray(py)))
 }
 

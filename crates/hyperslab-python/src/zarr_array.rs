@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::callbacks::Signals;
+use crate::panics::detached;
 use crate::points::Points;
 use crate::remote::RemoteFile;
 use crate::{axes, dtypes, errors, integers};
@@ -83,6 +84,6 @@ impl ZarrArray {
         let bytes = bytes.as_slice_mut()?;
         let options = ReadOptions { thread_count: threads, ..ReadOptions::default() };
         let read = || self.0.read_into(shape, selection, bytes, options, &Signals);
-        out.py().detach(read).map_err(errors::of_archive)
+        detached(out.py(), read)?.map_err(errors::of_archive)
     }
 }

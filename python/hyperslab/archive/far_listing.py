@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from hyperslab.archive.remote import Remote, is_url, shown
+from hyperslab.archive.store_options import OF_CLIENTS
 from hyperslab.archive.url_prefix import HTTP
 from hyperslab.errors import RemoteError
 from hyperslab.needed import need
+from hyperslab.panics import panics_named
 
 
 def is_pattern(url: Any) -> bool:
@@ -43,14 +45,17 @@ def _keys(pattern: Remote, folder: str) -> Iterator[str]:
     from obstore.exceptions import BaseError
     from obstore.store import from_url
 
-    config = pattern.listed()
+    pattern.file()  # refuses wrong options by name
+    config = {name: value for name, value in pattern.listed().items() if name not in OF_CLIENTS}
     is_plain = any(value.startswith("http://") for value in config.values())
     kind, _, rest = pattern.url.partition("://")
     bucket = f"{kind}://{rest.partition('/')[0]}"
     try:
-        store = from_url(bucket, config=config, client_options={"allow_http": is_plain})  # type: ignore[call-overload]
-        for batch in obstore.list(store, prefix=folder or None):
-            yield from (one["path"] for one in batch)
+        with panics_named(f"listing {shown(pattern.url)} with obstore"):
+            client = {"allow_http": is_plain}
+            store = from_url(bucket, config=config, client_options=client)  # type: ignore[call-overload]
+            for batch in obstore.list(store, prefix=folder or None):
+                yield from (one["path"] for one in batch)
     except BaseError as error:
         said = str(error).splitlines()[0]
         raise RemoteError(f"{shown(pattern.url)} cannot be listed: {said}; give the URLs one by one") from error

@@ -1,7 +1,7 @@
 """Find all files that libhdf5 would open to read an array, and check them first, because libhdf5 itself checks nothing.
 
-These are the targets of links, the sources of virtual arrays, external raw files, and the same of each source. Pipes
-and kernel files are refused: reading a pipe could wait forever, and `/proc/self/environ` claims to be empty but is not.
+These are the targets of links, the sources of virtual arrays, external raw files, and the same of each source. Only
+regular files are read.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from hyperslab._core import DocumentResolver
 from hyperslab.errors import ReadError, Unsupported
+from hyperslab.regular_files import open_regular
 
 MOST_FILES = 100_000
 MOST_HOPS = 64
@@ -147,21 +147,16 @@ def _numbered(file: str, inner: str) -> Iterator[tuple[str, str]]:
 
 
 def check_regular(path: str) -> None:
-    """Check that a path is a regular file, and that it is empty if its size is 0.
+    """Check that a path is a regular file that may be read.
 
     Raises
     ------
     ReadError
         It is not.
     """
-    if not Path(path).is_file():
-        raise ReadError(f"{path}: it is not a regular file")
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
-        has_hidden_bytes = os.fstat(descriptor).st_size == 0 and bool(os.read(descriptor, 1))
+        open_regular(path).close()
+    except ReadError:
+        raise
     except OSError as error:
-        raise ReadError(f"{path}: {error.strerror}: it is not a regular file") from error
-    finally:
-        os.close(descriptor)
-    if has_hidden_bytes:
-        raise ReadError(f"{path}: it has bytes although its size is 0, so it is not a regular file")
+        raise ReadError(f"{path}: {error.strerror}") from error

@@ -10,15 +10,14 @@ import base64
 import hashlib
 import json
 import os
-import zipfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from hyperslab._core import GivenFile
 from hyperslab.archive.given_files import Given, secret_options
-from hyperslab.archive.zipped_zarr import UNREADABLE, is_stored, member_start
+from hyperslab.archive.zipped_zarr import UNREADABLE, is_stored, member_start, unzipped
 from hyperslab.errors import DamagedFile, Unsupported, UsageError
+from hyperslab.regular_files import open_regular
 
 MOST_NBYTES = 256 << 20
 Target = bytes | tuple[str, int, int]  # the value of a key, or the file, offset and length where it is
@@ -100,7 +99,7 @@ def _entries(path: str, prefix: str) -> dict[str, Target]:
     found: dict[str, Target] = {}
     left = MOST_NBYTES
     try:
-        with zipfile.ZipFile(path) as archive, Path(path).open("rb") as file:
+        with unzipped(path) as archive, open_regular(path) as file:
             for entry in archive.infolist():
                 if entry.is_dir() or not entry.filename.startswith(prefix):
                     continue

@@ -20,6 +20,7 @@ from hyperslab.archive.remote import SourceResolver
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.needed import missing
+from hyperslab.regular_files import open_regular, read_regular
 
 NO_FILE = np.uint32(2**32 - 1)
 MOST_CHUNKS = 1 << 26  # of one array
@@ -47,7 +48,7 @@ class ParquetReferences:
         metadata = folder / ".zmetadata"
         if not metadata.is_file() or (folder / ".zgroup").exists():
             return None
-        text = metadata.read_bytes()
+        text = read_regular(metadata)
         if b'"record_size"' not in text:
             return None
         try:
@@ -124,7 +125,8 @@ class ParquetReferences:
         except ImportError as error:
             raise missing("pyarrow", "reading references in Parquet") from error
         try:
-            table = parquet.ParquetFile(file).read(["path", "offset", "size", "raw"])
+            with open_regular(file) as stream:
+                table = parquet.ParquetFile(stream).read(["path", "offset", "size", "raw"])
             columns = {name: table[name].combine_chunks() for name in ("path", "offset", "size", "raw")}
         except (OSError, KeyError, pyarrow.ArrowException) as error:
             raise DamagedFile(f"{file} is not a table of references: {error}") from error

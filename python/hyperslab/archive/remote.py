@@ -92,6 +92,11 @@ class Remote:
     lacking: tuple[str, ...] = ()  # names of the options that pickling removed
     cache_nbytes: int = 0  # memory for fetched bytes
 
+    def __post_init__(self) -> None:
+        if is_url(self.url) and not self.url.partition("://")[2].partition("/")[0]:
+            what = "server" if self._kind in HTTP else "bucket" if self._kind not in AZURE else "container"
+            raise UsageError(f"{shown(self.url)} names no {what}: write {self._kind}://{what.upper()}/NAME")
+
     def __repr__(self) -> str:
         return f"Remote({shown(self.url)!r}, lacking={self.lacking!r}, cache_nbytes={self.cache_nbytes!r})"
 

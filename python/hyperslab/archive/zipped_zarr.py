@@ -10,7 +10,8 @@ import math
 import re
 import struct
 import zipfile
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import BinaryIO
 
 import numpy as np
@@ -20,9 +21,11 @@ from hyperslab.archive.parquet_references import MOST_CHUNKS, NO_FILE, Table
 from hyperslab.archive.remote import SourceResolver
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, Unsupported
+from hyperslab.regular_files import Sparing, open_regular
 
 METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
-MOST_DOCUMENT_NBYTES = 256 << 20
+MOST_METADATA_NBYTES = 256 << 20  # all documents together, expanded
+MOST_DIRECTORY_NBYTES = 1 << 30
 HEADER = struct.Struct("<4s22xHH")  # signature; lengths of name and extra field
 SIGNATURE = b"PK\x03\x04"
 IS_ENCRYPTED = 1
@@ -71,27 +74,29 @@ class ZippedZarr:
         if not path.lower().endswith(".zip"):
             return None
         try:
-            with zipfile.ZipFile(path) as opened:
+            with unzipped(path) as opened:
                 return ZippedZarr(path, {one.filename: one for one in opened.infolist() if not one.is_dir()}, resolver)
         except UNREADABLE as error:
             raise DamagedFile(f"{path}: {error}") from error
 
     def opened(self, chunk_cache_nbytes: int) -> ArchiveFile:
         """Open the archive."""
+        keys = [key for key in self.members if _name(key) in METADATA]
+        nbytes = sum(self.members[key].file_size for key in keys)
+        if nbytes > MOST_METADATA_NBYTES:
+            said = f"{self.path}: its {len(keys)} metadata documents expand to {nbytes} bytes"
+            raise DamagedFile(f"{said}, but at most {MOST_METADATA_NBYTES} make sense: unpack it, and open the folder")
         try:
-            with zipfile.ZipFile(self.path) as opened:
-                self._documents = {key: self._document(opened, key) for key in self.members if _name(key) in METADATA}
+            with unzipped(self.path) as opened:
+                self._documents = {key: self._document(opened, key) for key in keys}
         except UNREADABLE as error:
             raise DamagedFile(f"{self.path}: {error}") from error
         resolver = self.resolver.for_document(self.path)
         return ArchiveFile.of_tables(self._documents, self.table, self.path, chunk_cache_nbytes, resolver)
 
     def _document(self, opened: zipfile.ZipFile, key: str) -> bytes:
-        member = self.members[key]
-        if member.file_size > MOST_DOCUMENT_NBYTES:
-            raise DamagedFile(f"{self.path}: {key} has {member.file_size} bytes, which is too much for metadata")
         try:
-            return opened.read(member)
+            return opened.read(self.members[key])
         except UNREADABLE as error:
             raise DamagedFile(f"{self.path}: {key}: {error}") from error
 
@@ -121,7 +126,7 @@ class ZippedZarr:
         if count > MOST_CHUNKS:
             raise Unsupported(f"array {array} of {self.path} has more than {MOST_CHUNKS} chunks")
         files, offsets, lengths = np.full(count, NO_FILE), np.zeros(count, np.uint64), np.zeros(count, np.uint64)
-        with Path(self.path).open("rb") as stream:
+        with open_regular(self.path) as stream:
             for key, member in self.members.items():
                 index = _chunk_index(key, array, grid)
                 if index is None:
@@ -145,6 +150,21 @@ class ZippedZarr:
             return tuple(ceil_div(length, chunk) for length, chunk in zip(document["shape"], chunks, strict=True))
         except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError) as error:
             raise DamagedFile(f"array {array} of {self.path}: its metadata do not describe a chunk grid") from error
+
+
+@contextmanager
+def unzipped(path: str) -> Iterator[zipfile.ZipFile]:
+    """Open a ZIP file for reading.
+
+    Raises
+    ------
+    ReadError
+        It is not a regular file.
+    zipfile.BadZipFile
+        It is not a ZIP file.
+    """
+    with Sparing(path, MOST_DIRECTORY_NBYTES) as stream, zipfile.ZipFile(stream) as opened:
+        yield opened
 
 
 def is_stored(member: zipfile.ZipInfo) -> bool:

@@ -12,6 +12,7 @@ from yaml.composer import ComposerError
 
 from hyperslab.errors import StudyError
 from hyperslab.meant import meant_or_choose
+from hyperslab.regular_files import read_regular
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -53,9 +54,9 @@ def read(path: Path, hint: str = "") -> dict[str, Any]:
     `hint` says what to do if there is no such file.
     """
     try:
-        given = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+        given = yaml.load(read_regular(path).decode(), Loader=_Loader)
     except OSError as error:
-        raise StudyError(f"{path}: cannot be read ({error.strerror}){hint}") from error
+        raise StudyError(f"{path}: cannot be read ({error.strerror or error}){hint}") from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = "" if mark is None else f"line {mark.line + 1}: "
@@ -134,7 +135,7 @@ def loc_of(error: Any) -> tuple[str | int, ...]:
 def _line_of(path: Path, loc: tuple[str | int, ...]) -> int | None:
     """The line of a YAML file where the last key of `loc` that the file has begins. None if it has none of them."""
     try:
-        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        node = yaml.compose(read_regular(path).decode(), Loader=yaml.SafeLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
         return None
     line: int | None = None

@@ -8,11 +8,13 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn
 
 from hyperslab.cli.signals import STOPPED, as_signalled, end_by_signals
-from hyperslab.errors import HyperslabError, UsageError, printable
+from hyperslab.errors import HyperslabError, InternalError, UsageError, printable
 from hyperslab.needed import EXTRA_OF, missing
+from hyperslab.panics import is_panic
 
 # What a terminal that only has ASCII shows of our own signs, one for one so that tables stay straight.
 ASCII = {ord(sign): like for sign, like in zip("├└│─–—×…µ≈·→↓", "|`|---x~u~.>v", strict=True)}
@@ -49,13 +51,19 @@ def guarded(work: Callable[[], object]) -> None:
         if stopped.code in STOPPED:
             _say(STOPPED[stopped.code])
         raise
-    except ImportError as error:
-        library = (error.name or "").partition(".")[0]
-        if library not in EXTRA_OF:
-            raise
-        _end(missing(library))
-    except OSError as error:
+    except BaseException as error:
+        _end_by_others(error)
+
+
+def _end_by_others(error: BaseException) -> None:
+    """End after an error that is not ours. Raises it again if it is a fault, which needs its traceback."""
+    if isinstance(error, OSError):
         _end_by_system(error)
+    if isinstance(error, ImportError) and (library := (error.name or "").partition(".")[0]) in EXTRA_OF:
+        _end(missing(library))
+    if is_panic(error):
+        _end(InternalError(f"a fault in a library: {error}; please report it"))
+    raise error
 
 
 def _end(error: HyperslabError) -> NoReturn:
@@ -66,14 +74,23 @@ def _end(error: HyperslabError) -> NoReturn:
 def _end_by_system(error: OSError) -> NoReturn:
     """End after an error of the operating system, as of `run/log.csv: Permission denied`."""
     if isinstance(error, BrokenPipeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python would complain when it writes the rest
+        _discard_output()
         sys.exit(141)
+    if error.filename is None and error.errno == errno.EBADF:
+        _discard_output()
+        _say("standard output is closed, so nothing can be written to it")
+        sys.exit(1)
     said = error.strerror or str(error)
     if is_full(error):
         _say(f"nothing more can be written: {said}")
         os._exit(1)  # Python would try to write the rest again
     _say(said if error.filename is None else f"{error.filename}: {said}")
     sys.exit(1)
+
+
+def _discard_output() -> None:
+    """Let Python write the rest at its end: otherwise it would complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _flushed(work: Callable[[], object]) -> None:
@@ -90,4 +107,5 @@ def is_full(error: OSError) -> bool:
 
 
 def _say(text: str) -> None:
-    print(f"hyperslab: {printable(text)}", file=sys.stderr)
+    with suppress(OSError):  # the exit status says it too
+        print(f"hyperslab: {printable(text)}", file=sys.stderr)

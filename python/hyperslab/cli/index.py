@@ -62,6 +62,10 @@ def index(
         sources = open_archive(files, option or [], concat, allowed) if together else list(expanded(files, reached))
         are_many = concat is None and len(sources) > 1
         partial = output.with_name(f"{output.name}.partial") if are_many else None
+        if (
+            partial is not None and partial.is_symlink()
+        ):  # we chose the name, so we do not follow what somebody put there
+            raise UsageError(f"{partial} is a link, but what is found is kept there until the end: remove the link")
         with live(console(stderr=True), "files") as progress:
             found = index(
                 sources,

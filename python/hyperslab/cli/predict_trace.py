@@ -86,4 +86,4 @@ def opened(path: Path, reader: Callable[[Path], Any]) -> Any:
         made = f"hyperslab trace -o {path} -- python analysis.py"
         raise UsageError(f"there is no trace {path}: record one with `{made}`") from error
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error

@@ -14,6 +14,7 @@ from typing import Any
 
 from hyperslab.errors import UsageError
 from hyperslab.meant import meant_or_choose
+from hyperslab.regular_files import open_regular
 
 ADVICE = "hyperslab-advice"  # the schema of what `hyperslab advise` saves
 FORMATS = ("hdf5", "netcdf4", "zarr2", "zarr3")
@@ -130,7 +131,7 @@ def _read(path: Path) -> Any:
         if not path.is_file():
             path.stat()  # says why, if there is nothing
             raise UsageError(f"{path} is not advice, but a folder or a device: name a file of `hyperslab advise -o`")
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             content = file.read(MOST_NBYTES + 1)
     except OSError as error:
         said = f"{path}: cannot be read ({error.strerror}); `hyperslab advise FILE -o {path}` writes it"

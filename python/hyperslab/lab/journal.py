@@ -9,6 +9,8 @@ from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from hyperslab.regular_files import read_regular
+
 R = TypeVar("R")
 
 
@@ -78,7 +80,7 @@ def load_lines(path: Path) -> list[dict[str, Any]]:
     """The lines of a journal, or an empty list if it does not exist. A torn last line, left by a kill, is ignored."""
     if not path.exists():
         return []
-    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1] if line]
+    return [json.loads(line) for line in read_regular(path).split(b"\n")[:-1] if line]
 
 
 def _drop_torn_line(path: Path) -> None:

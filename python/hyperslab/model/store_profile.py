@@ -17,6 +17,7 @@ from hyperslab.model.costs import Coefficient, Coefficients
 from hyperslab.model.counting import Direction, Variables
 from hyperslab.model.fit import Observation, fit
 from hyperslab.model.terms import EXTENDED, Model, Term
+from hyperslab.regular_files import read_regular
 from hyperslab.replacing import replace_with
 
 SCHEMA = "hyperslab-store-profile"
@@ -145,7 +146,7 @@ def load_store_profile(path: str | Path | None = None) -> StoreProfile:
     remedy = f"create one with hyperslab calibrate -o {path}"
     other = "hyperslab calibrate makes store profiles"  # never over a file of yours
     try:
-        document: Any = json.loads(path.read_text())
+        document: Any = json.loads(read_regular(path))
     except FileNotFoundError as error:
         raise NotAStoreProfile(f"{path} does not exist; {remedy}") from error
     except (OSError, UnicodeDecodeError) as error:

@@ -31,6 +31,7 @@ from hyperslab._core import contention
 from hyperslab.errors import NotAStoreProfile, TooFewCells
 from hyperslab.model.counting import Direction
 from hyperslab.parallel.bytes_only import best_of_subsets
+from hyperslab.regular_files import open_regular, read_regular
 from hyperslab.replacing import replace_with
 
 KIND, VERSION = "hyperslab parallel profile", 2
@@ -230,8 +231,8 @@ def _check_numbers(name: str, *values: object) -> None:
 def is_parallel_profile(path: Path) -> bool:
     """Whether a file is a parallel profile rather than a store profile."""
     try:
-        with path.open(encoding="utf-8") as stream:
-            return KIND in stream.read(200)
+        with open_regular(path) as stream:
+            return KIND in stream.read(200).decode()
     except (OSError, UnicodeDecodeError):
         return False
 
@@ -247,7 +248,7 @@ def load_parallel_profile(path: Path) -> ParallelProfile:
     try:
         if path.stat().st_size > MOST_NBYTES:
             raise NotAStoreProfile(f"{path} has more than {MOST_NBYTES} bytes: it is not a parallel profile")
-        given: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        given: dict[str, Any] = json.loads(read_regular(path))
         if given.pop("kind") != KIND or given.pop("version") != VERSION:
             raise NotAStoreProfile(f"{path} is not a parallel profile of version {VERSION}: calibrate again")
         cells = [ParallelObservation(**{**cell, "asked": Asked(*cell["asked"])}) for cell in given.pop("cells")]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
 from hyperslab.errors import UsageError, printable
+from hyperslab.regular_files import read_regular
 
 Mode: TypeAlias = Literal["shared", "file-per-process"]
 MIB_PER_GB = 1e9 / 2**20
@@ -107,7 +108,7 @@ def read_cells(path: Path) -> list[PublishedCell]:
     try:
         if path.stat().st_size > MOST_NBYTES:
             raise UsageError(f"{path} has more than {MOST_NBYTES} bytes: it is not a table of cells")
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_regular(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read as a CSV file: {error}") from error
     # Comments become empty lines, so that the reader's line numbers are those of the file.

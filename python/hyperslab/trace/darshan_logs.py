@@ -14,6 +14,7 @@ from typing import Any
 
 from hyperslab.errors import NotATrace
 from hyperslab.needed import need
+from hyperslab.regular_files import open_regular
 from hyperslab.trace.byte_ranges import Row, Rows, bytes_of, mapped
 from hyperslab.trace.recording.log import BOUNDS, COLLECTIVE, HYPERSLAB, READ, WRITE
 from hyperslab.trace.table import AccessTable, TracedArray
@@ -41,6 +42,7 @@ def read_darshan(path: Path) -> AccessTable:
 
     if not path.exists():
         raise FileNotFoundError(2, "there is no Darshan log", str(path))
+    open_regular(path).close()
     try:
         report = darshan.DarshanReport(str(path), read_all=False)
     except (RuntimeError, KeyError, UnicodeDecodeError) as error:

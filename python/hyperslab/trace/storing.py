@@ -11,6 +11,7 @@ import numpy as np
 
 from hyperslab.errors import NotATrace
 from hyperslab.needed import need
+from hyperslab.regular_files import open_regular
 from hyperslab.replacing import replacing
 from hyperslab.trace.raw_logs import read_logs
 from hyperslab.trace.table import COLUMNS, OPERATIONS, AccessTable, TracedArray, to_json
@@ -115,6 +116,7 @@ def _read(path: Path) -> AccessTable:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    open_regular(path).close()  # a pipe would let pyarrow wait
     try:
         file = pq.ParquetFile(path)
         said = (file.schema_arrow.metadata or {}).get(KEY)

@@ -5,6 +5,7 @@ use std::io::{self, IoSliceMut};
 use std::path::Path;
 
 use hyperslab_core::CoalescePolicy;
+use hyperslab_parsers::{check_regular, open_regular};
 
 use super::contract::Store;
 use super::file_version::FileVersion;
@@ -21,27 +22,17 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// Opens a file for reading. A pipe is refused beforehand, because opening it would wait for its other end: files
-    /// name other files, and may name anything.
+    /// Opens a regular file for reading.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let name = path.display().to_string();
-        if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-            return Err(ReadError::System { file: name, problem: "it is not a regular file".to_owned() });
-        }
         let opened = open(path).and_then(|file| Ok((file.metadata()?, file)));
         let (metadata, file) = opened.map_err(|error| system(&name, &error))?;
-        if !metadata.is_file() {
-            return Err(ReadError::System { file: name, problem: "it is not a regular file".to_owned() });
-        }
         Ok(Self { name, file, version: FileVersion::of_metadata(&metadata), grows: false })
     }
 
     /// A file that the caller has open for reading. Errors call it `name`.
     pub fn of_open(name: String, file: File) -> Result<Self, ReadError> {
-        let metadata = file.metadata().map_err(|error| system(&name, &error))?;
-        if !metadata.is_file() {
-            return Err(ReadError::System { file: name, problem: "it is not a regular file".to_owned() });
-        }
+        let metadata = check_regular(&file).map_err(|error| system(&name, &error))?;
         Ok(Self { name, file, version: FileVersion::of_metadata(&metadata), grows: false })
     }
 
@@ -150,19 +141,6 @@ impl Store for FileStore {
     }
 }
 
-/// If a pipe replaces the file meanwhile, opening returns at once and the pipe is refused.
-#[cfg(target_os = "linux")]
-fn without_waiting(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
-    std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn without_waiting(path: &Path) -> io::Result<File> {
-    File::open(path)
-}
-
 fn system(name: &str, error: &io::Error) -> ReadError {
     let remedy = if has_no_descriptor(error) {
         ": close archives that are not needed, or let the process have more files open (ulimit -n)"
@@ -174,12 +152,12 @@ fn system(name: &str, error: &io::Error) -> ReadError {
 
 /// Opens a file. If the process has no descriptor left, idle files that archives hold open are closed first.
 fn open(path: &Path) -> io::Result<File> {
-    without_waiting(path).or_else(|error| {
+    open_regular(path).or_else(|error| {
         if !has_no_descriptor(&error) {
             return Err(error);
         }
         held::close_all();
-        without_waiting(path)
+        open_regular(path)
     })
 }
 

@@ -8,6 +8,7 @@ use hyperslab_core::Tree;
 use serde_json::Value;
 
 use super::array_document::ArrayDocument;
+use super::budget::Budget;
 use super::hierarchy::{Hierarchy, Location};
 use super::{chunkstore, document, nodes};
 use crate::allowed::Allowed;
@@ -41,7 +42,8 @@ const ROOT: [&str; 5] = ["zarr.json", ".zmetadata", ".zgroup", ".zarray", ".zatt
 
 /// The hierarchy of these keys.
 pub fn parse_far(keys: &dyn FarKeys) -> Result<FarHierarchy, Error> {
-    let mut found = got(keys, &ROOT.map(str::to_owned))?;
+    let mut budget = Budget::default();
+    let mut found = got(keys, &ROOT.map(str::to_owned), &mut budget)?;
     let has = |found: &[(String, Vec<u8>)], name: &str| found.iter().any(|(key, _)| key == name);
     if !ROOT.iter().take(4).any(|name| has(&found, name)) {
         let reason = "there is no zarr.json, .zmetadata, .zgroup or .zarray";
@@ -53,7 +55,7 @@ pub fn parse_far(keys: &dyn FarKeys) -> Result<FarHierarchy, Error> {
         None => has(&found, ".zmetadata") || has(&found, ".zarray"),
     };
     if !is_whole {
-        walk(keys, if zarr_format == 3 { &ROOT[..1] } else { &ROOT[2..] }, &mut found)?;
+        walk(keys, if zarr_format == 3 { &ROOT[..1] } else { &ROOT[2..] }, &mut found, &mut budget)?;
     }
     let mut hasher = DefaultHasher::new();
     found.hash(&mut hasher);
@@ -78,11 +80,14 @@ pub fn parse_far(keys: &dyn FarKeys) -> Result<FarHierarchy, Error> {
 }
 
 /// The keys that exist, with their contents.
-fn got(keys: &dyn FarKeys, names: &[String]) -> Result<Vec<(String, Vec<u8>)>, Error> {
+fn got(keys: &dyn FarKeys, names: &[String], budget: &mut Budget) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut found = Vec::new();
     for together in names.chunks(MOST_TOGETHER) {
-        let held = together.iter().cloned().zip(keys.get(together)?);
-        found.extend(held.filter_map(|(key, text)| Some((key, text?))));
+        for (key, text) in together.iter().zip(keys.get(together)?) {
+            let Some(text) = text else { continue };
+            budget.spend(&text)?;
+            found.push((key.clone(), text));
+        }
     }
     Ok(found)
 }
@@ -94,7 +99,12 @@ fn is_open_group(document: &Value) -> bool {
 }
 
 /// Adds the documents of everything in the root, level by level.
-fn walk(keys: &dyn FarKeys, names: &[&str], found: &mut Vec<(String, Vec<u8>)>) -> Result<(), Error> {
+fn walk(
+    keys: &dyn FarKeys,
+    names: &[&str],
+    found: &mut Vec<(String, Vec<u8>)>,
+    budget: &mut Budget,
+) -> Result<(), Error> {
     let mut level = vec![String::new()];
     for _ in 0..MOST_DEPTH {
         let Some(folders) = keys.folders(&level)? else {
@@ -115,7 +125,7 @@ fn walk(keys: &dyn FarKeys, names: &[&str], found: &mut Vec<(String, Vec<u8>)>) 
             return Err(Error::TooMany { what: "nodes of a Zarr hierarchy", limit: MOST_NODES as u64 });
         }
         let asked = children.iter().flat_map(|child| names.iter().map(move |name| format!("{child}/{name}")));
-        let documents = got(keys, &asked.collect::<Vec<String>>())?;
+        let documents = got(keys, &asked.collect::<Vec<String>>(), budget)?;
         level = documents.iter().filter_map(|(key, text)| group_of(key, text)).collect();
         found.extend(documents);
     }

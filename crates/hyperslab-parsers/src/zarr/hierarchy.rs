@@ -1,12 +1,12 @@
 //! A Zarr hierarchy: its keys, and where each leads: to a file, to a range of a file, or to inline bytes.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use hyperslab_core::{ByteRange, ChunkGrid, FileIndex, ListedFile, Unreadable};
 
+use super::budget::MOST_NBYTES;
 use super::chunk_bytes::{Chunk, ChunkBytes};
 use super::keys::Keys;
 use super::parts::Parts;
@@ -14,9 +14,7 @@ use super::tables::Table;
 use crate::allowed::Allowed;
 use crate::error::Error;
 use crate::error::FetchError;
-
-/// No sensible metadata document is longer.
-const MAX_DOCUMENT_NBYTES: u64 = 512 << 20;
+use crate::regular_file::open_regular;
 
 /// Where a key leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,11 +94,8 @@ impl Hierarchy {
             return Ok(Vec::new());
         };
         let bytes = self.chunk_bytes(location)?;
-        if bytes.length() > MAX_DOCUMENT_NBYTES {
-            return Err(Error::TooMany {
-                what: "bytes of a Zarr metadata document",
-                limit: MAX_DOCUMENT_NBYTES,
-            });
+        if bytes.length() > MOST_NBYTES {
+            return Err(Error::TooMany { what: "bytes of a Zarr metadata document", limit: MOST_NBYTES });
         }
         self.bytes(&bytes)
     }
@@ -186,7 +181,6 @@ impl Parts for Hierarchy {
     }
 }
 
-/// Refuses to open a pipe, which would wait for its other end. References may name anything.
 fn read_range(path: &Path, range: ByteRange, allowed: &Allowed) -> Result<Vec<u8>, FetchError> {
     let fault = |problem: String| FetchError(format!("{}: {problem}", path.display()));
     let read = || {
@@ -194,10 +188,7 @@ fn read_range(path: &Path, range: ByteRange, allowed: &Allowed) -> Result<Vec<u8
         if !allowed.permits(path) {
             return Err(refused());
         }
-        if !std::fs::metadata(path)?.is_file() {
-            return Err(std::io::Error::other("it is not a regular file"));
-        }
-        let mut file = File::open(path)?;
+        let mut file = open_regular(path)?;
         if !allowed.permits_open(path, &file) {
             return Err(refused());
         }

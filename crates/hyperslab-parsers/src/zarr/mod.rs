@@ -7,6 +7,7 @@
 
 mod array_document;
 pub(crate) mod base64;
+mod budget;
 mod chunk_bytes;
 mod chunks;
 mod chunkstore;

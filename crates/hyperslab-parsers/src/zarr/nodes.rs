@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use hyperslab_core::{Array, Group, Link, Tree, Unreadable};
 use serde_json::Value;
 
+use super::budget::Budget;
 use super::description::Description;
 use super::hierarchy::Hierarchy;
 use super::{document, v2, v3};
@@ -22,8 +23,9 @@ pub(super) fn tree(
     hierarchy: Hierarchy,
     mut make: impl FnMut(&Hierarchy, &str, Description) -> Array,
 ) -> Result<Tree, Error> {
-    let mut nodes = listed(&hierarchy)?;
-    consolidated(&hierarchy, &mut nodes);
+    let mut budget = Budget::default();
+    let mut nodes = listed(&hierarchy, &mut budget)?;
+    consolidated(&hierarchy, &mut nodes, &mut budget)?;
     nodes.retain(|_, documents| NAMES.iter().take(3).any(|name| documents.contains_key(name)));
     if nodes.is_empty() {
         let reason = "there is no zarr.json, .zgroup or .zarray";
@@ -38,12 +40,14 @@ pub(super) fn tree(
     Ok(tree)
 }
 
-fn listed(hierarchy: &Hierarchy) -> Result<BTreeMap<String, Documents>, Error> {
+fn listed(hierarchy: &Hierarchy, budget: &mut Budget) -> Result<BTreeMap<String, Documents>, Error> {
     let mut nodes: BTreeMap<String, Documents> = BTreeMap::new();
     for key in hierarchy.keys() {
         let (path, name) = key.rsplit_once('/').unwrap_or(("", key));
         let Some(name) = NAMES.into_iter().find(|known| *known == name) else { continue };
-        let value = hierarchy.document(key).and_then(|bytes| document::read(&bytes));
+        let bytes = hierarchy.document(key);
+        budget.spend(bytes.as_deref().unwrap_or_default())?;
+        let value = bytes.and_then(|bytes| document::read(&bytes));
         nodes.entry(path.to_owned()).or_default().insert(name, value);
         if nodes.len() > MAX_NODE_COUNT {
             return Err(Error::TooMany { what: "nodes of a Zarr hierarchy", limit: MAX_NODE_COUNT as u64 });
@@ -53,9 +57,15 @@ fn listed(hierarchy: &Hierarchy) -> Result<BTreeMap<String, Documents>, Error> {
 }
 
 /// `.zmetadata` (version 2) and `consolidated_metadata` of the root's document (version 3).
-fn consolidated(hierarchy: &Hierarchy, nodes: &mut BTreeMap<String, Documents>) {
+fn consolidated(
+    hierarchy: &Hierarchy,
+    nodes: &mut BTreeMap<String, Documents>,
+    budget: &mut Budget,
+) -> Result<(), Error> {
     let mut more: Vec<(String, &'static str, Value)> = Vec::new();
-    let old = hierarchy.document(".zmetadata").and_then(|bytes| document::read(&bytes)).ok();
+    let old = hierarchy.document(".zmetadata").unwrap_or_default();
+    budget.spend(&old)?;
+    let old = document::read(&old).ok();
     for (key, value) in old.iter().filter_map(|it| it.get("metadata")?.as_object()).flatten() {
         let (path, name) = key.rsplit_once('/').unwrap_or(("", key));
         let name = NAMES.into_iter().find(|known| *known == name);
@@ -69,6 +79,7 @@ fn consolidated(hierarchy: &Hierarchy, nodes: &mut BTreeMap<String, Documents>) 
     for (path, name, value) in more {
         nodes.entry(path).or_default().entry(name).or_insert(Ok(value));
     }
+    Ok(())
 }
 
 fn add(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -11,6 +12,7 @@ import typer
 
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.meant import meant
+from hyperslab.regular_files import open_regular
 
 if TYPE_CHECKING:
     from hyperslab.versions import VersionedFile
@@ -30,6 +32,8 @@ def opened(path: str, mode: Mode = "r", timeout: float = 0.0) -> Iterator[Versio
     import hyperslab
 
     try:
+        if os.path.exists(path):  # noqa: PTH110 -- it may be a URL, which is refused by name
+            open_regular(path).close()  # a pipe would let it wait
         file = hyperslab.VersionedFile(path, mode, timeout=timeout)
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {error.filename or path}: check the path") from error

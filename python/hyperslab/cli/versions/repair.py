@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,9 +32,12 @@ def repair(
 
     Example: hyperslab versions repair survey.h5 -o repaired.h5
     """
+    from hyperslab.regular_files import open_regular
     from hyperslab.versions import repair
 
     try:
+        if os.path.exists(file):  # noqa: PTH110 -- it may be a URL, which is refused by name
+            open_regular(file).close()  # a pipe would let it wait
         found = repair(file, output, keep_unproved=keep_unproved)
     except HyperslabError:
         raise

@@ -95,7 +95,7 @@ impl ByteCache {
     pub(super) fn keep_identity(&self, object: &str, identity: &Identity) {
         let Some(mut kept) = lock_briefly(&self.kept).filter(|_| self.is_used()) else { return };
         if kept.identities.len() >= MOST_OBJECTS {
-            kept.identities.clear();
+            *kept = Kept::default(); // bytes without their identity could be of another version
         }
         kept.identities.insert(object.into(), identity.clone());
     }

@@ -102,7 +102,7 @@ impl Fetcher<'_> {
             let (identity, rest) = join(self.fetch(Wanted::From(0), first), rest).await;
             (identity?, rest)
         };
-        let come = rest.into_iter().map_while(|part| part.filter(|(found, _)| found.agrees(&identity)));
+        let come = rest.into_iter().map_while(|part| part.filter(|(found, _)| identity.agrees(found)));
         let nbytes = part_nbytes + come.map(|(_, nbytes)| nbytes).sum::<usize>();
         out.truncate(nbytes.min(usize::try_from(identity.nbytes).unwrap_or(usize::MAX)));
         Ok(identity)
@@ -197,8 +197,8 @@ impl Fetcher<'_> {
         let answer = self.location.store.get_opts(&self.location.path, options).await;
         let answer = answer.map_err(|error| self.classified(offset, &error))?;
         let identity = Identity::of(&answer.meta);
-        if self.identity.is_some_and(|opened| !opened.agrees(&identity)) {
-            return Err(Failure::Lasting(self.changed()));
+        if let Some(opened) = self.identity {
+            self.check(opened, &identity).map_err(Failure::Lasting)?;
         }
         let due = usize::try_from(answer.range.end - answer.range.start).unwrap_or(usize::MAX);
         let mut stream = answer.into_stream();
@@ -271,7 +271,18 @@ impl Fetcher<'_> {
         Failure::Lasting(self.failed(offset, refusal.to_string(), remedy))
     }
 
-    pub fn changed(&self) -> ReadError {
+    /// Fails unless an answer is about the object that was opened.
+    pub fn check(&self, opened: &Identity, answer: &Identity) -> Result<(), ReadError> {
+        if opened.agrees(answer) {
+            return Ok(());
+        }
+        if self.references.is_none() && opened.is_withheld_by(answer) {
+            return Err(ReadError::Unidentified { file: self.location.name.clone() });
+        }
+        Err(self.changed())
+    }
+
+    fn changed(&self) -> ReadError {
         let file = self.location.name.clone();
         match self.references {
             Some(references) => ReadError::StaleReferences { file, references: references.to_owned() },

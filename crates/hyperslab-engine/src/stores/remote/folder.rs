@@ -1,5 +1,7 @@
 //! Objects by key below one URL. Each may exist or not; only a request tells.
 
+use std::cell::Cell;
+
 use futures_util::future::try_join_all;
 
 use super::fetch::{Fetcher, Wanted};
@@ -55,10 +57,11 @@ impl RemoteFolder {
 
     /// All of an object; `None` if there is none.
     pub fn whole(&self, key: &str, expected: Expected, stop: Stop<'_>) -> Result<Option<Vec<u8>>, ReadError> {
-        wait(&self.location, self.fetched(key, expected), stop)
+        wait(&self.location, self.fetched(key, expected, &Cell::new(expected.most)), stop)
     }
 
-    /// All of several objects, asked for side by side, as one round of reading metadata.
+    /// All of several objects, asked for side by side, as one round of reading metadata. What is expected bounds their
+    /// sum too.
     pub fn each_whole(
         &self,
         keys: &[String],
@@ -66,7 +69,8 @@ impl RemoteFolder {
         stop: Stop<'_>,
     ) -> Result<Vec<Option<Vec<u8>>>, ReadError> {
         self.waited();
-        wait(&self.location, try_join_all(keys.iter().map(|key| self.fetched(key, expected))), stop)
+        let left = Cell::new(expected.most);
+        wait(&self.location, try_join_all(keys.iter().map(|key| self.fetched(key, expected, &left))), stop)
     }
 
     /// Opens several objects side by side, as one round, by asking for `nbytes` of one of their ends.
@@ -140,20 +144,24 @@ impl RemoteFolder {
         Ok(Some((store, bytes)))
     }
 
-    async fn fetched(&self, key: &str, expected: Expected) -> Result<Option<Vec<u8>>, ReadError> {
+    /// All of an object, if it is not longer than what is `left` for it and those beside it.
+    async fn fetched(
+        &self,
+        key: &str,
+        expected: Expected,
+        left: &Cell<usize>,
+    ) -> Result<Option<Vec<u8>>, ReadError> {
         let first = expected.likely.min(part_nbytes());
         let Some((store, mut bytes)) = self.opened(key, ObjectEnd::First, first).await? else {
             return Ok(None);
         };
         let (held, nbytes) = (bytes.len(), usize::try_from(store.nbytes()).unwrap_or(usize::MAX));
-        if nbytes > expected.most {
-            return Err(ReadError::Remote {
-                url: store.location.name,
-                offset: 0,
-                problem: format!("{nbytes} bytes, but at most {} make sense", expected.most),
-                remedy: "check what is stored there",
-            });
-        }
+        let Some(rest) = left.get().checked_sub(nbytes) else {
+            let (problem, url) =
+                (format!("{nbytes} bytes, but at most {} make sense", left.get()), store.location.name);
+            return Err(ReadError::Remote { url, offset: 0, problem, remedy: "check what is stored there" });
+        };
+        left.set(rest);
         if nbytes > held {
             bytes.resize(nbytes, 0);
             store.filled(vec![(held as u64, &mut bytes[held..])]).await?;

@@ -16,7 +16,7 @@ use super::host::host_name;
 use super::options::RemoteOptions;
 use super::process::Timeouts;
 use super::redirect::Follows;
-use super::transport::Transport;
+use super::transport::{Transport, is_word};
 use super::url_parts::UrlParts;
 
 /// One object of one store.
@@ -48,6 +48,7 @@ impl Location {
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
         let parsed = if is_http { Url::parse(text) } else { Url::parse(&format!("{scheme}://{bucket}/")) };
         let url = parsed.map_err(|error| format!("this is not a URL: {error}"))?;
+        options.config.iter().try_for_each(|(key, value)| check_option(key, value))?;
         let host = host(&url, options);
         let transport = transport(&host, options, is_http)?;
         let login = transport.headers.get(AUTHORIZATION).cloned();
@@ -118,6 +119,20 @@ fn host(url: &Url, options: &RemoteOptions) -> String {
     let endpoint = given.and_then(|(_, endpoint)| Url::parse(endpoint).ok());
     let server = endpoint.as_ref().unwrap_or(url);
     host_name(server)
+}
+
+/// Refuses what cannot be part of a URL: `object_store` would panic when it asks.
+fn check_option(key: &str, value: &str) -> Result<(), String> {
+    if key.ends_with("endpoint") || key.ends_with("endpoint_url") || key.ends_with("base_url") {
+        if key.ends_with("use_fabric_endpoint") || Url::parse(value).is_ok_and(|url| url.has_host()) {
+            return Ok(());
+        }
+        return Err(format!("the option {key:?} is not a URL such as https://host:port"));
+    }
+    if key.ends_with("region") && !is_word(value) {
+        return Err(format!("the option {key:?} is not the name of a region"));
+    }
+    Ok(())
 }
 
 fn transport(host: &str, options: &RemoteOptions, is_http: bool) -> Result<Transport, String> {

@@ -115,9 +115,7 @@ impl RemoteStore {
         let (location, options, references) = (&self.location, &self.options, self.references.as_deref());
         let fetcher = Fetcher { location, options, identity: self.identity.get(), references };
         let found = fetcher.fetch(Wanted::From(offset), part).await?;
-        if !self.identity.get_or_init(|| found.clone()).agrees(&found) {
-            return Err(fetcher.changed());
-        }
+        fetcher.check(self.identity.get_or_init(|| found.clone()), &found)?;
         let nbytes = part.len() as u64;
         if offset.checked_add(nbytes).is_some_and(|end| end <= found.nbytes) {
             return Ok(());

@@ -255,7 +255,7 @@ async fn explained(response: HttpResponse) -> Option<String> {
 }
 
 /// Whether a server's code may be shown.
-fn is_word(text: &str) -> bool {
+pub(super) fn is_word(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     !text.is_empty() && text.len() <= 64 && text.bytes().all(is_plain)
 }

@@ -14,12 +14,18 @@ type Entry = (u32, u32, u64, u64);
 type Row = (u64, u64, u64, u32);
 
 fn node(level: u8, entries: &[Entry]) -> Vec<u8> {
+    let behind = entries.last().map_or(0, |&(_, _, offset, _)| offset + 10);
+    node_before(behind, level, entries)
+}
+
+/// A node whose last key is at an offset, and behind the first element there.
+fn node_before(behind: u64, level: u8, entries: &[Entry]) -> Vec<u8> {
     let count = u16::try_from(entries.len()).unwrap();
     let entries = entries.iter().flat_map(|&(length, mask, offset, address)| {
         bytes(&[&length.to_le_bytes(), &mask.to_le_bytes(), &words([offset, 0, address])])
     });
     let start = bytes(&[b"TREE", &[1, level], &count.to_le_bytes(), &words([UNDEFINED; 2])]);
-    start.into_iter().chain(entries).collect()
+    start.into_iter().chain(entries).chain(words([0, behind, 1])).collect()
 }
 
 fn tree() -> ChunkedLayout {
@@ -35,7 +41,7 @@ fn two_levels(leaves: [&[Entry]; 2]) -> Vec<u8> {
 fn with_leaves_at(offsets: [u32; 2], leaves: [&[Entry]; 2]) -> Vec<u8> {
     let [first, second] = offsets.map(u64::from);
     let mut image = Image::new(2 * usize::try_from(second).unwrap());
-    image.put(64, &node(1, &[(0, 0, 0, first), (0, 0, 20, second)]));
+    image.put(64, &node_before(60, 1, &[(0, 0, 0, first), (0, 0, 20, second)]));
     image.put(usize::try_from(first).unwrap(), &node(0, leaves[0]));
     image.put(usize::try_from(second).unwrap(), &node(0, leaves[1]));
     image.0
@@ -67,6 +73,33 @@ fn chunks_lie_where_chunks_can() {
         let (found, _) =
             walk(&two_levels([&[(5, 0, 0, past_the_end)], &[]]), &tree(), &[35], &[None]).unwrap();
         assert_eq!(rows(&found), [(0, past_the_end, 5, 0)], "damaged by itself");
+    }
+}
+
+/// libhdf5 looks for a chunk between two keys in each node, and does not find a chunk that lies elsewhere.
+#[test]
+fn chunks_are_where_libraries_look_for_them() {
+    let leaves = |first: u64, second: u64| {
+        let mut image = Image::new(1024);
+        image.put(64, &node_before(60, 1, &[(0, 0, 0, 256), (0, 0, 20, 512)]));
+        image.put(256, &node_before(first, 0, &[(5, 0, 0, 800), (6, 0, 10, 810)]));
+        image.put(512, &node_before(second, 0, &[(7, 0, 30, 820)]));
+        image
+    };
+    for good in [10, 20, 30, u64::MAX / 10 * 10] {
+        assert!(walk(&leaves(good, 40).0, &tree(), &[35], &[None]).is_ok(), "{good}");
+    }
+    for early in [0, 5, 15] {
+        assert!(matches!(refusal(&leaves(early, 40).0), Error::Invalid { .. }), "{early}");
+        assert!(matches!(refusal(&leaves(20, early).0), Error::Invalid { .. }), "{early}");
+    }
+    for (first, second, behind) in
+        [(0, 40, 60), (0, 20, 30), (0, 10, 60), (10, 20, 60), (20, 20, 60), (0, 5, 60)]
+    {
+        let mut image = leaves(20, 40);
+        image.put(64, &node_before(behind, 1, &[(0, 0, first, 256), (0, 0, second, 512)]));
+        let found = walk(&image.0, &tree(), &[35], &[None]);
+        assert_eq!(found.is_ok(), (first, second, behind) == (0, 20, 30), "{first} {second} {behind}");
     }
 }
 

@@ -16,10 +16,11 @@ pub(crate) struct ChunkIndex {
     pub(super) kind: IndexKind,
     pub(super) sizes: Sizes,
     pub(super) numbering: Numbering,
+    pub(super) element_nbytes: u64,
     /// The length of an unfiltered chunk.
     pub(super) chunk_nbytes: u64,
-    /// The starts of the chunks we look for; `None` for all chunks.
-    pub(super) sought: Option<Vec<Vec<u64>>>,
+    /// Where the chunks we look for start, as keys of B-trees of version 1 say it; `None` for all chunks.
+    pub(super) sought: Option<Vec<Vec<u8>>>,
     pub(super) visited: Visited,
 }
 
@@ -38,13 +39,18 @@ impl ChunkIndex {
         let chunk_nbytes = chunk_nbytes.filter(|&nbytes| nbytes > 0).ok_or_else(|| {
             Error::invalid("a chunked layout", 0, "chunks of 0 bytes, or of more than 2^64")
         })?;
-        let (kind, visited) = (layout.kind.clone(), Visited::default());
-        Ok(Self { kind, sizes, numbering, chunk_nbytes, sought: None, visited })
+        let (kind, visited, element_nbytes) =
+            (layout.kind.clone(), Visited::default(), layout.element_nbytes);
+        Ok(Self { kind, sizes, numbering, element_nbytes, chunk_nbytes, sought: None, visited })
     }
 
     /// Looks only for the chunks with these linear indices. Some indexes are still read as a whole.
     pub fn look_for(&mut self, indices: &[u64]) {
-        self.sought = Some(indices.iter().map(|&index| self.numbering.start(index)).collect());
+        let position = |&index: &u64| {
+            let axes = self.numbering.start(index).into_iter();
+            axes.chain([0]).flat_map(u64::to_le_bytes).collect() // it starts with a whole element
+        };
+        self.sought = Some(indices.iter().map(position).collect());
     }
 
     /// Adds the chunks of consecutive elements, starting at a number, until the cursor ends.

@@ -87,7 +87,7 @@ impl ChunkIndex {
         found: &mut Vec<StoredChunk>,
     ) -> Result<Vec<IndexTask>, Error> {
         let tasks = match &task.0 {
-            Task::BTree1(node) => wrapped(btree1::step(self, *node, pages, found)?, Task::BTree1),
+            Task::BTree1(node) => wrapped(btree1::step(self, node, pages, found)?, Task::BTree1),
             Task::Single { range, filter_mask } => {
                 direct::single(self, *range, *filter_mask, found);
                 Vec::new()
