@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hyperslab.archive.array import Array
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.conversion.cluster import Cluster, cluster_of
 from hyperslab.conversion.filling import Filler
@@ -13,7 +14,7 @@ from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.predicting import WORTH_PREDICTING_NBYTES, predicted_seconds
 from hyperslab.conversion.settings import Conversion, Settings, check_losses, verified
 from hyperslab.conversion.wishes import advised_for_others
-from hyperslab.errors import UsageError
+from hyperslab.errors import HyperslabError, NotAllowed, UsageError
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
@@ -67,6 +68,8 @@ class Work:
         settings, done = self.settings, self.done
         done.notes = writing.notes
         done.notes += advised_for_others(settings.wish, settings.format)
+        if not settings.skip_unsupported:
+            self._check_allowed(writing.losses)
         check_losses(writing.losses, settings, done)
         done.nbytes = sum(filling.nbytes for filling in writing.fillings)
         passes = 1 if settings.verify == "none" else 2
@@ -79,6 +82,18 @@ class Work:
                 writing.fillings, self.filler, self.journal, copied_nbytes, is_verified=passes == 2
             )
             settings.predicted(done.predicted_seconds)
+
+    def _check_allowed(self, losses: list[tuple[str, str]]) -> None:
+        """Raise what reading would raise if an array was lost only because the source may not lead to its data."""
+        for path, _ in losses:
+            try:
+                found = self.group[path]
+                if isinstance(found, Array):
+                    found.segments()
+            except NotAllowed:
+                raise
+            except (HyperslabError, LookupError, OSError):
+                pass  # lost for another reason, which is told
 
 
 def _zarr(work: Work) -> None:
