@@ -105,6 +105,20 @@ def test_identifiers_that_libhdf5_does_not_know_are_an_error() -> None:
         library.add_mappings((0, 0, 0), "/raw", (4,), (2,), np.array([0, 1]))
 
 
+def test_mappings_may_lead_to_what_a_stack_will_have(tmp_path: Path) -> None:
+    """Versions that are written anew get their arrays before the stack has its chunks."""
+    library = libhdf5.loaded()
+    assert library is not None
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_layout(h5py.h5d.VIRTUAL)
+    target, source = h5py.h5s.create_simple((4,)), h5py.h5s.create_simple((0,), (h5py.h5s.UNLIMITED,))
+    library.add_mappings((plist.id, target.id, source.id), "/raw", (4,), (2,), np.array([0, 7]))
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        made = h5py.h5d.create(file.id, b"x", h5py.h5t.NATIVE_INT64, h5py.h5s.create_simple((4,)), plist)
+        file.create_dataset("raw", data=np.arange(16), chunks=(2,))
+        assert h5py.Dataset(made)[...].tolist() == [0, 1, 14, 15]
+
+
 def test_a_whole_version_without_libhdf5_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(libhdf5, "loaded", lambda: None)
     data = np.random.default_rng(2).random((50, 20))

@@ -137,6 +137,8 @@ const SET: c_int = 0;
 const CHUNKED: c_int = 2;
 /// `H5S_MAX_RANK`; a chunk has one axis more, for the bytes of its elements.
 const MOST_NDIM: usize = 33;
+/// The most elements along an axis that is going to grow: offsets have a sign in places.
+const MOST_LENGTH: u64 = i64::MAX.cast_unsigned();
 /// Twice as much must fit in 16 bits. libhdf5 looks at the product alone, which may have overflowed.
 const WIDEST_INDEX: u32 = 0x7fff;
 /// The numbers of `H5I_type_t` that all releases share.
@@ -380,6 +382,12 @@ pub(crate) struct Space<'a> {
 }
 
 impl Space<'_> {
+    /// The same dataspace, in which boxes may lie behind the end: what it describes will have grown when it is read.
+    pub fn growing(mut self) -> Self {
+        self.shape.fill(MOST_LENGTH);
+        self
+    }
+
     /// Selects one box, in place of what was selected.
     pub fn select(&self, start: &[u64], shape: &[u64]) -> Result<(), Problem> {
         if self.shape.is_empty() || !is_inside(start, shape, &self.shape) {

@@ -74,6 +74,7 @@ impl LibHdf5 {
     }
 
     /// Adds a mapping to a property list for each stored chunk.
+    #[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
     fn add_mappings(
         &self,
         py: Python<'_>,
@@ -86,7 +87,7 @@ impl LibHdf5 {
         let library = self.locked(py)?;
         let creation = library.held(ids.0, Kind::CreationOfArray).map_err(to_python)?;
         let target = library.space(ids.1).map_err(to_python)?;
-        let source = library.space(ids.2).map_err(to_python)?;
+        let source = library.space(ids.2).map_err(to_python)?.growing();
         let path = CString::new(path)?;
         let grid = ChunkGrid::new(shape, chunk_shape).map_err(errors::to_python)?;
         let mut source_start = vec![0; grid.shape().len()];
