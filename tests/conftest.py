@@ -3,7 +3,11 @@
 import contextlib
 import os
 import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # netCDF4 points HDF5 to its own filters, which h5py's library cannot use: hdf5plugin's must be registered before.
@@ -19,3 +23,22 @@ os.environ.setdefault("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "120s")
 # A shell that starts the tests in the background makes them, and all programs that they start, ignore Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of one megabyte that holds a valuable file."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "hyperslab-test", str(folder)]
+    try:
+        done = subprocess.run(mount, capture_output=True, text=True)
+    except FileNotFoundError:
+        pytest.skip("there is no mount")
+    if done.returncode:
+        pytest.skip(f"no disk can be mounted: {done.stderr.strip()}")
+    (folder / "old.npy").write_bytes(b"worth something")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)

@@ -1264,7 +1264,7 @@ def gather_chunks(
 def mappings_block(
     path: str, shape: Sequence[int], chunk_shape: Sequence[int], slots: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint8] | None:
-    """The mappings of `add_mappings` in libhdf5's own bytes; None if libhdf5 would use another encoding."""
+    """The mappings of `LibHdf5.add_mappings` in libhdf5's own bytes; None if libhdf5 would use another encoding."""
 
 @final
 class ChunkTable:
@@ -1289,46 +1289,6 @@ class ChunkTable:
 
     def add(self, digests: bytes, first: int) -> None:
         """Add hashes whose chunks take consecutive slots, starting at `first`."""
-
-def write_chunks(
-    function: int,
-    array: int,
-    first: int,
-    chunk_shape: Sequence[int],
-    chunks: npt.NDArray[np.uint8],
-    chunk_nbytes: int,
-    filters: Sequence[tuple[int, int]],
-) -> int:
-    """Store chunks in consecutive slots of a stack, encoded by several threads, through the libhdf5 that h5py loaded.
-
-    Parameters
-    ----------
-    function : int
-        Address of `H5Dwrite_chunk` in that library. The caller holds h5py's lock.
-    array : int
-        The array's identifier.
-    first : int
-        The slot of the first chunk.
-    chunk_shape : Sequence[int]
-        The shape of a chunk.
-    chunks : npt.NDArray[np.uint8]
-        The bytes of the chunks, one after another.
-    chunk_nbytes : int
-        Bytes of a chunk.
-    filters : Sequence[tuple[int, int]]
-        The array's filters in order, each with its parameter. HDF5's numbers of deflate (level), shuffle (bytes of an
-        element), fletcher32 and LZF are allowed.
-
-    Returns
-    -------
-    int
-        A bit for each filter that was skipped for the last chunk. The lowest bit stands for the first filter.
-
-    Raises
-    ------
-    RuntimeError
-        libhdf5 refused.
-    """
 
 def encode_chunks(
     data: npt.NDArray[np.uint8],
@@ -1373,72 +1333,118 @@ def encode_chunks(
         The data do not have that shape, or there is no such encoder or level.
     """
 
-def write_slab(
-    function: int,
-    array: int,
-    first: Sequence[int],
-    data: npt.NDArray[np.uint8],
-    shapes: tuple[Sequence[int], Sequence[int]],
-    fill: bytes,
-    filters: Sequence[tuple[str, Sequence[int]]],
-    threads: int | None = None,
-    leaves_out_fill: bool = False,
-) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
-    """Encode the chunks of a part of an array of HDF5, and store them through the libhdf5 that h5py loaded.
+@final
+class LibHdf5:
+    """The libhdf5 that h5py loaded.
 
-    Parameters
-    ----------
-    function : int
-        Address of `H5Dwrite_chunk` in that library. The caller holds h5py's lock.
-    array : int
-        The array's identifier.
-    first : Sequence[int]
-        Where the part begins in the array.
-    data : npt.NDArray[np.uint8]
-        As in `encode_chunks`, like the other parameters.
+    Only `of_h5py` makes one: it looks up libhdf5's functions by their names, so nobody can name others. Identifiers are
+    those of h5py's objects (`Dataset.id.id`). Before each call, libhdf5 itself says what an identifier stands for. Each
+    method holds h5py's lock.
 
-    Returns
-    -------
-    tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
-        Of each chunk CRC-32C before encoding, stored bytes (0 if it is left out), and skipped filters.
-
-    Raises
-    ------
-    RuntimeError
-        libhdf5 could not write a chunk.
+    Every method raises ValueError if an identifier stands for nothing, or for something else, or if arguments do not
+    fit it; and RuntimeError if libhdf5 refuses.
     """
 
-def add_mappings(
-    functions: tuple[int, int],
-    ids: tuple[int, int, int],
-    path: str,
-    shape: Sequence[int],
-    chunk_shape: Sequence[int],
-    slots: npt.NDArray[np.int64],
-) -> None:
-    """Add a mapping for each stored chunk to a property list, through the libhdf5 that h5py loaded.
+    @staticmethod
+    def of_h5py() -> LibHdf5 | None:
+        """The libhdf5 of h5py; None if it is older than 1.10.4 or cannot be found."""
 
-    Parameters
-    ----------
-    functions : tuple[int, int]
-        Addresses of `H5Sselect_hyperslab` and `H5Pset_virtual` in that library, HDF5 1.10 or later. The caller holds
-        h5py's lock.
-    ids : tuple[int, int, int]
-        Property list, dataspace of the virtual array, dataspace of the source.
-    path : str
-        The source's.
-    shape : Sequence[int]
-        The virtual array's.
-    chunk_shape : Sequence[int]
-        The chunks'.
-    slots : npt.NDArray[np.int64]
-        As `chunk_slots_of` returns them.
+    def add_mappings(
+        self,
+        ids: tuple[int, int, int],
+        path: str,
+        shape: Sequence[int],
+        chunk_shape: Sequence[int],
+        slots: npt.NDArray[np.int64],
+    ) -> None:
+        """Add a mapping for each stored chunk to a property list.
 
-    Raises
-    ------
-    RuntimeError
-        libhdf5 refused.
-    """
+        Parameters
+        ----------
+        ids : tuple[int, int, int]
+            Property list, dataspace of the virtual array, dataspace of the source.
+        path : str
+            The source's.
+        shape : Sequence[int]
+            The virtual array's.
+        chunk_shape : Sequence[int]
+            The chunks'.
+        slots : npt.NDArray[np.int64]
+            As `chunk_slots_of` returns them.
+        """
+
+    def write_chunks(
+        self, array: int, first: int, chunks: npt.NDArray[np.uint8], filters: Sequence[tuple[int, int]]
+    ) -> int:
+        """Store chunks in consecutive slots of a stack, encoded by several threads.
+
+        Parameters
+        ----------
+        array : int
+            The array's identifier.
+        first : int
+            The slot of the first chunk.
+        chunks : npt.NDArray[np.uint8]
+            The bytes of the chunks, one after another.
+        filters : Sequence[tuple[int, int]]
+            The array's filters in order, each with its parameter. HDF5's numbers of deflate (level), shuffle (bytes of
+            an element), fletcher32 and LZF are allowed.
+
+        Returns
+        -------
+        int
+            A bit for each filter that was skipped for the last chunk.
+        """
+
+    def write_slab(
+        self,
+        array: int,
+        first: Sequence[int],
+        data: npt.NDArray[np.uint8],
+        shapes: tuple[Sequence[int], Sequence[int]],
+        fill: bytes,
+        filters: Sequence[tuple[str, Sequence[int]]],
+        threads: int | None = None,
+        leaves_out_fill: bool = False,
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+        """Encode the chunks of a part of an array, and store them.
+
+        Parameters
+        ----------
+        array : int
+            The array's identifier.
+        first : Sequence[int]
+            Where the part begins in the array.
+        data : npt.NDArray[np.uint8]
+            As in `encode_chunks`, like the other parameters. Chunks and filters must be those of the array.
+
+        Returns
+        -------
+        tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
+            Of each chunk CRC-32C before encoding, stored bytes (0 if it is left out), and skipped filters.
+        """
+
+    def evict_on_close(self, access: int) -> None:
+        """Make libhdf5 forget the objects of a file when they are closed, given how it is opened."""
+
+    def comment(self, object: int) -> bytes | None:
+        """The comment of an object; None if it has none."""
+
+    def set_chunk_index_width(self, creation: int, half: int) -> None:
+        """Set half of how many chunks a node of a chunk index has room for, given how a file is created."""
+
+    def set_heap_nbytes(self, creation: int, nbytes: int) -> None:
+        """Set how many bytes a new group reserves for names, given how it is created."""
+
+    def set_bounds(self, file: int, low: int, high: int) -> None:
+        """Set which releases of libhdf5 must be able to read what is written to a file from now on."""
+
+    @property
+    def plugins(self) -> int:
+        """Which kinds of plugins libhdf5 may load: a bit for each."""
+
+    @plugins.setter
+    def plugins(self, kinds: int) -> None: ...
 
 @final
 class ZarrArray:

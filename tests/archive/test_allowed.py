@@ -13,9 +13,11 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import hyperslab as hs
 from hyperslab.archive.url_prefix import is_below
+from hyperslab.cli import app
 from hyperslab.errors import HyperslabError, NotAllowed, ReadError, UsageError
 from hyperslab.versions import VersionedFile
 
@@ -378,3 +380,30 @@ def test_prefixes_of_urls_are_compared_by_parts() -> None:
     assert not is_below("s3://bucket2/a", "s3://bucket")
     assert not is_below("s3://bucket/a/../b", "s3://bucket/a")
     assert not is_below("https://x/a", "https://")
+
+
+@pytest.mark.parametrize("kind", ["kerchunk", "raw", "zarr", "virtual"])
+@pytest.mark.parametrize("command", ["index", "convert"])
+def test_every_command_refuses_by_one_class(kind: str, command: str, home: Path, secret: Path) -> None:
+    """Another status or code for the same refusal would tell programs that something else is wrong."""
+    target = ["-o", str(home / "b.json")] if command == "index" else [str(home / "b.zarr")]
+    words = [command, str(leading(kind, home, secret)), *target, "--allowed", ""]
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, NotAllowed), done.exception
+    assert "which is not allowed, so it is not followed" in str(done.exception)
+
+
+@pytest.mark.parametrize("given", ["", "file://", "a\0b", "a\udcff"])
+def test_names_that_are_none_are_not_allowed_by_chance(given: str, home: Path, secret: Path) -> None:
+    path = leading("raw", home, secret)
+    for allowed in ([given], [secret.parent, given]):
+        with pytest.raises(UsageError, match="allowed="):
+            hs.open(path, allowed=allowed)
+
+
+def test_a_name_that_is_not_utf_8_is_said(tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/a\xff.h5"
+    with open(path, "wb") as file:
+        file.write(b"\x89HDF\r\n\x1a\n")
+    with pytest.raises(UsageError, match="a name must be text in UTF-8"):
+        hs.open(os.fsdecode(path))

@@ -329,3 +329,15 @@ def test_wrong_requests_are_refused_in_one_line(good, foreign, tmp_path) -> None
     assert "no elements" in refused(1, "read", good, "nothing")
     assert str(FUTURE_FILTER) in refused(1, "read", foreign, "odd", "--plan")
     assert "odd" in refused(1, "read", foreign, "odd")
+
+
+@pytest.mark.parametrize("ending", ["json", "hs"])
+def test_what_was_cut_off_is_not_indexed_and_not_priced(good: Path, tmp_path: Path, ending: str) -> None:
+    """Arrays at the end may be gone with their names, so the rest would look like all there ever was."""
+    good.write_bytes(good.read_bytes()[:-1])
+    target = tmp_path / f"refs.{ending}"
+    for words in (("index", good, "-o", target), ("predict", f"{good}:x")):
+        said = refused(1, *words)
+        assert f"{good.name}: the file is 1 bytes shorter than its header says" in said
+        assert said.endswith("get a good copy of it [damaged-file]\n")
+    assert not target.exists()

@@ -34,25 +34,6 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of one megabyte that holds a valuable file."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "hyperslab-test", str(folder)]
-    try:
-        done = subprocess.run(mount, capture_output=True, text=True)
-    except FileNotFoundError:
-        pytest.skip("there is no mount")
-    if done.returncode:
-        pytest.skip(f"no disk can be mounted: {done.stderr.strip()}")
-    (folder / "old.npy").write_bytes(b"worth something")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
-
-
 def read(source: Path, *options: object, **how: object) -> subprocess.CompletedProcess[bytes]:
     command = [*COMMAND, "read", str(source), "x", *map(str, options)]
     return subprocess.run(command, capture_output=True, timeout=250, **how)  # type: ignore[call-overload]

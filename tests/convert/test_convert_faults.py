@@ -20,7 +20,6 @@ from hyperslab.conversion.cluster import Cluster
 from hyperslab.conversion.partial_file import PartialFile
 from hyperslab.errors import FileChanged, NoSpace, Refused, UsageError
 from hyperslab.memory import available_nbytes
-from hyperslab.versions.commit.libhdf5 import address
 
 VALUES = np.arange(120_000.0).reshape(300, 400)
 
@@ -153,7 +152,8 @@ def test_an_advised_axis_can_grow(source: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"relayout": True}, {"codec": "deflate-1"}, {"chunks": "7,9"}])
 def test_chunks_at_the_edge_without_filters_are_read_again(tmp_path: Path, options: dict[str, Any]) -> None:
-    set_options = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_uint)(address("H5Pset_chunk_opts") or 0)
+    set_options = ctypes.CDLL(h5py.h5s.__file__).H5Pset_chunk_opts
+    set_options.argtypes = (ctypes.c_int64, ctypes.c_uint)
     with h5py.File(tmp_path / "a.h5", "w", libver="latest") as file:
         settings = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         settings.set_chunk((10, 10))

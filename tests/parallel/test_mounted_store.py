@@ -45,6 +45,15 @@ def run(text: str, *arguments: str) -> tuple[int, str]:
     return started.pid, said.strip()
 
 
+USER, OTHER_USER = 65533, 65534
+
+
+def as_user(user: int, call: str, directory: Path) -> int:
+    """How a shell command of another user ends in a directory, into which root has put its process."""
+    whose: Any = {"user": user, "group": user, "extra_groups": []}
+    return subprocess.run(["sh", "-c", call], cwd=directory, capture_output=True, timeout=120, **whose).returncode
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """One mounted store for all tests of real libraries."""
@@ -87,6 +96,30 @@ for call in calls:
 os.remove("large"); os.rmdir("a/b"); os.rmdir("a"); assert os.listdir(".") == []
 """
         assert run(text, str(store[1]))[1].split() == ["39", "2", "17", "27"]
+
+    def test_only_the_owner_of_the_directory_and_root_can_use_it(self, store: Any, tmp_path: Path) -> None:
+        served, directory = store
+        assert (directory.stat().st_uid, oct(directory.stat().st_mode)) == (os.getuid(), "0o40700")
+        run('import sys; open(sys.argv[1] + "/ours", "w").write("text")', str(directory))
+        try:
+            for call in (
+                "echo theirs > new",
+                "echo theirs > ours",
+                "cat ours",
+                "ls",
+                "mkdir new",
+                "rm ours",
+                "mv ours x",
+            ):
+                assert as_user(OTHER_USER, call, directory) != 0, call
+            os.chown(tmp_path, USER, USER)
+            with MountedStore(served, tmp_path, Striping(4, STRIPE, 3)):
+                assert as_user(USER, 'mkdir a && echo text > a/b.h5 && test "$(cat a/b.h5)" = text', tmp_path) == 0
+                for call in ("echo theirs > new", "cat a/b.h5", "ls", "echo theirs > a/b.h5"):
+                    assert as_user(OTHER_USER, call, tmp_path) != 0, call
+                assert ((tmp_path / "a/b.h5").stat().st_uid, (tmp_path / "a").stat().st_mode & 0o777) == (USER, 0o700)
+        finally:
+            (directory / "ours").unlink()
 
     @pytest.mark.parametrize("library", ["hdf5", "zarr"])
     def test_real_libraries_make_the_requests_that_we_count(self, store: Any, library: str) -> None:

@@ -83,10 +83,43 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_changes_nothing() -> None:
-    ran = run("sh", "-c", "echo out; exit 4", TMPDIR="/proc")
-    assert (ran.status, ran.out) == (4, b"out\n")
-    assert "could not be counted" in ran.counts["notes"][0]
+def test_nowhere_to_count_changes_nothing() -> None:
+    code = "import sys; from hyperslab.running import command as own; own.TEMPORARY = ('/proc',); "
+    code += "sys.exit(own.run(['sh', '-c', 'echo out; exit 4']))"
+    environment = {**os.environ, "TMPDIR": "/no/such/folder"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment)
+    assert (done.returncode, done.stdout) == (4, "out\n")
+    assert "could not be counted (/no/such/folder: No such file or directory): set TMPDIR to a folder" in done.stderr
+
+
+def test_a_missing_or_too_long_folder_for_temporary_files_is_not_used(file: Path, tmp_path: Path) -> None:
+    """Nothing of the command depends on TMPDIR, and other programs look elsewhere too."""
+    deep = tmp_path
+    while len(str(deep)) < 3800:
+        deep /= "d" * 200
+        deep.mkdir()
+    deep /= "e" * (4030 - len(str(deep)))
+    deep.mkdir()
+    code = "import h5py, sys; h5py.File(sys.argv[1])['x'][:]"
+    for folder in ("/no/such/folder", "/dev/null", str(deep)):
+        ran = run(sys.executable, "-c", code, file, TMPDIR=folder)
+        assert (ran.served, ran.counts["notes"]) == (1, [])
+
+
+@pytest.mark.parametrize("words", [["a\x1b[31mb\n"], ["--wr\x1b[31mong\n", "ls"], ["--", "\x1b]0;title\x07"]])
+def test_a_terminal_obeys_no_names(words: list[str]) -> None:
+    done = subprocess.run([*RUN, *words], capture_output=True, text=True, timeout=120)
+    assert done.returncode in (2, 127)
+    assert done.stderr[:-1].isprintable()
+
+
+def test_a_program_without_a_name_is_wrong_use() -> None:
+    done = subprocess.run([*RUN, "--", ""], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, "name the program to run" in done.stderr, "[usage-error]" in done.stderr) == (
+        2,
+        True,
+        True,
+    )
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,7 @@ def test_the_users_own_sitecustomize_still_runs(tmp_path: Path, monkeypatch: pyt
 def test_a_folder_that_cannot_be_written_does_not_stop_the_program(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "hyperslab", "trace", "-o", "/proc/run.trace", "--", "echo", "fine"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "fine\n")
+    assert (done.returncode, done.stdout) == (1, "fine\n")  # whoever looks for the trace must learn of it
     assert "nothing is recorded" in done.stderr
 
 
@@ -137,7 +138,7 @@ def test_a_log_that_cannot_grow_does_not_stop_the_program(tmp_path: Path) -> Non
     opened = "import hyperslab\nfile = hyperslab.open('a.h5')\n"  # whose recorder writes its log in Python
     reads = "for k in range(100): file['x'][k % 20]\n"
     done = traced(tmp_path, MAKE + opened + limit + reads + "print('done')\n")
-    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert (done.returncode, done.stdout) == (1, "done\n")  # the trace is not whole
     trace = hs.Trace.open(tmp_path / "run.trace")
     assert 2 < len(trace) < 101
     assert f"{101 - len(trace)} are missing: the log could not be written (File too large)" in trace.notes[0]
@@ -152,3 +153,15 @@ def test_h5netcdf_and_xarray_are_recorded(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     trace = hs.Trace.open(tmp_path / "run.trace")
     assert [3, 1, 2, 1, 0, 2, 10, 1] in [one.selection for one in trace]
+
+
+def test_a_trace_onto_a_full_disk_fails_with_a_message_even_if_quiet(tmp_path: Path, small_disk: Path) -> None:
+    made = [sys.executable, "-m", "hyperslab", "trace", "-o", str(small_disk / "run.trace"), "--quiet", "--"]
+    (small_disk / "fill").write_bytes(bytes(1_000_000))
+    with suppress(OSError), (small_disk / "rest").open("wb", buffering=0) as rest:
+        while True:
+            rest.write(bytes(4096))
+    program = [sys.executable, "-c", f"{MAKE}{READ_ROWS}print('fine')"]
+    done = subprocess.run([*made, *program], cwd=tmp_path, capture_output=True, text=True, timeout=240)
+    assert (done.returncode, done.stdout) == (1, "fine\n")
+    assert "No space left on device" in done.stderr

@@ -12,15 +12,8 @@ import pytest
 import versioned_hdf5
 
 import hyperslab as hs
-from hyperslab._core import (
-    ChunkTable,
-    add_mappings,
-    gather_chunks,
-    hash_chunks,
-    hash_staged,
-    mappings_block,
-)
-from hyperslab.versions.commit import chunk_store, virtual
+from hyperslab._core import ChunkTable, gather_chunks, hash_chunks, hash_staged, mappings_block
+from hyperslab.versions.commit import chunk_store, libhdf5, virtual
 from hyperslab.versions.commit.chunk_store import ChunkStore, make_store
 from hyperslab.versions.layout.names import chunk_hash
 
@@ -79,8 +72,8 @@ def test_data_of_another_shape_are_refused() -> None:
 def test_mappings_by_libhdf5_and_through_h5py(
     tmp_path: Path, shape: tuple[int, ...], chunk_shape: tuple[int, ...]
 ) -> None:
-    functions = virtual.loaded_functions()
-    assert functions is not None
+    library = libhdf5.loaded()
+    assert library is not None
     count = int(np.prod([-(-length // chunk) for length, chunk in zip(shape, chunk_shape, strict=True)]))
     slots = np.random.default_rng(1).integers(-1, 5, count)
     with h5py.File(tmp_path / "v.h5", "w") as file:
@@ -93,7 +86,7 @@ def test_mappings_by_libhdf5_and_through_h5py(
             if way == "h5py":
                 virtual.add_mappings_through_h5py(plist, target, source, shape, raw, slots)
             else:
-                add_mappings(functions, (plist.id, target.id, source.id), "/raw", shape, chunk_shape, slots)
+                library.add_mappings((plist.id, target.id, source.id), "/raw", shape, chunk_shape, slots)
             found.append([mapping(plist, number) for number in range(plist.get_virtual_count())])
         assert found[0] == found[1]
         assert len(found[0]) == np.count_nonzero(slots != -1)
@@ -105,17 +98,29 @@ def mapping(plist: Any, number: int) -> tuple[Any, ...]:
     return (*names, target.get_regular_hyperslab(), source.get_regular_hyperslab())
 
 
-def test_libhdf5_refusing_is_an_error() -> None:
-    functions = virtual.loaded_functions()
-    assert functions is not None
-    with pytest.raises(RuntimeError, match="libhdf5 refused"):
-        add_mappings(functions, (0, 0, 0), "/raw", (4,), (2,), np.array([0, 1]))
-    with pytest.raises(ValueError, match="address 0"):
-        add_mappings((0, 0), (0, 0, 0), "/raw", (4,), (2,), np.array([0, 1]))
+def test_identifiers_that_libhdf5_does_not_know_are_an_error() -> None:
+    library = libhdf5.loaded()
+    assert library is not None
+    with pytest.raises(ValueError, match="the identifier 0 is not a property list to create arrays of this libhdf5"):
+        library.add_mappings((0, 0, 0), "/raw", (4,), (2,), np.array([0, 1]))
+
+
+def test_mappings_may_lead_to_what_a_stack_will_have(tmp_path: Path) -> None:
+    """Versions that are written anew get their arrays before the stack has its chunks."""
+    library = libhdf5.loaded()
+    assert library is not None
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_layout(h5py.h5d.VIRTUAL)
+    target, source = h5py.h5s.create_simple((4,)), h5py.h5s.create_simple((0,), (h5py.h5s.UNLIMITED,))
+    library.add_mappings((plist.id, target.id, source.id), "/raw", (4,), (2,), np.array([0, 7]))
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        made = h5py.h5d.create(file.id, b"x", h5py.h5t.NATIVE_INT64, h5py.h5s.create_simple((4,)), plist)
+        file.create_dataset("raw", data=np.arange(16), chunks=(2,))
+        assert h5py.Dataset(made)[...].tolist() == [0, 1, 14, 15]
 
 
 def test_a_whole_version_without_libhdf5_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(virtual, "loaded_functions", lambda: None)
+    monkeypatch.setattr(libhdf5, "loaded", lambda: None)
     data = np.random.default_rng(2).random((50, 20))
     with hs.VersionedFile(tmp_path / "v.h5", "w") as file:
         with file.stage_version("a") as version:

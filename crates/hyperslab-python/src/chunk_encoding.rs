@@ -1,23 +1,24 @@
-//! Encodes the chunks of a slab and hands them to Python, or to the libhdf5 that h5py loaded.
-
-#![allow(unsafe_code)]
+//! Encodes the chunks of a slab and hands them to Python, or to libhdf5.
 
 use hyperslab_archive::{EncodeError, EncodedChunk, Encoding, Slab, encode_slab};
 use hyperslab_core::ChunkGrid;
 use hyperslab_engine::codecs::{Blosc, Filter, Inner};
 use hyperslab_engine::default_thread_count;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors;
-use crate::libhdf5::WriteChunk;
 use crate::panics::detached;
 
-type Filters = Vec<(String, Vec<i64>)>;
-type Shapes = (Vec<u64>, Vec<u64>);
+/// The steps of an encoding, each by its name and parameters.
+pub(crate) type Filters = Vec<(String, Vec<i64>)>;
+/// The shape of a slab, and that of a chunk.
+pub(crate) type Shapes = (Vec<u64>, Vec<u64>);
 type Checksums<'py> = Bound<'py, PyArray1<u32>>;
+/// Of each chunk its checksum before encoding, its stored bytes, and a bit for each filter that was skipped.
+pub(crate) type Encoded<'py> = (Checksums<'py>, Bound<'py, PyArray1<u64>>, Checksums<'py>);
 
 /// A look at signals every so many chunks costs nothing and makes Ctrl-C quick.
 const CHUNKS_BETWEEN_CHECKS: usize = 16;
@@ -36,7 +37,7 @@ pub(crate) fn encode_chunks<'py>(
     threads: Option<usize>,
     leaves_out_fill: bool,
 ) -> PyResult<Checksums<'py>> {
-    let filters = filters.iter().map(filter).collect::<PyResult<Vec<_>>>()?;
+    let filters = self::filters(&filters)?;
     let keeps_bytes = taken.is_some();
     let encoding = Encoding { filters: &filters, threads: count(threads), leaves_out_fill, keeps_bytes };
     encoded(py, &data, shapes, &fill, encoding, |number, chunk| match &taken {
@@ -48,49 +49,29 @@ pub(crate) fn encode_chunks<'py>(
     })
 }
 
-/// Encodes the chunks of a slab and stores them in an array of HDF5. Returns of each its checksum, stored bytes and mask.
-#[pyfunction]
-#[pyo3(signature = (function, array, first, data, shapes, fill, filters, threads=None, leaves_out_fill=false))]
-#[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)] // as above
-pub(crate) fn write_slab<'py>(
+/// Encodes the chunks of a slab whose first element is at `first` in an array. `store` gets of each chunk that is not left
+/// out where it begins in the array, its bytes and its mask.
+pub(crate) fn write<'py>(
     py: Python<'py>,
-    function: usize,
-    array: i64,
-    first: Vec<u64>,
-    data: PyReadonlyArray1<'py, u8>,
+    data: &PyReadonlyArray1<'py, u8>,
     shapes: Shapes,
-    fill: Vec<u8>,
-    filters: Filters,
-    threads: Option<usize>,
-    leaves_out_fill: bool,
-) -> PyResult<(Checksums<'py>, Bound<'py, PyArray1<u64>>, Checksums<'py>)> {
-    if function == 0 || first.len() != shapes.1.len() {
-        return Err(PyValueError::new_err(
-            "there is no function at address 0, or `first` has another length",
-        ));
-    }
-    // SAFETY: the caller looked up the address of `H5Dwrite_chunk` in the libhdf5 that h5py loaded.
-    let write = unsafe { std::mem::transmute::<usize, WriteChunk>(function) };
-    let filters = filters.iter().map(filter).collect::<PyResult<Vec<_>>>()?;
+    fill: &[u8],
+    (filters, threads, leaves_out_fill): (&[Filter], Option<usize>, bool),
+    first: &[u64],
+    mut store: impl FnMut(&[u64], &[u8], u32) -> PyResult<()> + Send,
+) -> PyResult<Encoded<'py>> {
     let grid = ChunkGrid::new(shapes.0.clone(), shapes.1.clone()).map_err(errors::to_python)?;
-    let encoding =
-        Encoding { filters: &filters, threads: count(threads), leaves_out_fill, keeps_bytes: true };
+    let encoding = Encoding { filters, threads: count(threads), leaves_out_fill, keeps_bytes: true };
     let (mut sizes, mut masks) = (Vec::new(), Vec::new());
-    let checksums = encoded(py, &data, shapes, &fill, encoding, |number, chunk| {
+    let checksums = encoded(py, data, shapes, fill, encoding, |number, chunk| {
         sizes.push(chunk.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64));
         masks.push(chunk.mask);
         let Some(bytes) = chunk.bytes else { return Ok(()) };
         let index = grid.chunk_index(number as u64).map_err(errors::to_python)?;
         let within = index.iter().zip(grid.chunk_shape());
-        let start: Vec<u64> =
-            first.iter().zip(within).map(|(first, (at, length))| first + at * length).collect();
-        // SAFETY: the start has one entry for each axis of the array, and the bytes outlive the call; libhdf5 returns an
-        // error for a wrong identifier. The caller holds h5py's lock.
-        let done = unsafe { write(array, 0, chunk.mask, start.as_ptr(), bytes.len(), bytes.as_ptr().cast()) };
-        match done {
-            0.. => Ok(()),
-            _ => Err(PyRuntimeError::new_err(format!("libhdf5 could not write the chunk at {start:?}"))),
-        }
+        let start = first.iter().zip(within).map(|(first, (at, length))| first.checked_add(at * length));
+        let start: Option<Vec<u64>> = start.collect();
+        store(&start.ok_or_else(|| PyValueError::new_err("no array is as long as that"))?, &bytes, chunk.mask)
     })?;
     Ok((checksums, sizes.into_pyarray(py), masks.into_pyarray(py)))
 }
@@ -126,6 +107,11 @@ fn encoded<'py>(
 
 fn count(threads: Option<usize>) -> usize {
     threads.unwrap_or_else(default_thread_count)
+}
+
+/// The steps of an encoding.
+pub(crate) fn filters(given: &Filters) -> PyResult<Vec<Filter>> {
+    given.iter().map(filter).collect()
 }
 
 /// A step, by its name and parameters.

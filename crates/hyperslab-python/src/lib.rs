@@ -46,7 +46,7 @@ mod _core {
     #[pymodule_export]
     use crate::chunk_bytes::{gather_chunks, hash_chunks, hash_staged, lzf};
     #[pymodule_export]
-    use crate::chunk_encoding::{encode_chunks, write_slab};
+    use crate::chunk_encoding::encode_chunks;
     #[pymodule_export]
     use crate::collection::{combine, find_counterparts};
     #[pymodule_export]
@@ -58,7 +58,7 @@ mod _core {
     #[pymodule_export]
     use crate::hyperslab::Hyperslab;
     #[pymodule_export]
-    use crate::libhdf5::{add_mappings, write_chunks};
+    use crate::libhdf5::LibHdf5;
     #[pymodule_export]
     use crate::points::Points;
     #[pymodule_export]

@@ -29,13 +29,19 @@ class Allowed:
         Raises
         ------
         UsageError
-            `locations` is a single path instead of a list.
+            `locations` is a single path instead of a list, or one of them is empty; or a name is not UTF-8.
         """
+        _check_name(own, own)
         if locations is None:
             return Allowed(None, (own,))
         if isinstance(locations, str | os.PathLike):
             raise UsageError(f"allowed={os.fspath(locations)!r}: give a list of folders and URLs, or () for none")
-        return Allowed(tuple(_absolute(os.fspath(location)) for location in locations), (own,))
+        given = [os.fspath(location) for location in locations]
+        for location in given:
+            if location in ("", "file://"):  # the working directory would be allowed, which nobody means by that
+                raise UsageError(f"allowed={given}: {location!r} is no folder and no URL; give () to allow none")
+            _check_name(location, f"allowed={given}")
+        return Allowed(tuple(map(_absolute, given)), (own,))
 
     def listed(self, near: str | None) -> list[str]:
         """The allowed locations, for messages: `near` is the URL of a remote document. Empty if anything is allowed."""
@@ -74,6 +80,12 @@ class Allowed:
         """Whether a document may lead to a local file, whose name is written to references."""
         files = self.files(near)
         return files is None or any(_is_in(path, location) for location in files)
+
+
+def _check_name(name: str, where: str) -> None:
+    """Refuse names that only Python can express: zeros, and bytes that are not UTF-8."""
+    if "\0" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise UsageError(f"{where!r}: a name must be text in UTF-8, without zeros: rename the file or folder")
 
 
 def _is_in(path: str, location: str) -> bool:

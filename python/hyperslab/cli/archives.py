@@ -167,12 +167,6 @@ def _found(group: Group, name: str) -> Found:
         return error
 
 
-def lost(root: Group) -> str:
-    """A sentence that says how much shorter the file is than its own header says."""
-    said = f"the file is {root.lost_nbytes} bytes shorter than its header says"
-    return f"{said}: perhaps a download was cut off, or the program that wrote it never closed it"
-
-
 def status_of(error: Exception) -> str:
     """The state of an entry that raised `error`: damaged, unsupported, unreadable, or dangling (a broken link)."""
     if isinstance(error, DamagedFile):

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from hyperslab.cli.archives import Entry, entries, lost, message_of, open_archive, status_of
+from hyperslab.cli.archives import Entry, entries, message_of, open_archive, status_of
 from hyperslab.cli.output import NotFinite, console, line, plain
 from hyperslab.errors import HyperslabError, ReadError, UsageError
 
@@ -199,6 +199,8 @@ def _print(
         count += f", {display.counted(len(both) - len(arrays), 'dimension', 'dimensions')} without coordinates"
     out.print(line(f"{file}: {root.format}, {count}, {size} in chunks"), soft_wrap=True)
     if root.lost_nbytes:
+        from hyperslab.archive.whole import lost
+
         out.print(line(lost(root)), soft_wrap=True)
     if not out.is_terminal:
         out.width = WIDTH_OF_FILES

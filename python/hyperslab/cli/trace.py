@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hyperslab.errors import UsageError
+from hyperslab.errors import UsageError, printable
 from hyperslab.needed import need
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def run_program(context: typer.Context) -> None:
         raise UsageError("name the program to run: hyperslab trace -o run.trace -- python analysis.py")
     done = run_traced(context.args, output, library(), records_bytes)
     problem = obstacle(context.args[0], "its accesses are not recorded")
-    lines = [] if is_quiet else [*done.messages, *([problem] if problem is not None else [])]
+    lines = [] if is_quiet and not done.is_lost else [*done.messages, *([problem] if problem is not None else [])]
     if done.trace is not None and not is_quiet:
         from hyperslab.archive.display import counted
 
@@ -80,10 +80,10 @@ def run_program(context: typer.Context) -> None:
         if count:
             lines.append(f"look at it: hyperslab trace show {done.path}")
     for line in lines:
-        typer.echo(f"hyperslab trace: {line}", err=True)
+        typer.echo(printable(f"hyperslab trace: {line}"), err=True)
     if done.status < 0:
         end_by(-done.status)
-    sys.exit(done.status)
+    sys.exit(done.status or int(done.is_lost))
 
 
 @app.command("import")
@@ -108,8 +108,8 @@ def import_log(
     write(found, path)
     arrays = counted(len(found.arrays), "array", "arrays")
     for line in [f"{path}: {counted(len(found), 'access', 'accesses')} to {arrays}", *found.notes]:
-        typer.echo(f"hyperslab trace: {line}", err=True)
-    typer.echo(f"look at it: hyperslab trace show {path}", err=True)
+        typer.echo(printable(f"hyperslab trace: {line}"), err=True)
+    typer.echo(printable(f"look at it: hyperslab trace show {path}"), err=True)
 
 
 @app.command("show")

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from hyperslab.chunk_grid import ceil_div, chunk_counts
-from hyperslab.cli.archives import entries, lost, message_of, open_archive, status_of
+from hyperslab.cli.archives import entries, message_of, open_archive, status_of
 from hyperslab.cli.arguments import Allowed, Concat, FileArgument, Options
 from hyperslab.cli.output import console, line
 from hyperslab.cli.progress import live
@@ -77,6 +77,8 @@ def verified(root: Group, progress: Callable[[str, int, int], None]) -> list[Ver
     """Decode every array of an archive in bounded memory, and return one result for each."""
     arrays, found = _arrays(root)
     if root.lost_nbytes:
+        from hyperslab.archive.whole import lost
+
         found.insert(0, Verified("(the file)", "damaged", [lost(root)]))
     expected = sum(_nbytes_of(array) for array in arrays)
     before = 0

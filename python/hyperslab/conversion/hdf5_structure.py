@@ -6,7 +6,6 @@ values stay. References and links to the same object lead to the same new object
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +14,7 @@ import h5py
 import numpy as np
 
 from hyperslab.errors import printable
-from hyperslab.versions.commit.libhdf5 import address
+from hyperslab.versions.commit.libhdf5 import loaded
 
 
 @dataclass
@@ -156,15 +155,10 @@ class StructureCopy:
 
     def _comment(self, old: Any, path: bytes) -> None:
         """Copy an object's comment, with libhdf5 itself: h5py returns the bytes of memory that it has freed."""
-        found = address("H5Oget_comment")
-        if found is None:
-            return
-        function = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_int64, ctypes.c_char_p, ctypes.c_size_t)(found)
-        nbytes = function(old.id, None, 0)
-        if nbytes > 0:
-            said = ctypes.create_string_buffer(nbytes + 1)
-            function(old.id, said, nbytes + 1)
-            h5py.h5o.set_comment(self.target.id, said.value, obj_name=path)
+        library = loaded()
+        said = None if library is None else library.comment(old.id)
+        if said is not None:
+            h5py.h5o.set_comment(self.target.id, said, obj_name=path)
 
     def _attribute(self, old: Any, new: Any) -> None:
         space, kind = old.get_space(), old.get_type()

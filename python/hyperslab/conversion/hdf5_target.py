@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -10,16 +9,14 @@ from typing import Any
 
 import h5py
 import numpy as np
-from h5py._objects import phil
 
-from hyperslab._core import write_slab
 from hyperslab.archive.hdf5_plugins import has_codec
 from hyperslab.conversion.codecs import BITSHUFFLE, OPTIONAL, Filter
 from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder, folded
 from hyperslab.conversion.journal import Finished
 from hyperslab.conversion.partial_file import PartialFile, Unwatched
 from hyperslab.errors import UsageError
-from hyperslab.versions.commit.libhdf5 import address
+from hyperslab.versions.commit.libhdf5 import loaded
 
 FIRST_PLUGIN = 256  # filters with smaller numbers are HDF5's own
 FOREIGN_PLUGINS: set[int] = set()  # filters whose plugins have refused arrays in this process
@@ -48,22 +45,21 @@ class Hdf5Array:
 
     def write(self, box: Box, data: Bytes) -> Finished:
         """Encode and write a slab."""
-        function = address("H5Dwrite_chunk")
-        if function is None:
+        library = loaded()
+        if library is None:
             raise UsageError("h5py's libhdf5 is older than 1.10.4: install a newer h5py to convert")
         shape = [one.stop - one.start for one in box]
         start = [one.start for one in box]
         encoder = self.encoder
         shapes = (shape, list(encoder.chunk_shape))
-        with phil:
-            try:
-                checksums, sizes, masks = write_slab(
-                    function, self._array.id, start, data, shapes, encoder.fill, list(encoder.steps), encoder.threads,
-                    encoder.leaves_out_fill,
-                )  # fmt: skip
-            except RuntimeError:
-                check(self._file)
-                raise
+        try:
+            checksums, sizes, masks = library.write_slab(
+                self._array.id, start, data, shapes, encoder.fill, list(encoder.steps), encoder.threads,
+                encoder.leaves_out_fill,
+            )  # fmt: skip
+        except RuntimeError:
+            check(self._file)
+            raise
         return Finished(folded(checksums), sizes, masks)
 
     def put(self, box: Box, made: Encoded) -> Finished:
@@ -191,18 +187,15 @@ def created_array(parent: Any, name: bytes, kind: Any, space: Any, settings: Any
 @contextmanager
 def _without_plugins() -> Iterator[None]:
     """Keep libhdf5 from loading plugins."""
-    get, put = address("H5PLget_loading_state"), address("H5PLset_loading_state")
-    if get is None or put is None:
+    library = loaded()
+    if library is None:
         yield
         return
-    before = ctypes.c_uint()
-    set_state = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint)(put)
-    ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(get)(ctypes.addressof(before))
-    set_state(0)
+    before, library.plugins = library.plugins, 0
     try:
         yield
     finally:
-        set_state(before.value)
+        library.plugins = before
 
 
 def creation_list(

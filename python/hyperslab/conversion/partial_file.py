@@ -8,7 +8,6 @@ the chunks are where they were.
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
 from collections.abc import Callable
@@ -19,10 +18,11 @@ import h5py
 import numpy as np
 
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.versions.commit.libhdf5 import address
+from hyperslab.versions.commit.libhdf5 import loaded
 
 # Half of the most chunks in a node of a chunk index; libhdf5 uses 32.
 WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
+MOST_HEAP_NBYTES = (1 << 32) - 1  # libhdf5 keeps the size in 32 bits
 HOLE, BEHIND = b"hyperslab-hole", b"hyperslab-behind"
 
 
@@ -163,12 +163,11 @@ def set_chunk_index_width(creation: Any, counts: list[int]) -> None:
     counts : list[int]
         How many chunks each array has.
     """
-    found = address("H5Pset_istore_k")
-    if found is None or not counts:
+    library = loaded()
+    if library is None or not counts:
         return
     width = min(WIDTHS, key=lambda half: (sum(_node_count(count, half) for count in counts) * half, half))
-    function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_uint)(found)
-    function(creation.id, width)
+    library.set_chunk_index_width(creation.id, width)
 
 
 def _node_count(chunks: int, half: int) -> int:
@@ -185,18 +184,16 @@ def _reserve(file_id: Any, nbytes: int, low: int) -> None:
     libhdf5 aggregates metadata only in drivers of its own, but it fills holes first. A group of the first format has a
     heap of a size of our choice. When it is deleted, its heap is a hole, because something stands behind it.
     """
-    bounds, hint = address("H5Fset_libver_bounds"), address("H5Pset_local_heap_size_hint")
-    if bounds is None or hint is None:
+    library = loaded()
+    if library is None:
         return
-    set_bounds = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_int, ctypes.c_int)(bounds)
-    set_hint = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_size_t)(hint)
-    set_bounds(file_id.id, h5py.h5f.LIBVER_EARLIEST, h5py.h5f.LIBVER_LATEST)
+    library.set_bounds(file_id.id, h5py.h5f.LIBVER_EARLIEST, h5py.h5f.LIBVER_LATEST)
     settings = h5py.h5p.create(h5py.h5p.GROUP_CREATE)
-    set_hint(settings.id, nbytes)
+    library.set_heap_nbytes(settings.id, min(nbytes, MOST_HEAP_NBYTES))
     h5py.h5g.create(file_id, HOLE, gcpl=settings)
     h5py.h5g.create(file_id, BEHIND)
     file_id.unlink(HOLE)
-    set_bounds(file_id.id, low, h5py.h5f.LIBVER_LATEST)
+    library.set_bounds(file_id.id, low, h5py.h5f.LIBVER_LATEST)
 
 
 class Unwatched:

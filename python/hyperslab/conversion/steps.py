@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hyperslab.archive.array import Array
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.conversion.cluster import Cluster, cluster_of
 from hyperslab.conversion.filling import Filler, Filling
@@ -13,7 +14,7 @@ from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.predicting import WORTH_PREDICTING_NBYTES, predicted_seconds
 from hyperslab.conversion.settings import Conversion, Settings, check_losses, verified
 from hyperslab.conversion.wishes import Wish, advised_for_others
-from hyperslab.errors import TooLargeForMemory, UsageError
+from hyperslab.errors import HyperslabError, NotAllowed, TooLargeForMemory, UsageError
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
@@ -70,6 +71,8 @@ class Work:
         settings, done = self.settings, self.done
         done.notes = writing.notes
         done.notes += advised_for_others(settings.wish, settings.format)
+        if not settings.skip_unsupported:
+            self._check_allowed(writing.losses)
         check_losses(writing.losses, settings, done)
         self._check_memory(writing.fillings)
         done.nbytes = sum(filling.nbytes for filling in writing.fillings)
@@ -95,6 +98,18 @@ class Work:
             said = f"{largest.path} has chunks or shards of {each // 2} bytes, and each is in memory twice"
             told = f"--memory must be at least {least} bytes, but it is {self.settings.memory}"
             raise TooLargeForMemory(f"{said}: {told}")
+
+    def _check_allowed(self, losses: list[tuple[str, str]]) -> None:
+        """Raise what reading would raise if an array was lost only because the source may not lead to its data."""
+        for path, _ in losses:
+            try:
+                found = self.group[path]
+                if isinstance(found, Array):
+                    found.segments()
+            except NotAllowed:
+                raise
+            except (HyperslabError, LookupError, OSError):
+                pass  # lost for another reason, which is told
 
 
 def _zarr(work: Work) -> None:

@@ -19,6 +19,7 @@ from hyperslab._core import ChunkGrid
 from hyperslab.archive.array import Array
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.tree import Group
+from hyperslab.archive.whole import check_whole
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import Refused, UsageError
 from hyperslab.model.cells import CellCache
@@ -215,6 +216,7 @@ def find_array(where: str, storage_options: Mapping[str, Any] | None = None) -> 
     path, name = file_and_array(where)
     try:
         with open_archive(path, storage_options=storage_options) as archive:
+            check_whole(archive)
             array = _chosen(where, name, archive)
             return _described(where, array, facts_of(path, array, storage_options))
     except FileNotFoundError as error:

@@ -14,6 +14,7 @@ from hyperslab import h5
 from hyperslab.archive.array import Array
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.remote import is_url, shown
+from hyperslab.archive.whole import check_whole
 from hyperslab.errors import Refused, UsageError
 from hyperslab.formats.hdf5_filters import BLOSC, BLOSC_COMPRESSORS
 from hyperslab.model.libraries import Layout, Manifest
@@ -146,6 +147,7 @@ def layout_of_file(where: str, workload: Workload, storage_options: Mapping[str,
     path, name = file_and_array(where)
     shape = tuple(workload.array.shape)
     with open_archive(path, storage_options=storage_options) as archive:
+        check_whole(archive)
         named = archive.get(name) if name.strip("/") else None
         arrays = list(archive.walk()) if not name.strip("/") else [named] if isinstance(named, Array) else []
         fitting = [each for each in arrays if each.shape == shape]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from hyperslab.archive.tree import Group
 from hyperslab.archive.walking import groups_by_path
-from hyperslab.errors import Refused
+from hyperslab.errors import NotAllowed, Refused
 from hyperslab.references.chunks import ChunkTable
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ class Export:
             documents, table = self.language.array_documents(path, array, named, self.inline_threshold)
         except Refused as refused:
             if not self.skip_unsupported:
+                if isinstance(refused.__cause__, NotAllowed):
+                    raise refused.__cause__ from refused  # as every other command says it
                 said = f"array {array.name} of {array.filename} cannot be referenced: {refused}"
                 raise Refused(f"{said}; leave out such arrays, or save hyperslab's own references (.hs)") from refused
             self.left_out[path] = str(refused)

@@ -19,6 +19,7 @@ from hyperslab.archive.opening import open
 from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.archive.source_files import are_many, matching, threads_for
 from hyperslab.archive.tree import Group, OpenFile
+from hyperslab.archive.whole import check_whole
 from hyperslab.errors import HyperslabError, Refused, UsageError
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.references import icechunk, kerchunk, zarr2, zarr3
@@ -59,6 +60,7 @@ class Index:
         for root in roots.values():
             if root.name != "/":
                 raise UsageError(f"{root.name} of {root.filename} is not a whole archive: index its root instead")
+            check_whole(root)
         self.roots = MappingProxyType(dict(roots))
         self.lasting: TemporaryDirectory[str] | None = None  # holds the files of the roots; removed with the index
 
@@ -218,6 +220,8 @@ def index(
     ------
     UsageError
         There is nothing to index.
+    DamagedFile
+        A file is shorter than its own header says.
     MissingLibrary
         `scheduler` needs Dask.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
@@ -38,6 +39,9 @@ PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signa
              signal.SIGALRM, signal.SIGWINCH)  # fmt: skip
 _SENT_BY_A_PROCESS = 0
 WRONG_USE, NOT_EXECUTABLE, NOT_FOUND = 2, 126, 127
+TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp", ".")  # where `tempfile` looks behind TMPDIR
+MOST_PATH_NBYTES = 4000  # of a folder: the system's 4096 must suffice for the files in it
+MOST_NAMED = 60  # letters of a folder
 
 
 class WrongUse(Exception):
@@ -81,7 +85,7 @@ def parse(arguments: list[str]) -> Options:
     options.program = rest
     for name in names.values():
         _check(name, options.settings.get(name, os.environ.get(name)))
-    if not rest and not options.is_help:
+    if not any(rest[:1]) and not options.is_help:
         raise WrongUse("name the program to run: hyperslab run -- PROGRAM")
     return options
 
@@ -103,7 +107,7 @@ def run(arguments: list[str]) -> int:
     try:
         options = parse(arguments)
     except WrongUse as problem:
-        _print(f"hyperslab run: {problem} [usage]")
+        _print(f"hyperslab run: {problem} [usage-error]")
         return WRONG_USE
     if options.is_help:
         sys.stdout.write(USAGE + "\n")
@@ -149,14 +153,20 @@ def prepared(environment: Mapping[str, str], folder: str | None, notes: list[str
 
 def _folder(notes: list[str]) -> str | None:
     """A new folder for the counts of the program's processes, which nobody else can enter."""
-    parent = os.path.abspath(os.environ.get("TMPDIR") or "/tmp")  # noqa: PTH100
-    path = f"{parent}/hyperslab-run-{os.getpid()}-{time.monotonic_ns()}"
-    try:
-        os.mkdir(path, 0o700)  # noqa: PTH102
-    except OSError as error:
-        notes.append(f"reads could not be counted: {error}")
-        return None
-    return path
+    own = f"hyperslab-run-{os.getpid()}-{time.monotonic_ns()}"
+    problem = ""
+    for parent in filter(None, (os.environ.get("TMPDIR"), *TEMPORARY)):  # in Python's own order
+        path = os.path.abspath(f"{parent}/{own}")  # noqa: PTH100
+        try:
+            if len(os.fsencode(path)) > MOST_PATH_NBYTES:
+                raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+            os.mkdir(path, 0o700)  # noqa: PTH102
+        except OSError as error:
+            problem = problem or f"{parent[:MOST_NAMED]}: {error.strerror}"
+            continue
+        return path
+    notes.append(f"reads could not be counted ({problem}): set TMPDIR to a folder that can be written")
+    return None
 
 
 def _status(program: list[str], environment: dict[str, str]) -> int:
@@ -198,9 +208,11 @@ def _signal_name(number: int) -> str:
 
 
 def _print(text: str) -> None:
-    """One line on stderr, if anyone still listens."""
+    """One line on stderr, if anyone still listens. A terminal must not obey what is in names."""
+    from hyperslab.errors import printable
+
     try:
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(printable(text) + "\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         pass

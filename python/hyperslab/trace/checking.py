@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from hyperslab.trace.recording.log import ALL, BOUNDS, BOXES, HYPERSLAB, LISTS, NOTHING, POINTS
 from hyperslab.trace.selection import NAMES, list_axes
-from hyperslab.trace.table import AccessTable
+from hyperslab.trace.table import OPERATIONS, AccessTable
 
 MOST = 1 << 62
 
@@ -19,6 +19,7 @@ def valid_rows(table: AccessTable) -> npt.NDArray[np.bool_]:
     lengths = np.diff(table.offsets)
     is_known = (columns["array"] >= 0) & (columns["array"] < len(table.arrays))
     is_known &= (columns["memory_type"] >= 0) & (columns["memory_type"] < len(table.memory_types))
+    is_known &= columns["operation"] < len(OPERATIONS)
     is_known &= (columns["nbytes"] >= 0) & (columns["duration_ns"] >= 0) & np.isin(columns["kind"], list(NAMES))
     is_known &= (np.abs(columns["start_ns"]) < MOST) & (columns["duration_ns"] < MOST) & (lengths >= 0)
     for rows in _by_array(columns["array"], np.flatnonzero(is_known)):

@@ -15,11 +15,13 @@ import numpy as np
 from hyperslab.errors import NotATrace
 from hyperslab.preloading import content as content_of
 from hyperslab.preloading import users_folders
+from hyperslab.trace.described import checked_program
 from hyperslab.trace.recording import log
 from hyperslab.trace.selection import NAMES
 from hyperslab.trace.table import COLUMNS, AccessTable, TracedArray
 
 PROGRAM = "program.json"
+UNWRITTEN = "the log could not be written"
 _MOST = 1 << 62  # of any number; only damage makes them larger
 
 
@@ -57,8 +59,8 @@ def read_logs(folder: Path) -> AccessTable:
     program: dict[str, Any] = {} if gathered.arguments is None else {"arguments": gathered.arguments}
     try:
         said = json.loads((folder / PROGRAM).read_text())
-        program |= said
-    except (OSError, ValueError):
+        program |= checked_program(said)
+    except (OSError, ValueError, RecursionError):
         gathered.notes.append("the end of the program was not recorded: `hyperslab trace` was killed")
     origin = program.pop("begun_ns", gathered.begun_ns) or 0
     return _assembled(gathered, program, origin if abs(origin) < _MOST else 0)
@@ -99,7 +101,7 @@ def _read_log(path: Path, gathered: _Gathered) -> None:
     where += f"recorded, with {found} accesses"
     if state == log.STOPPED:
         missing = f", and {lost} are missing" if lost else ""
-        gathered.notes.append(f"{where}{missing}: the log could not be written ({os.strerror(errno)})")
+        gathered.notes.append(f"{where}{missing}: {UNWRITTEN} ({os.strerror(errno)})")
     elif problem is not None:
         gathered.notes.append(f"{where}: {problem}")
     elif state not in (log.ENDED, log.REPLACED):
@@ -142,7 +144,7 @@ def _read_records(content: bytes, process: int, gathered: _Gathered) -> str | No
                     return f"its log is damaged at byte {body}"
             else:
                 _read_other(kind, content[body:stop], gathered, arrays, ndims, texts)
-        except (struct.error, ValueError, KeyError, TypeError, OverflowError):
+        except (struct.error, AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError):
             return f"its log is damaged at byte {body}"
     return None
 

@@ -15,7 +15,7 @@ from typing import Any
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.preloading import preloading
 from hyperslab.trace.byte_ranges import mapped
-from hyperslab.trace.raw_logs import read_logs, say_program
+from hyperslab.trace.raw_logs import UNWRITTEN, read_logs, say_program
 from hyperslab.trace.recording.log import clock
 from hyperslab.trace.storing import logs_of, write
 from hyperslab.trace.table import AccessTable
@@ -34,6 +34,8 @@ class Traced:
     trace: AccessTable | None = None
     path: Path | None = None
     messages: list[str] = field(default_factory=list)
+    is_lost: bool = False
+    """Whether accesses could not be recorded, or not be saved under the trace's name."""
 
 
 def run_traced(program: Sequence[str], path: Path, library: str | None = None, records_bytes: bool = False) -> Traced:
@@ -67,6 +69,7 @@ def run_traced(program: Sequence[str], path: Path, library: str | None = None, r
         raise UsageError(f"{folder} has the raw logs of a trace that is not finished: {remedy}") from error
     except OSError as error:
         done.messages.append(f"nothing is recorded: {folder}: {error.strerror}")
+        done.is_lost = True
     begun = clock()
     done.status, failure = _run(program, environment)
     facts = {
@@ -90,7 +93,9 @@ def _finish(done: Traced, folder: Path, path: Path, facts: dict[str, Any]) -> No
     except (HyperslabError, OSError, MemoryError) as error:
         done.path = folder
         done.messages.append(f"{error}; the raw logs are in {folder}, and `hyperslab trace show` reads them")
+        done.is_lost = True
         return
+    done.is_lost = any(UNWRITTEN in note for note in done.trace.notes)
     done.path = path
     shutil.rmtree(folder, ignore_errors=True)
 

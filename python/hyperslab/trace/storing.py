@@ -13,6 +13,7 @@ from hyperslab.errors import NotATrace
 from hyperslab.needed import need
 from hyperslab.regular_files import open_regular
 from hyperslab.replacing import replacing
+from hyperslab.trace.described import checked_program, checked_texts
 from hyperslab.trace.raw_logs import read_logs
 from hyperslab.trace.table import COLUMNS, OPERATIONS, AccessTable, TracedArray, to_json
 
@@ -92,7 +93,7 @@ def _tables(trace: AccessTable, schema: Any) -> Iterator[Any]:
 
 def _texts(trace: AccessTable) -> dict[str, list[str]]:
     arrays = trace.arrays
-    return {
+    texts = {
         "library": [one.library for one in arrays],
         "file": [one.file for one in arrays],
         "name": [one.array for one in arrays],
@@ -102,7 +103,13 @@ def _texts(trace: AccessTable) -> dict[str, list[str]]:
         "filters": [",".join(one.filters) for one in arrays],
         "cache": [_cache_text(one) for one in arrays],
         "memory_dtype": trace.memory_types,
-    }  # fmt: skip
+    }
+    return {name: list(map(_encodable, column)) for name, column in texts.items()}
+
+
+def _encodable(text: str) -> str:
+    """Text without what UTF-8 does not have: names of files are bytes."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _cache_text(array: TracedArray) -> str:
@@ -122,23 +129,46 @@ def _read(path: Path) -> AccessTable:
         said = (file.schema_arrow.metadata or {}).get(KEY)
         if said is None:
             raise NotATrace(f"{path} is a Parquet file, but not a trace")
-        described = json.loads(said)
-        if described.get("version") != VERSION:
-            message = f"{path} is a trace of version {described.get('version')}; this hyperslab reads {VERSION}"
-            raise NotATrace(f"{message}: record the program again, or use the hyperslab that recorded it")
-        table = file.read([*COLUMNS, "selection"])
-        listed = table["selection"].combine_chunks()
-        lengths = listed.value_lengths().to_numpy(zero_copy_only=False)
-        return AccessTable(
-            [TracedArray.of(one) for one in described["arrays"]],
-            {name: table[name].to_numpy().astype(dtype, copy=False) for name, dtype in COLUMNS.items()},
-            np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
-            listed.flatten().to_numpy(zero_copy_only=False).astype(np.int64, copy=False),
-            described["memory_types"],
-            described["notes"],
-            described["program"],
-        )
-    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        if isinstance(error, NotATrace):
+        described = _described(json.loads(said), path)
+        return _assembled(described, file.read([*COLUMNS, "selection"]))
+    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, NotATrace) or getattr(error, "errno", None) is not None:  # the system's error
             raise
-        raise NotATrace(f"{path} is not a trace, or it is damaged: {str(error).splitlines()[0]}") from error
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise NotATrace(f"{path} is not a trace, or it is damaged: {said}; record the program again") from error
+
+
+def _described(described: Any, path: Path) -> dict[str, Any]:
+    """What belongs to the whole trace, if it is what we write."""
+    if not isinstance(described, dict):
+        raise TypeError("what it says of itself is not an object")
+    if described.get("version") != VERSION:
+        message = f"{path} is a trace of version {described.get('version')}; this hyperslab reads {VERSION}"
+        raise NotATrace(f"{message}: record the program again, or use the hyperslab that recorded it")
+    arrays = described["arrays"]
+    if not isinstance(arrays, list) or not all(isinstance(one, dict) for one in arrays):
+        raise TypeError("its arrays are not a list of objects")
+    return {
+        "arrays": [TracedArray.of(one) for one in arrays],
+        "memory_types": checked_texts(described["memory_types"], "memory_types"),
+        "notes": checked_texts(described["notes"], "notes"),
+        "program": checked_program(described["program"]),
+    }
+
+
+def _assembled(described: dict[str, Any], table: Any) -> AccessTable:
+    """The table of accesses, in NumPy arrays. No row can be absent."""
+    import pyarrow as pa
+
+    are_whole = all(pa.types.is_integer(table[name].type) for name in COLUMNS)
+    if not are_whole or any(one.null_count for one in table.columns) or not pa.types.is_list(table["selection"].type):
+        raise ValueError("it has rows without numbers")
+    listed = table["selection"].combine_chunks()
+    lengths = listed.value_lengths().to_numpy(zero_copy_only=False)
+    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+    numbers = listed.flatten().to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    if len(numbers) != offsets[-1]:
+        raise ValueError("its selections do not fit its rows")
+    casts = {name: pa.from_numpy_dtype(np.dtype(dtype)) for name, dtype in COLUMNS.items()}  # numbers must fit
+    columns = {name: table[name].cast(kind).to_numpy() for name, kind in casts.items()}
+    return AccessTable(columns=columns, offsets=offsets, numbers=numbers, **described)

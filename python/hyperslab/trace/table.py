@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from hyperslab.trace.described import check_fields
 from hyperslab.trace.recording.log import COLLECTIVE, FAILED
 from hyperslab.trace.selection import NAMES, Numbers
 
@@ -48,6 +49,20 @@ class TracedArray:
             if found.get(name) is not None:
                 found[name] = tuple(found[name])
         return cls(**found)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be an array: descriptions come from files.
+
+        Raises
+        ------
+        ValueError
+            A field has another type, or not one entry for each axis of the shape.
+        """
+        check_fields(self)
+        for name in ("chunks", "shards"):
+            lengths = getattr(self, name)
+            if self.shape and lengths is not None and len(lengths) != len(self.shape):
+                raise ValueError(f"{name} has {len(lengths)} axes, and shape has {len(self.shape)}")
 
     @property
     def title(self) -> str:

@@ -52,13 +52,16 @@ libc = ctypes.CDLL(None, use_errno=True)
 def mount(directory: Path, source: str) -> int:
     """Mount a file system whose messages come from the descriptor that is returned.
 
+    All users get to it, but the kernel holds them to the owner and the mode of each file.
+
     Raises
     ------
     OSError
         There is no /dev/fuse, or the system does not let this process mount.
     """
     descriptor = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
-    options = f"fd={descriptor},rootmode=40000,user_id={os.getuid()},group_id={os.getgid()},allow_other"
+    options = f"fd={descriptor},rootmode=40700,user_id={os.getuid()},group_id={os.getgid()}"
+    options += ",default_permissions,allow_other"
     given = (source.encode(), os.fsencode(directory), b"fuse", ctypes.c_ulong(0), options.encode())
     if libc.mount(*given):
         number = ctypes.get_errno()

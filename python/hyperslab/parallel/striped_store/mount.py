@@ -42,11 +42,12 @@ class Message(NamedTuple):
 
 
 class MountedStore:
-    """A striped store at a directory, until the `with` statement ends."""
+    """A striped store at a directory, until the `with` statement ends. All of it belongs to the directory's owner."""
 
     def __init__(self, store: StripedStore, directory: Path, striping: Striping) -> None:
         self._store, self.directory, self._striping = store, directory, striping
         self._tree, self._local = Tree(), threading.local()
+        self._owner = (os.getuid(), os.getgid())
         self._descriptor = -1
         self._threads: list[threading.Thread] = []
         self._answers: dict[int, Callable[[Message], bytes]] = {
@@ -62,6 +63,8 @@ class MountedStore:
         remove_left_mounts()
         if not self.directory.is_dir():
             raise Refused(f"{self.directory} is not a directory: make it first")
+        found = self.directory.stat()
+        self._owner = (found.st_uid, found.st_gid)
         try:
             self._descriptor = fuse.mount(self.directory, f"{SOURCE}{os.getpid()}")
         except OSError as error:
@@ -241,8 +244,8 @@ class MountedStore:
         times = (seconds, seconds, seconds, 0, 0, 0)
         links = 2 if node.is_directory else 1
         blocks = ceil_div(node.size, 512)
-        owner = (os.getuid(), os.getgid(), 0, BLOCK, 0)
-        return fuse.ATTRIBUTES.pack(node.number, node.size, blocks, *times, node.mode, links, *owner)
+        rest = (node.mode, links, *self._owner, 0, BLOCK, 0)
+        return fuse.ATTRIBUTES.pack(node.number, node.size, blocks, *times, *rest)
 
 
 def _check_size(nbytes: int) -> None:

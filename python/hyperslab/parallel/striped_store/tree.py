@@ -27,8 +27,8 @@ class Node:
 
     @property
     def mode(self) -> int:
-        """What stat says of it."""
-        return stat.S_IFDIR | 0o777 if self.is_directory else stat.S_IFREG | 0o666
+        """What stat says of it: nobody but its owner may use it."""
+        return stat.S_IFDIR | 0o700 if self.is_directory else stat.S_IFREG | 0o600
 
 
 def failure(number: int) -> OSError:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from h5py._objects import phil
 
-from hyperslab._core import ChunkTable, write_chunks
+from hyperslab._core import ChunkTable
 from hyperslab.cached import cached_property
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, Unsupported
@@ -197,15 +197,15 @@ class ChunkStore:
 
     def _write(self, first: int, chunks: Array) -> None:
         """Store chunks: directly if we know all their filters, otherwise through libhdf5."""
-        function = libhdf5.address("H5Dwrite_chunk")
-        if function is None or self._filters is None:
+        library = libhdf5.loaded()
+        if library is None or self._filters is None:
             if not self.dtype.hasobject:
                 chunks = chunks.view(self.dtype)  # which knows the encoding of text of fixed length
             self.raw[first * self.chunk_shape[0] :] = chunks.reshape(-1, *self.chunk_shape[1:])
             return
-        nbytes, data = chunks[0].nbytes, as_bytes(chunks)
+        data = as_bytes(chunks)
         with phil, nullcontext() if self._journaled is None else self._journaled.lasting(data):
-            left_out = write_chunks(function, self.raw.id.id, first, self.chunk_shape, data, nbytes, self._filters)
+            left_out = library.write_chunks(self.raw.id.id, first, data, self._filters)
         if left_out:
             self._look_up_anew()
 

@@ -8,9 +8,8 @@ from typing import Any
 import h5py
 import numpy as np
 import numpy.typing as npt
-from h5py._objects import phil
 
-from hyperslab._core import add_mappings, mappings_block
+from hyperslab._core import mappings_block
 from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile
 from hyperslab.journal.journaled_file import JournaledFile
@@ -44,7 +43,7 @@ class VirtualArrays:
 
     def __init__(self, file: h5py.File, journaled: JournaledFile | None) -> None:
         self._file = file
-        is_ours = journaled is not None and libhdf5.address("H5Pset_evict_on_close") is not None
+        is_ours = journaled is not None and libhdf5.loaded() is not None
         self._journaled = journaled if is_ours and _is_plain(journaled) else None  # type: ignore[arg-type]
         self._waiting: list[tuple[int, npt.NDArray[np.uint8]]] = []
         self._waiting_nbytes = 0
@@ -164,15 +163,14 @@ def create_virtual(group: h5py.Group, name: str, shape: tuple[int, ...], slots: 
         plist.set_fill_value(as_stored(fill, dtype if text is None else h5py.string_dtype(text.encoding)))
     target = h5py.h5s.create_simple(shape)
     source = h5py.h5s.create_simple(raw.shape)
-    functions = loaded_functions()
+    library = libhdf5.loaded()
     if not len(slots):
         pass
-    elif functions is None:
+    elif library is None:
         add_mappings_through_h5py(plist, target, source, shape, raw, slots)
     else:
         ids = (plist.id, target.id, source.id)
-        with phil:
-            add_mappings(functions, ids, raw.name, shape, raw.chunks, np.ascontiguousarray(slots))
+        library.add_mappings(ids, raw.name, shape, raw.chunks, np.ascontiguousarray(slots))
     target.select_all()
     made = h5py.h5d.create(group.id, name.encode(), raw.id.get_type(), target, plist)
     return h5py.Dataset(made)
@@ -181,7 +179,7 @@ def create_virtual(group: h5py.Group, name: str, shape: tuple[int, ...], slots: 
 def add_mappings_through_h5py(
     plist: Any, target: Any, source: Any, shape: tuple[int, ...], raw: Any, slots: Slots
 ) -> None:
-    """Add the mapping of each chunk through h5py: like `add_mappings`, but slower, and with any release of h5py."""
+    """Add the mapping of each chunk through h5py: like `LibHdf5.add_mappings`, but slower, with any h5py."""
     chunk_shape = raw.chunks
     name = raw.name.encode()
     grid_shape = chunk_counts(shape, chunk_shape)
@@ -195,9 +193,3 @@ def add_mappings_through_h5py(
         target.select_hyperslab(tuple(start), one, block=tuple(block))
         source.select_hyperslab((row, *rest), one, block=tuple(block))
         plist.set_virtual(target, b".", name, source)
-
-
-def loaded_functions() -> tuple[int, int] | None:
-    """The addresses of the functions that `add_mappings` calls in h5py's libhdf5; None if they are missing."""
-    first, second = libhdf5.address("H5Sselect_hyperslab"), libhdf5.address("H5Pset_virtual")
-    return (first, second) if first and second else None
