@@ -26,13 +26,12 @@ def leads_text(ranking: Ranking) -> str:
     if judged.winner is not None:
         second = judged.entries[1]
         return f"{set_off(leader)} leads: {set_off(contender_title(second.name))} takes {_times(second)} as long"
-    if all(entry.low is None for entry in judged.entries[1:]):
+    if all(entry.low is None and entry.place == "open" for entry in judged.entries[1:]):
         return f"{set_off(leader)} leads in {rounds_text(judged.entries[0].rounds)}, too few to be sure"
     if judged.is_decided:
         return f"{names_text(map(contender_title, judged.leading))} lead, as fast as each other within {MARGIN}"
     rivals = [entry for entry in judged.entries if entry.place == "open"]
-    reach = f" ({_span(rivals)} as long)" if any(entry.low is not None for entry in rivals) else ""
-    return f"{set_off(leader)} leads, but not surely: {_rivals(rivals, _named)} may be as fast{reach}"
+    return f"{set_off(leader)} leads, but not surely: {_rivals(rivals, _named)} may be as fast ({_span(rivals)})"
 
 
 def set_off(title: str) -> str:
@@ -148,7 +147,7 @@ def _confidence(recommendation: Recommendation, titles: dict[Standing, str], unt
     if kind == "shared":
         return f"{named} {'does' if len(leading) == 1 else 'do'} as well: within {MARGIN} of its time (95 %, {rounds})"
     rivals = [entry for entry in leading if entry.place == "open"]
-    text = f"This is likely, but not certain after {rounds}: {named} may be as fast ({_span(rivals)} as long)"
+    text = f"This is likely, but not certain after {rounds}: {named} may be as fast ({_span(rivals)})"
     if until_decided:
         return f"{text}. Measuring was given up, because more rounds would hardly decide it"
     if recommendation.more_seconds is None:
@@ -202,8 +201,8 @@ def _times(entry: Standing) -> str:
 
 
 def _span(entries: Sequence[Standing]) -> str:
-    lows = [entry.low for entry in entries if entry.low is not None]
-    highs = [entry.high for entry in entries if entry.high is not None]
-    if not lows or not highs:
-        return "an unknown multiple"
-    return f"{min(lows):.2g} to {max(highs):.2g} times"
+    """How many times as long they take: by their intervals, or by the estimate where there are too few rounds."""
+    low = min(entry.ratio if entry.low is None else entry.low for entry in entries)
+    high = max(entry.ratio if entry.high is None else entry.high for entry in entries)
+    few = ", by too few rounds" if any(entry.low is None for entry in entries) else ""
+    return f"{f'{low:.2g} to {high:.2g}' if low < high else f'{low:.2g}'} times as long{few}"
