@@ -195,8 +195,7 @@ def test_names_are_cut_before_sizes_are_left_out(tmp_path) -> None:
     printed = out.file.getvalue()
     assert max(map(len, printed.splitlines())) <= 80
     assert "94.61 MB" in printed
-    assert "sea" in printed
-    assert "mean" in printed
+    assert re.search(r"s\w*…\w+n ", printed), printed
 
 
 def test_info_advises_against_large_chunks(tmp_path) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # much memory.
 LEAST_CHUNK_NBYTES, MOST_CHUNK_NBYTES = 1 << 20, 100 << 20
 WIDTH_OF_FILES = 1000  # do not fold names and shapes in logs and pipes, so that people can search there
-# What goes first if the terminal is too narrow: these columns, then the names of dimensions and parts of long names, then
+# What goes first if a terminal is too narrow: these columns, then names of dimensions and parts of long names, then
 # the other columns, the stored size last.
 DROPPED, DROPPED_LATER = ("mean chunk", "ratio", "chunks stored"), ("codecs", "in memory", "chunks", "stored")
 LEAST_NAME, LEAST_CUT = 12, 5  # letters of a name that remain, with its branch of the tree and without it
