@@ -174,7 +174,7 @@ def _write(file: str, found: list[ArrayAdvice], profile: str, output: Path | Non
     if html is not None:
         from hyperslab.advise.page import write_page
 
-        write_page(html, file, found, profile)
+        write_page(html, file, found, profile, output)
 
 
 def _print(found: list[ArrayAdvice], notes: list[str], profile: str, output: Path | None) -> None:
