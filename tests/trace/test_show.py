@@ -19,11 +19,13 @@ from typer.testing import CliRunner
 import hyperslab as hs
 from hyperslab.archive.display import counted
 from hyperslab.cli import app
+from hyperslab.report.chunk_map import chunk_map
 from hyperslab.trace import chunk_touches, selection
 from hyperslab.trace.chunk_touches import all_touched, decode_count, grid_shape, reuse_distances, touched
 from hyperslab.trace.growing import with_largest_shapes
 from hyperslab.trace.patterns import classified
 from hyperslab.trace.recording import log as raw
+from hyperslab.trace.recording.hooks import location
 from hyperslab.trace.recording.selecting import plain_key
 from hyperslab.trace.summaries import busy_seconds, summaries_of, timeline
 from hyperslab.trace.table import COLUMNS, TracedArray
@@ -227,20 +229,55 @@ def test_what_would_take_longer_is_not_advised(engine_seconds: float) -> None:
     [
         ({}, True),
         ({"filters": ()}, False),
-        ({"chunks": (10, 100)}, False),
+        ({"cache_nbytes": 1 << 22}, False),
+        ({"chunks": (100, 100)}, False),
         ({"dtype": "object"}, False),
         ({"layout": "virtual"}, False),
-        ({"file": "/no/<_io.BytesIO object at 0x7f>"}, False),
+        ({"file": "<_io.BytesIO object at 0x7f>"}, False),
+        ({"file": "<File-like object MemoryFileSystem, /s.h5>"}, False),
+        ({"file": "https://host/s.h5"}, False),
     ],
 )
 def test_only_reads_that_run_serves_get_the_advice_to_use_it(change: dict[str, Any], is_served: bool) -> None:
-    """docs/run.md: small reads, Python objects, text and virtual arrays stay with libhdf5."""
+    """Columns of 100 elements are small, unless libhdf5's cache is too small for all chunks that they are in."""
     from hyperslab.report.trace_advice import advice_of
 
-    array = replace(array_of((1000, 100), (100, 100)), **change)
-    trace = made_trace([np.s_[k] for k in range(100)], array)
+    array = replace(array_of((100, 10_000), (1, 5_000), cache_nbytes=1 << 20), **change)
+    trace = made_trace([np.s_[:, k] for k in range(100)], array)
     found = advice_of(trace, summaries_of(trace), None)
     assert any("hyperslab run" in one.call for one in found) == is_served
+
+
+def test_an_open_file_of_python_is_named_as_what_it_is_and_has_no_price_of_a_local_disk(tmp_path: Path) -> None:
+    """It was named `s.h5>`, and priced as if it lay on the disk of the store profile."""
+    fsspec, h5py = pytest.importorskip("fsspec"), pytest.importorskip("h5py")
+    with fsspec.open("memory://folder/s.h5", "wb") as opened, h5py.File(opened, "w") as file:
+        file.create_dataset("sst", data=np.arange(40_000.0).reshape(200, 200), chunks=(10, 200), compression="gzip")
+    with fsspec.open("memory://folder/s.h5", "rb") as opened, hs.record() as trace, h5py.File(opened) as file:
+        for k in range(200):
+            file["sst"][:, k]
+    (array,) = {one.array for one in trace}
+    assert array.is_given
+    assert array.title.endswith(":/sst")
+    assert not array.title.startswith(("s.h5>", "<"))
+    trace.save(tmp_path / "run.trace")
+    profile = made_up_store_profile(tmp_path)
+    profile.save(tmp_path / "profile.json")
+    text = shown(tmp_path / "run.trace", "--profile", str(tmp_path / "profile.json"))
+    assert "predicted" not in text
+    assert "hyperslab run" not in text
+    if "Without rewriting" in text:
+        assert "no store profile says what it costs where this file is" in text
+
+
+def test_names_of_open_files() -> None:
+    file = "<File-like object MemoryFileSystem, /folder/s.h5>"
+    given = array_of((4,), (2,))
+    assert replace(given, file=file).title == "File-like object MemoryFileSystem, /folder/s.h5:/x"
+    assert replace(given, file="<_io.BytesIO object at 0x7f12>").title == "_io.BytesIO object:/x"
+    assert location(file) == file
+    assert location("s3://bucket/a.h5") == "s3://bucket/a.h5"
+    assert Path(location("a.h5")) == Path.cwd() / "a.h5"
 
 
 def shown(trace: Path, *options: str) -> str:
@@ -344,6 +381,50 @@ def test_the_page_is_well_formed_and_fetches_nothing(tmp_path: Path) -> None:
     assert "script" not in tags.counts
     assert tags.counts["rect"] >= 200
     assert not re.search(r"https?://", page)
+
+
+def map_of(shape: tuple[int, ...], chunks: tuple[int, ...], keys: list[Any]) -> tuple[str, list[list[int]]]:
+    """The figure of an array's chunks, and its cells."""
+    (one,) = summaries_of(made_trace(keys, array_of(shape, chunks)))
+    return chunk_map(one), one.heat
+
+
+@pytest.mark.parametrize(
+    ("shape", "chunks", "keys", "words"),
+    [
+        ((10_000,), (100,), [np.s_[:5000]] * 3, ["axis 0: 100 chunks of 100 →", "a bar stands for 3 of them"]),
+        ((40,), (10,), [np.s_[:]], ["axis 0: 4 chunks of 10 →", "touched each chunk: at most 1 times"]),
+        ((100_000, 200), (100, 100), [np.s_[:4000, 0]], ["axis 0: 1,000 chunks of 100 →", "axis 1: 2 chunks of 100 ↓"]),
+        ((200, 100_000), (100, 100), [np.s_[0, :4000]], ["axis 1: 1,000 chunks of 100 →", "axis 0: 2 chunks of 100 ↓"]),
+        ((60, 50), (10, 10), [np.s_[0]] * 20, ["axis 0: 6 chunks of 10 →", ">20<", "touches"]),
+        ((365, 180, 360), (10, 45, 90), [np.s_[:, 0, 0]], ["axis 2", "stands for 4 of them, with all along axis 2"]),
+    ],
+)
+def test_the_map_of_chunks_can_be_read(
+    shape: tuple[int, ...], chunks: tuple[int, ...], keys: list[Any], words: list[str]
+) -> None:
+    """An array of 1,000 × 2 chunks was a strip 26 pixels wide, without names, counts or a legend."""
+    figure, heat = map_of(shape, chunks, keys)
+    for part in words:
+        assert part in figure
+    width, height = map(int, re.findall(r'viewBox="0 0 (\d+) (\d+)"', figure)[0])
+    assert 1.1 <= width / height <= 5
+    assert ("touches</text>" in figure) == (len(heat) > 1), "bars have their counts beside them"
+    trace = made_trace(keys, array_of(shape, chunks))
+    assert sum(map(sum, heat)) == sum(len(touched(*trace.selection(k), shape, chunks)) for k in range(len(keys)))
+    parser = _Tags()
+    parser.feed(figure)
+    assert not parser.open
+
+
+def test_equal_touches_are_bars_of_equal_height() -> None:
+    """100 chunks shared 48 cells unevenly, so that equal reads looked like waves."""
+    _, (row,) = map_of((10_000,), (100,), [np.s_[...]])
+    assert set(row[:-1]) == {3}
+
+
+def test_a_single_chunk_has_no_map() -> None:
+    assert map_of((100, 100), (100, 100), [np.s_[0]])[0] == ""
 
 
 def test_the_timeline_adds_up() -> None:
