@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -134,6 +135,20 @@ def test_a_rival_without_an_interval_is_told_by_its_factor() -> None:
     made = [t for t in trials(pace, spread=0.1) if t.format != "zarr3" or t.trial < 2]
     found = recommended(made, Looks(6, 50))
     text = recommendation_text(found)
-    assert "may be as fast (0." in text
+    assert "hdf5 and zarr3 may be as fast (0." in text
     assert "times as long, by too few rounds)" in text
     assert found.rounds == 6
+
+
+def test_an_interrupted_run_calls_nothing_as_fast_that_took_many_times_as_long() -> None:
+    """Stopped in the third round, before CSV's turn: others “may be as fast”, though 80 times as long."""
+    pace = {"hdf5": (1.0, 1.0), "netcdf4": (1.2, 1.2), "zarr3": (80.0, 80.0), "csv": (90.0, 90.0)}
+    found = recommended([t for t in trials(pace, count=3) if t.format != "csv" or t.trial < 2], Looks(6, 50))
+    assert found.confidence == "first impression"
+    text = recommendation_text(found)
+    assert "first impression from 3 rounds" in text
+    assert re.search(r"Avoid csv, \d+ times as long", text), "of a slow minute in which it did not run, too"
+    assert "may be as fast" not in text
+    near = trials({"hdf5": (1.0, 1.0), "netcdf4": (1.02, 1.02), "zarr3": (80.0, 80.0)}, spread=0.1)
+    text = recommendation_text(recommended([t for t in near if t.format != "zarr3" or t.trial < 1], Looks(6, 50)))
+    assert "netcdf4 may be as fast" in text

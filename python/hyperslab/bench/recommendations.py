@@ -179,7 +179,7 @@ def _compared(first: _Workload, second: _Workload, looks: Looks) -> Ratio | None
 def _confidence(judged: Standings) -> Confidence:
     if len(judged.entries) == 1:
         return "alone"
-    if all(entry.low is None and entry.place == "open" for entry in judged.entries[1:]):
+    if judged.open and all(entry.low is None for entry in judged.entries[1:]):
         return "first impression"
     return "open" if judged.open else "clear" if judged.winner else "shared"
 

@@ -10,6 +10,7 @@ from hyperslab.bench.recommendations import Candidate, Recommendation
 from hyperslab.bench.results import Run
 from hyperslab.bench.standings import ALIKE, Standing, rounds_to_decide
 from hyperslab.lab.looks import MOST_ROUNDS
+from hyperslab.lab.paired import FAR_FACTOR
 from hyperslab.report.wording import contender_title, digits, names_text, seconds_text
 
 MARGIN = f"{ALIKE - 1:.0%}".replace("%", " %")
@@ -26,17 +27,22 @@ def leads_text(ranking: Ranking) -> str:
     if judged.winner is not None:
         second = judged.entries[1]
         return f"{set_off(leader)} leads: {set_off(contender_title(second.name))} takes {_times(second)} as long"
-    if all(entry.low is None and entry.place == "open" for entry in judged.entries[1:]):
+    if judged.open and all(entry.low is None for entry in judged.entries[1:]):
         return f"{set_off(leader)} leads in {rounds_text(judged.entries[0].rounds)}, too few to be sure"
     if judged.is_decided:
         return f"{names_text(map(contender_title, judged.leading))} lead, as fast as each other within {MARGIN}"
-    rivals = [entry for entry in judged.entries if entry.place == "open"]
+    rivals = _near([entry for entry in judged.entries if entry.place == "open"])
     return f"{set_off(leader)} leads, but not surely: {_rivals(rivals, _named)} may be as fast ({_span(rivals)})"
 
 
 def set_off(title: str) -> str:
     """A title in a sentence that goes on after it: one with a comma needs a second one."""
     return f"{title}," if ", " in title and not title.endswith(")") else title
+
+
+def _near(entries: Sequence[Standing]) -> list[Standing]:
+    """Without those that took several times as long, but in too few rounds for an interval: they are no rivals."""
+    return [entry for entry in entries if entry.low is not None or entry.ratio < FAR_FACTOR] or list(entries)
 
 
 def _named(entry: Standing) -> str:
@@ -142,7 +148,7 @@ def _confidence(recommendation: Recommendation, titles: dict[Standing, str], unt
         return (
             f"This is clear (95 %, {rounds}): the next best, {titles[entries[1]]}, takes {_times(entries[1])} as long"
         )
-    leading = [entry for entry in entries[1:] if entry.place != "behind"]
+    leading = _near([entry for entry in entries[1:] if entry.place != "behind"])
     named = _rivals(leading, lambda entry: titles[entry])
     if kind == "shared":
         return f"{named} {'does' if len(leading) == 1 else 'do'} as well: within {MARGIN} of its time (95 %, {rounds})"
