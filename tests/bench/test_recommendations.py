@@ -151,4 +151,4 @@ def test_an_interrupted_run_calls_nothing_as_fast_that_took_many_times_as_long()
     assert "may be as fast" not in text
     near = trials({"hdf5": (1.0, 1.0), "netcdf4": (1.02, 1.02), "zarr3": (80.0, 80.0)}, spread=0.1)
     text = recommendation_text(recommended([t for t in near if t.format != "zarr3" or t.trial < 1], Looks(6, 50)))
-    assert "netcdf4 may be as fast" in text
+    assert re.search(r": (netcdf4|hdf5) may be as fast", text), text
