@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_traces import Tags, array_of, made_trace
 from typer.testing import CliRunner
 
 import hyperslab as hs
 from hyperslab.archive.display import counted
 from hyperslab.cli import app
-from hyperslab.report.chunk_map import chunk_map
 from hyperslab.trace import chunk_touches, selection
 from hyperslab.trace.chunk_touches import all_touched, decode_count, grid_shape, reuse_distances, touched
 from hyperslab.trace.growing import with_largest_shapes
@@ -34,25 +33,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "model"))
 from made_up import made_up_store_profile
 
 runner = CliRunner()
-
-
-def made_trace(keys: list[Any], array: TracedArray, seconds: float = 0.01) -> hs.Trace:
-    """Reads one after another, each of which takes half of its time."""
-    columns = {name: np.zeros(len(keys), dtype) for name, dtype in COLUMNS.items()}
-    columns["start_ns"][:] = np.arange(len(keys)) * int(seconds * 1e9)
-    columns["duration_ns"][:] = int(seconds * 5e8)
-    parts = []
-    for place, key in enumerate(keys):
-        (kind, numbers), size = plain_key(key, array.shape)
-        columns["kind"][place], columns["nbytes"][place] = kind, size * array.element_nbytes
-        parts.append(np.array(numbers, np.int64))
-    offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
-    program = {"arguments": ["python", "a.py"], "seconds": len(keys) * seconds}
-    return hs.Trace([array], columns, offsets, np.concatenate(parts), program=program)
-
-
-def array_of(shape: tuple[int, ...], chunks: tuple[int, ...] | None, **more: Any) -> TracedArray:
-    return TracedArray("h5py", "/no/a.h5", "/x", shape, chunks, None, "<f4", 4, ("deflate",), "chunked", **more)
 
 
 @st.composite
@@ -348,26 +328,6 @@ def test_predict_says_what_is_missing(tmp_path: Path) -> None:
         assert said in str(done.exception)
 
 
-class _Tags(HTMLParser):
-    """Whether every element is closed."""
-
-    VOID = ("meta", "rect", "line", "br")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.counts: dict[str, int] = {}
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.counts[tag] = self.counts.get(tag, 0) + 1
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in self.VOID:
-            assert self.open.pop() == tag
-
-
 def test_the_page_is_well_formed_and_fetches_nothing(tmp_path: Path) -> None:
     array = TracedArray(
         "h5py", "/no/<b>.h5", "/<script>x</script>", (1000, 200), (100, 10), None, "<f4", 4, (), "chunked"
@@ -375,56 +335,12 @@ def test_the_page_is_well_formed_and_fetches_nothing(tmp_path: Path) -> None:
     made_trace([np.s_[:, k] for k in range(50)], array).save(tmp_path / "run.trace")
     shown(tmp_path / "run.trace", "--html", str(tmp_path / "page.html"))
     page = (tmp_path / "page.html").read_text()
-    tags = _Tags()
+    tags = Tags()
     tags.feed(page)
     assert tags.open == []
     assert "script" not in tags.counts
     assert tags.counts["rect"] >= 200
     assert not re.search(r"https?://", page)
-
-
-def map_of(shape: tuple[int, ...], chunks: tuple[int, ...], keys: list[Any]) -> tuple[str, list[list[int]]]:
-    """The figure of an array's chunks, and its cells."""
-    (one,) = summaries_of(made_trace(keys, array_of(shape, chunks)))
-    return chunk_map(one), one.heat
-
-
-@pytest.mark.parametrize(
-    ("shape", "chunks", "keys", "words"),
-    [
-        ((10_000,), (100,), [np.s_[:5000]] * 3, ["axis 0: 100 chunks of 100 →", "a bar stands for 3 of them"]),
-        ((40,), (10,), [np.s_[:]], ["axis 0: 4 chunks of 10 →", "touched each chunk: at most 1 times"]),
-        ((100_000, 200), (100, 100), [np.s_[:4000, 0]], ["axis 0: 1,000 chunks of 100 →", "axis 1: 2 chunks of 100 ↓"]),
-        ((200, 100_000), (100, 100), [np.s_[0, :4000]], ["axis 1: 1,000 chunks of 100 →", "axis 0: 2 chunks of 100 ↓"]),
-        ((60, 50), (10, 10), [np.s_[0]] * 20, ["axis 0: 6 chunks of 10 →", ">20<", "touches"]),
-        ((365, 180, 360), (10, 45, 90), [np.s_[:, 0, 0]], ["axis 2", "stands for 4 of them, with all along axis 2"]),
-    ],
-)
-def test_the_map_of_chunks_can_be_read(
-    shape: tuple[int, ...], chunks: tuple[int, ...], keys: list[Any], words: list[str]
-) -> None:
-    """An array of 1,000 × 2 chunks was a strip 26 pixels wide, without names, counts or a legend."""
-    figure, heat = map_of(shape, chunks, keys)
-    for part in words:
-        assert part in figure
-    width, height = map(int, re.findall(r'viewBox="0 0 (\d+) (\d+)"', figure)[0])
-    assert 1.1 <= width / height <= 5
-    assert ("touches</text>" in figure) == (len(heat) > 1), "bars have their counts beside them"
-    trace = made_trace(keys, array_of(shape, chunks))
-    assert sum(map(sum, heat)) == sum(len(touched(*trace.selection(k), shape, chunks)) for k in range(len(keys)))
-    parser = _Tags()
-    parser.feed(figure)
-    assert not parser.open
-
-
-def test_equal_touches_are_bars_of_equal_height() -> None:
-    """100 chunks shared 48 cells unevenly, so that equal reads looked like waves."""
-    _, (row,) = map_of((10_000,), (100,), [np.s_[...]])
-    assert set(row[:-1]) == {3}
-
-
-def test_a_single_chunk_has_no_map() -> None:
-    assert map_of((100, 100), (100, 100), [np.s_[0]])[0] == ""
 
 
 def test_the_timeline_adds_up() -> None:
