@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,14 @@ import pytest
 
 from hyperslab._core import Hyperslab
 from hyperslab.advise.advising import advise
+from hyperslab.advise.answer import answer_of, headline
 from hyperslab.advise.asking import ask
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.formats import codecs_of, encodings_of
 from hyperslab.advise.heat_map import _counts
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.page import render
+from hyperslab.advise.results import ArrayAdvice
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.workload import Step
 
@@ -28,7 +31,9 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--dis
 MEASURE = """<script>
 const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
 const drawn = document.querySelector("figure svg").getBoundingClientRect();
-document.title = `overflow=${wide} figure=${Math.round(drawn.width)}x${Math.round(drawn.height)}`;
+const answer = document.querySelector(".todo pre").getBoundingClientRect();
+document.title = `overflow=${wide} figure=${Math.round(drawn.width)}x${Math.round(drawn.height)} `
+  + `answer=${Math.round(answer.bottom)}`;
 </script></body>"""
 
 
@@ -44,6 +49,57 @@ def test_names_are_escaped(page: str) -> None:
     assert "<script" not in page
     assert "default-src 'none'" in page
     assert "Which layout for your accesses" in page
+
+
+def test_the_answer_comes_first(page: str) -> None:
+    """The page began with the store profile, and named no command that applies the advice."""
+    top = page[page.index("<main>") : page.index('<section id="array-0">')]
+    heading, command = re.search(r"<h1>(.*?)</h1>", top), re.search(r"<pre>(.*?)</pre>", top, re.DOTALL)
+    assert heading is not None
+    assert re.fullmatch(r"Rewrite maps\.h5: [\d,.]+ times as fast", heading[1])
+    order = [top.index(part) for part in ("<h1>", 'class="do"', "how much faster", "how sure", "<pre>", "Prices are")]
+    assert order == sorted(order)
+    assert re.search(r"predicted: [\d,.]+ to [\d,.]+ times \(95 %\)", top)
+    assert command is not None
+    assert command[1].startswith("hyperslab convert ")
+    assert "--like advice.json" in command[1]
+    assert "with -o advice.json" in top
+
+
+@pytest.fixture(scope="module")
+def kept(maps: Path, profile: StoreProfile) -> ArrayAdvice:
+    """Advice to keep a file, with a tip."""
+    ((array, demands),) = ask(f"{maps}:sst", [], None, "series 5").arrays
+    traced = [replace(one, library="hdf5", caller="h5py", cache_nbytes=9000, cache_slots=521) for one in demands]
+    encodings = encodings_of(array, Limits(), profile)
+    found = advise(array, traced, profile, Limits(), codecs_of(array, encodings, profile), encodings)
+    found.chosen, found.tip = found.today, found.tips[0]
+    found.verdict = "keep the file"
+    return found
+
+
+def test_a_tip_is_an_answer_too(kept: ArrayAdvice) -> None:
+    answer = answer_of("/data/a b.h5", kept, None)
+    assert kept.tip is not None
+    assert answer.what == f"Keep the file, and {kept.tip.what.replace('`', '')}"
+    assert answer.command == kept.tip.call
+    assert headline("/data/a b.h5", [answer]).startswith("Keep the file, and ")
+
+
+def test_nothing_to_gain_is_said_with_how_to_measure(kept: ArrayAdvice) -> None:
+    answer = answer_of("a.h5", replace(kept, tip=None, verdict="keep what you have: nothing is clearly faster"), None)
+    assert (answer.what, answer.command) == ("Keep the file as it is", "")
+    assert answer.sure == "by prediction; nothing is clearly faster"
+    assert "--verify 3" in answer.hint
+    assert headline("a.h5", [answer, answer]) == "Keep the file as it is"
+
+
+def test_the_command_is_one_that_a_shell_takes(kept: ArrayAdvice) -> None:
+    option = next(one for one in kept.options if one.can_be_advised)
+    answer = answer_of("/data/a b.h5", replace(kept, chosen=option), "my advice.json")
+    assert answer.command.splitlines()[0].startswith("hyperslab convert '/data/a b.h5' better.")
+    assert answer.command.splitlines()[0].endswith("--like 'my advice.json'")
+    assert headline("/data/a b.h5", [answer, replace(answer, is_worth_it=False)]) == "1 of 2 arrays can be read faster"
 
 
 def test_both_figures_are_there(page: str) -> None:
@@ -83,9 +139,10 @@ def test_it_fits_the_screen(page: str, width: int, tmp_path: Path) -> None:
                "--window-size=1400,2100", outer.as_uri()]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    said = re.search(r'data-said="overflow=(-?\d+) figure=(\d+)x(\d+)"', done.stdout)
+    said = re.search(r'data-said="overflow=(-?\d+) figure=(\d+)x(\d+) answer=(\d+)"', done.stdout)
     assert said, done.stdout[-2000:]
-    overflow, across, down = map(int, said.groups())
+    overflow, across, down, answer = map(int, said.groups())
     assert overflow <= 0
     assert 200 < across <= width
     assert down > 100
+    assert answer < 844, "what to do, how much faster, how sure, and the command are on the first screen"

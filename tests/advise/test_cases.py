@@ -159,3 +159,23 @@ def test_who_makes_the_calls_is_said(maps: Path, profile: StoreProfile, caller: 
     made = [replace(demand, library="hdf5", caller=caller, cache_nbytes=cache) for demand in demands]
     today = today_of(replace(array, format="netcdf4"), made, profile)
     assert today.reader_text == said
+
+
+@pytest.mark.parametrize(
+    ("caller", "call"),
+    [("h5py", "h5py.File("), ("netCDF", "set_var_chunk_cache("), ("HDF5", "H5Pset_cache("),
+     ("PyTables", "CHUNK_CACHE_SIZE=")],
+)  # fmt: skip
+def test_the_tip_of_a_larger_cache_names_the_library_of_the_traced_program(
+    maps: Path, profile: StoreProfile, caller: str, call: str
+) -> None:
+    """A program that reads a netCDF-4 file with h5py was told to set the cache of netCDF4."""
+    ((stored, demands),) = ask(f"{maps}:sst", [], None, "series 5").arrays
+    library = "hdf5" if caller else None
+    made = [replace(demand, library=library, caller=caller, cache_nbytes=9000, cache_slots=521) for demand in demands]
+    array = replace(stored, format="netcdf4")
+    encodings = encodings_of(array, Limits(), profile)
+    found = advise(array, made, profile, Limits(), codecs_of(array, encodings, profile), encodings)
+    (tip,) = [tip for tip in found.tips if "chunk cache" in tip.what]
+    assert call in tip.call
+    assert "\n" not in tip.call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -113,3 +114,41 @@ def test_one_candidate_alone_is_said_to_be_alone() -> None:
 def test_the_readers_name_belongs_to_the_format() -> None:
     found = recommended(trials({"hyperslab": (1.0, 1.0), "csv": (9.0, 9.0)}))
     assert recommendation_text(found).startswith("Use hdf5, read by hyperslab, for these 2 operations")
+
+
+def test_a_candidate_with_rejected_trials_that_stopped_early_is_to_be_avoided_by_its_factor() -> None:
+    """Its operations had two rounds in common: it was said that it may be as fast, an unknown multiple as long."""
+    kept = {"write": (0, 1, 3), "read-all": (0, 2, 3)}
+    made = [t for t in trials(PACE) if t.format != "csv" or t.trial in kept[t.operation]]
+    found = recommended(made, Looks(6, 50))
+    assert found.confidence == "clear"
+    text = recommendation_text(found)
+    assert "Avoid csv, 14" in text
+    assert "unknown" not in text
+    few = recommended([t for t in made if t.trial < 4 or t.format == "csv"], Looks(6, 50))
+    assert few.judged.avoided[0].name.startswith("csv|")
+    assert "csv may be" not in recommendation_text(few)
+
+
+def test_a_rival_without_an_interval_is_told_by_its_factor() -> None:
+    pace = {"hdf5": (1.0, 1.0), "netcdf4": (1.01, 1.01), "zarr3": (1.6, 1.6)}
+    made = [t for t in trials(pace, spread=0.1) if t.format != "zarr3" or t.trial < 2]
+    found = recommended(made, Looks(6, 50))
+    text = recommendation_text(found)
+    assert "hdf5 and zarr3 may be as fast (0." in text
+    assert "times as long, by too few rounds)" in text
+    assert found.rounds == 6
+
+
+def test_an_interrupted_run_calls_nothing_as_fast_that_took_many_times_as_long() -> None:
+    """Stopped in the third round, before CSV's turn: others “may be as fast”, though 80 times as long."""
+    pace = {"hdf5": (1.0, 1.0), "netcdf4": (1.2, 1.2), "zarr3": (80.0, 80.0), "csv": (90.0, 90.0)}
+    found = recommended([t for t in trials(pace, count=3) if t.format != "csv" or t.trial < 2], Looks(6, 50))
+    assert found.confidence == "first impression"
+    text = recommendation_text(found)
+    assert "first impression from 3 rounds" in text
+    assert re.search(r"Avoid csv, \d+ times as long", text), "of a slow minute in which it did not run, too"
+    assert "may be as fast" not in text
+    near = trials({"hdf5": (1.0, 1.0), "netcdf4": (1.02, 1.02), "zarr3": (80.0, 80.0)}, spread=0.1)
+    text = recommendation_text(recommended([t for t in near if t.format != "zarr3" or t.trial < 1], Looks(6, 50)))
+    assert re.search(r": (netcdf4|hdf5) may be as fast", text), text

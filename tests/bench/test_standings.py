@@ -133,3 +133,22 @@ def test_the_foreseen_rounds_are_enough_in_most_cases() -> None:
             enough += found.is_decided
     assert asked >= 40
     assert enough / asked >= 0.6
+
+
+@pytest.mark.parametrize(("made", "of_it"), [(3, 2), (4, 2), (6, 2), (4, 3), (5, 3), (6, 3)])
+def test_whoever_stopped_because_it_was_far_slower_is_behind_by_its_factor(made: int, of_it: int) -> None:
+    """With few rounds there is no interval: CSV was then said to be perhaps as fast, an unknown multiple as long."""
+    seconds = [1.0, 1.1, 1.05, 1.0, 1.2, 1.0]
+    found = standings_of({"hdf5": rounds(seconds[:made]), "csv": rounds([30.0, 33.0, 31.0][:of_it])}, LOOKS)
+    assert found.winner == "hdf5"
+    (avoided,) = found.avoided
+    assert (avoided.name, avoided.place) == ("csv", "behind")
+    assert avoided.ratio == pytest.approx(30, rel=0.15)
+
+
+def test_rejected_trials_are_made_up_for_before_the_contender_is_judged() -> None:
+    """The others had their six rounds, so the run ended, and the one with rejected trials stayed open for ever."""
+    near = [1.0, 1.1, 1.0, 1.2, 1.0, 1.1]
+    them = {"hdf5": rounds(near), "netcdf4": {2: 1.3, 5: 1.6}, "zarr3": {}, "csv": rounds([30.0, 31.0, 30.0])}
+    assert wanting(them, Looks(6, 6)) == {"netcdf4", "zarr3"}
+    assert wanting({**them, "netcdf4": rounds([9.0] * 6), "zarr3": rounds([8.0] * 6)}, Looks(6, 6)) == set()

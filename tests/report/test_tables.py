@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from synthetic import HOSTILE, cases, make_run
 from hyperslab.bench.rankings import Ranking
 from hyperslab.bench.results import Run
 from hyperslab.report import tables, terminal
+from hyperslab.report.answers import answers_section
 from hyperslab.report.ratios import ratio_tables
 from hyperslab.report.wording import arrays_text, digits, interval_text, nbytes_text, seconds_text
 
@@ -146,3 +148,43 @@ def test_notebooks_show_a_run_with_its_answers(run: Run) -> None:
     assert "leads all operations together" in shown
     assert all(f">{title}</th>" in shown for title in ("study", "method", "conditions", "format", "seconds"))
     assert "common-io-1" in shown
+
+
+def test_a_run_says_what_it_did_not_measure_and_why(tmp_path: Path):
+    """An overloaded machine, stopped in its first rounds: nothing was said but that trials.csv has the reasons."""
+    from synthetic import make_trials
+
+    case = cases()[1:2]
+    warm_ups = [t for t in make_trials(case)[:-2] if t.trial < 0]
+    loaded = [replace(t, load=7.0) for t in warm_ups[:8]]
+    text = _printed(make_run(tmp_path, case, loaded), terminal.print_answers)
+    assert "Not measured: 48 of 48 cells, because the run ended before their turn (hdf5, netcdf4 and zarr3)" in text
+    assert "The machine was overloaded: besides the trials, 6.00 other programs wanted 2 processors (median)" in text
+    page = answers_section(make_run(tmp_path, case, loaded))
+    assert "Not measured: 48 of 48 cells" in page
+
+
+def test_operations_without_any_accepted_trial_are_named_with_the_reason(tmp_path: Path):
+    """They vanished: what was recommended for “these 2 operations” did not count the third."""
+    from synthetic import make_trials
+
+    case = cases()[:1]
+    kept = [t for t in make_trials(case)[:-2] if t.cache != "cold"]
+    cold = [t for t in make_trials(case)[:-2] if t.cache == "cold" and t.method == "fair"]
+    why = "12 % of the file was resident before a cold read"
+    made = [*kept, *(replace(t, status="rejected", reason=why) for t in cold)]
+    text = _printed(make_run(tmp_path, case, made), terminal.print_answers)
+    assert f"rejected: {why}" in text
+    assert "No answer counts these, because no format was measured: read everything, matched, cold cache" in text
+    assert "overloaded" not in text
+
+
+def test_an_interrupted_run_says_what_it_knows_so_far(tmp_path: Path):
+    from synthetic import make_trials
+
+    case = cases()[1:2]
+    made = [t for t in make_trials(case)[:-2] if t.trial < 3 and t.format != "zarr3"]
+    text = _printed(make_run(tmp_path, case, made), terminal.print_unfinished)
+    assert text.startswith("so far: Use hdf5 (matched) for these 2 operations")
+    assert "Not measured: 16 of 48 cells" in text
+    assert "32 more have fewer than 6 trials" in text

@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_traces import Tags, array_of, made_trace
 from typer.testing import CliRunner
 
 import hyperslab as hs
@@ -24,6 +24,7 @@ from hyperslab.trace.chunk_touches import all_touched, decode_count, grid_shape,
 from hyperslab.trace.growing import with_largest_shapes
 from hyperslab.trace.patterns import classified
 from hyperslab.trace.recording import log as raw
+from hyperslab.trace.recording.hooks import location
 from hyperslab.trace.recording.selecting import plain_key
 from hyperslab.trace.summaries import busy_seconds, summaries_of, timeline
 from hyperslab.trace.table import COLUMNS, TracedArray
@@ -32,25 +33,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "model"))
 from made_up import made_up_store_profile
 
 runner = CliRunner()
-
-
-def made_trace(keys: list[Any], array: TracedArray, seconds: float = 0.01) -> hs.Trace:
-    """Reads one after another, each of which takes half of its time."""
-    columns = {name: np.zeros(len(keys), dtype) for name, dtype in COLUMNS.items()}
-    columns["start_ns"][:] = np.arange(len(keys)) * int(seconds * 1e9)
-    columns["duration_ns"][:] = int(seconds * 5e8)
-    parts = []
-    for place, key in enumerate(keys):
-        (kind, numbers), size = plain_key(key, array.shape)
-        columns["kind"][place], columns["nbytes"][place] = kind, size * array.element_nbytes
-        parts.append(np.array(numbers, np.int64))
-    offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
-    program = {"arguments": ["python", "a.py"], "seconds": len(keys) * seconds}
-    return hs.Trace([array], columns, offsets, np.concatenate(parts), program=program)
-
-
-def array_of(shape: tuple[int, ...], chunks: tuple[int, ...] | None, **more: Any) -> TracedArray:
-    return TracedArray("h5py", "/no/a.h5", "/x", shape, chunks, None, "<f4", 4, ("deflate",), "chunked", **more)
 
 
 @st.composite
@@ -227,20 +209,55 @@ def test_what_would_take_longer_is_not_advised(engine_seconds: float) -> None:
     [
         ({}, True),
         ({"filters": ()}, False),
-        ({"chunks": (10, 100)}, False),
+        ({"cache_nbytes": 1 << 22}, False),
+        ({"chunks": (100, 100)}, False),
         ({"dtype": "object"}, False),
         ({"layout": "virtual"}, False),
-        ({"file": "/no/<_io.BytesIO object at 0x7f>"}, False),
+        ({"file": "<_io.BytesIO object at 0x7f>"}, False),
+        ({"file": "<File-like object MemoryFileSystem, /s.h5>"}, False),
+        ({"file": "https://host/s.h5"}, False),
     ],
 )
 def test_only_reads_that_run_serves_get_the_advice_to_use_it(change: dict[str, Any], is_served: bool) -> None:
-    """docs/run.md: small reads, Python objects, text and virtual arrays stay with libhdf5."""
+    """Columns of 100 elements are small, unless libhdf5's cache is too small for all chunks that they are in."""
     from hyperslab.report.trace_advice import advice_of
 
-    array = replace(array_of((1000, 100), (100, 100)), **change)
-    trace = made_trace([np.s_[k] for k in range(100)], array)
+    array = replace(array_of((100, 10_000), (1, 5_000), cache_nbytes=1 << 20), **change)
+    trace = made_trace([np.s_[:, k] for k in range(100)], array)
     found = advice_of(trace, summaries_of(trace), None)
     assert any("hyperslab run" in one.call for one in found) == is_served
+
+
+def test_an_open_file_of_python_is_named_as_what_it_is_and_has_no_price_of_a_local_disk(tmp_path: Path) -> None:
+    """It was named `s.h5>`, and priced as if it lay on the disk of the store profile."""
+    fsspec, h5py = pytest.importorskip("fsspec"), pytest.importorskip("h5py")
+    with fsspec.open("memory://folder/s.h5", "wb") as opened, h5py.File(opened, "w") as file:
+        file.create_dataset("sst", data=np.arange(40_000.0).reshape(200, 200), chunks=(10, 200), compression="gzip")
+    with fsspec.open("memory://folder/s.h5", "rb") as opened, hs.record() as trace, h5py.File(opened) as file:
+        for k in range(200):
+            file["sst"][:, k]
+    (array,) = {one.array for one in trace}
+    assert array.is_given
+    assert array.title.endswith(":/sst")
+    assert not array.title.startswith(("s.h5>", "<"))
+    trace.save(tmp_path / "run.trace")
+    profile = made_up_store_profile(tmp_path)
+    profile.save(tmp_path / "profile.json")
+    text = shown(tmp_path / "run.trace", "--profile", str(tmp_path / "profile.json"))
+    assert "predicted" not in text
+    assert "hyperslab run" not in text
+    if "Without rewriting" in text:
+        assert "no store profile says what it costs where this file is" in text
+
+
+def test_names_of_open_files() -> None:
+    file = "<File-like object MemoryFileSystem, /folder/s.h5>"
+    given = array_of((4,), (2,))
+    assert replace(given, file=file).title == "File-like object MemoryFileSystem, /folder/s.h5:/x"
+    assert replace(given, file="<_io.BytesIO object at 0x7f12>").title == "_io.BytesIO object:/x"
+    assert location(file) == file
+    assert location("s3://bucket/a.h5") == "s3://bucket/a.h5"
+    assert Path(location("a.h5")) == Path.cwd() / "a.h5"
 
 
 def shown(trace: Path, *options: str) -> str:
@@ -311,26 +328,6 @@ def test_predict_says_what_is_missing(tmp_path: Path) -> None:
         assert said in str(done.exception)
 
 
-class _Tags(HTMLParser):
-    """Whether every element is closed."""
-
-    VOID = ("meta", "rect", "line", "br")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.counts: dict[str, int] = {}
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.counts[tag] = self.counts.get(tag, 0) + 1
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in self.VOID:
-            assert self.open.pop() == tag
-
-
 def test_the_page_is_well_formed_and_fetches_nothing(tmp_path: Path) -> None:
     array = TracedArray(
         "h5py", "/no/<b>.h5", "/<script>x</script>", (1000, 200), (100, 10), None, "<f4", 4, (), "chunked"
@@ -338,7 +335,7 @@ def test_the_page_is_well_formed_and_fetches_nothing(tmp_path: Path) -> None:
     made_trace([np.s_[:, k] for k in range(50)], array).save(tmp_path / "run.trace")
     shown(tmp_path / "run.trace", "--html", str(tmp_path / "page.html"))
     page = (tmp_path / "page.html").read_text()
-    tags = _Tags()
+    tags = Tags()
     tags.feed(page)
     assert tags.open == []
     assert "script" not in tags.counts

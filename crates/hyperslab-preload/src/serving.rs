@@ -23,8 +23,8 @@ use crate::settings::settings;
 
 /// libhdf5 is as fast for fewer elements than this, unless they are in many chunks.
 const FEW_ELEMENTS: i64 = 1 << 10;
-/// Fewer elements than this are left to libhdf5 without a look at the chunks that they are in.
-const FEWEST_ELEMENTS: i64 = 16;
+/// Fewer elements than this are left to libhdf5 without a look at the chunks that they are in: one is in one chunk.
+const FEWEST_ELEMENTS: i64 = 2;
 /// libhdf5 is as fast for fewer bytes than this.
 const FEW_NBYTES: u64 = 32 << 10;
 /// The same for elements without filters, which only have to be copied.
@@ -60,7 +60,7 @@ pub(crate) fn serve(site: &Site, call: &Call) -> Outcome {
         let count = unsafe { (library.call.selection_count)(space) };
         if count < FEW_ELEMENTS
             && !serves_small(site.libhdf5, library, call)
-            && (count < FEWEST_ELEMENTS || spread_nbytes(site.libhdf5, library, call) == 0)
+            && (count < FEWEST_ELEMENTS || spread_nbytes(site.libhdf5, library, call, count) == 0)
         {
             return passed(Reason::Small, 0);
         }
@@ -115,7 +115,8 @@ fn read(
     let width = unsafe { (library.call.type_nbytes)(call.memory_type) };
     *nbytes = request.count.checked_mul(width as u64).ok_or(Reason::Invalid)?;
     let is_small = *nbytes < FEW_NBYTES;
-    let decoded_nbytes = if is_small { spread_nbytes(number, library, call) } else { 0 };
+    let count = i64::try_from(request.count).unwrap_or(i64::MAX);
+    let decoded_nbytes = if is_small { spread_nbytes(number, library, call, count) } else { 0 };
     if is_small && decoded_nbytes == 0 && !serves_small(number, library, call) {
         return Err(Reason::Small);
     }
@@ -329,19 +330,23 @@ fn find_hint(number: &Libhdf5, library: &Library, call: &Call) -> Hint {
 }
 
 /// The decoded bytes of the chunks that a read touches, if libhdf5's cache is too small for them: then it decodes all of
-/// them for each such read, however few elements that asks for. 0 if it keeps them.
-fn spread_nbytes(number: &Libhdf5, library: &Library, call: &Call) -> u64 {
-    if call.file_space == ALL
-        || !is_space(library, call.file_space)
-        || !hint(number, library, call).may_spread
-    {
+/// them for each such read of `count` elements, however few these are. 0 if it keeps them.
+fn spread_nbytes(number: &Libhdf5, library: &Library, call: &Call, count: i64) -> u64 {
+    if call.file_space == ALL || !hint(number, library, call).may_spread {
         return 0;
     }
     let grid = hints::grid(number.number(), call.array).or_else(|| {
         find_hint(number, library, call);
         hints::grid(number.number(), call.array)
     });
-    let (Some(grid), Some(_quiet)) = (grid, Quiet::new(library)) else { return 0 };
+    let Some(grid) = grid else { return 0 };
+    // Most small reads cannot touch so many chunks: no more than they have elements.
+    if grid.chunk_nbytes.saturating_mul(count.cast_unsigned()) <= grid.cache_nbytes
+        || !is_space(library, call.file_space)
+    {
+        return 0;
+    }
+    let Some(_quiet) = Quiet::new(library) else { return 0 };
     let (mut low, mut high) = ([0_u64; MOST_NDIM], [0_u64; MOST_NDIM]);
     let (corner, other) = (low.as_mut_ptr(), high.as_mut_ptr());
     // SAFETY: the identifier is that of a dataspace; there is room for as many axes as libhdf5 allows.

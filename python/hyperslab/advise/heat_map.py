@@ -35,7 +35,7 @@ def heat_maps(advice: ArrayAdvice) -> str:
     most = max(float(one.max()) for one in counted if one is not None)
     if most <= 0:
         return ""
-    names = [str(axis) if advice.array.dims is None else advice.array.dims[axis] for axis in axes]
+    names = [f"axis {axis}" if advice.array.dims is None else advice.array.dims[axis] for axis in axes]
     parts, said = [], []
     for place, (title, found, chunk) in enumerate(zip(("today", "advised"), counted, chunks, strict=True)):
         assert found is not None

@@ -8,6 +8,8 @@ from importlib.resources import files
 from math import log10
 from pathlib import Path
 
+from hyperslab.advise.answer import STYLE as ANSWER_STYLE
+from hyperslab.advise.answer import answer_of, card, headline
 from hyperslab.advise.heat_map import heat_maps
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.advise.rows import HEADER, cells_of, tip_lines
@@ -28,7 +30,9 @@ tr.today th, tr.today td { font-weight: 600; }
 tbody th { white-space: normal; min-width: 15rem; max-width: 22rem; font-weight: 500; }
 thead th, tbody td { white-space: nowrap; overflow-wrap: normal; }
 .why { display: block; font-weight: 400; font-size: .8rem; color: var(--muted); }
-@media (max-width: 62rem) { body { overflow-wrap: anywhere; } tbody th { padding-right: .6rem; min-width: 11rem; } }
+@media (max-width: 62rem) {
+  body { overflow-wrap: anywhere; } tbody th { padding-right: .6rem; min-width: 11rem; } pre { white-space: pre-wrap; }
+}
 """
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 480, 280, 62, 36, 14, 14
 PAINTS = {"hdf5": "#1f5fa8", "netcdf4": "#e07b1a", "zarr3": "#35a873", "zarr2": "#1d7d54"}
@@ -36,13 +40,16 @@ OTHER = "#444444"
 ORDER = "Of layouts that cannot be told from the best one, the one that changes least for your program comes first."
 
 
-def write_page(path: Path, file: str, arrays: Sequence[ArrayAdvice], profile: str) -> None:
-    """Write the page. It needs no network and runs no scripts."""
-    replace_with(path, render(file, arrays, profile).encode())
+def write_page(
+    path: Path, file: str, arrays: Sequence[ArrayAdvice], profile: str, advice_file: Path | None = None
+) -> None:
+    """Write the page. It needs no network and runs no scripts. `advice_file` has the same advice for `convert`."""
+    replace_with(path, render(file, arrays, profile, None if advice_file is None else str(advice_file)).encode())
 
 
-def render(file: str, arrays: Sequence[ArrayAdvice], profile: str) -> str:
-    """The HTML of the whole page."""
+def render(file: str, arrays: Sequence[ArrayAdvice], profile: str, advice_file: str | None = None) -> str:
+    """The HTML of the whole page: the answers first."""
+    answers = [answer_of(file, one, advice_file) for one in arrays]
     css = files("hyperslab.report").joinpath("page.css").read_text(encoding="utf-8")
     links = "".join(
         f'<li><a href="#array-{place}">{escape(one.array.name)}</a></li>' for place, one in enumerate(arrays)
@@ -52,10 +59,12 @@ def render(file: str, arrays: Sequence[ArrayAdvice], profile: str) -> str:
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>hyperslab advise: {escape(file)}</title><style>{css}{STYLE}</style></head><body>",
+            f"<title>hyperslab advise: {escape(file)}</title><style>{css}{STYLE}{ANSWER_STYLE}</style></head><body>",
             f'<nav aria-label="Contents"><p class="mark">hyperslab</p><ol>{links}</ol></nav>',
-            f'<main><header><p class="kicker">Advice for {escape(file)}</p><h1>Which layout for your accesses</h1>',
-            f'<p class="lede">Prices are those of: {escape(profile)}.</p></header>',
+            f'<main><header><p class="kicker">Which layout for your accesses: {escape(file)}</p>',
+            f"<h1>{escape(headline(file, answers))}</h1></header>",
+            *(card(place, one) for place, one in enumerate(answers)),
+            f'<p class="note">Prices are those of: {escape(profile)}.</p>',
             *(_array(place, one) for place, one in enumerate(arrays)),
             "</main></body></html>",
         ]
@@ -101,6 +110,8 @@ def _figure(advice: ArrayAdvice) -> str:
     front = pareto(known)
     path = " ".join(f"{x_of(log10(one.seconds or 1e-9)):.1f},{y_of(log10(one.stored_nbytes)):.1f}" for one in front)
     marks = "".join(_mark(one, x_of, y_of) for one in known)
+    named = {id(advice.chosen): "advised", id(advice.today): "today"}
+    marks += "".join(_name(named[id(one)], one, x_of, y_of) for one in known if id(one) in named)
     caption = (
         "Predicted seconds (to the right) against the size of the file (upwards), both logarithmic. The line joins the "
         "layouts that no other one beats in both. The square is today's. Blue is HDF5, orange netCDF4, green Zarr."
@@ -125,12 +136,19 @@ class _scale:  # noqa: N801 - it is called like a function
         return self.first + (value - self.low) / (self.high - self.low) * (self.last - self.first)
 
 
+def _name(text: str, one: Option, x_of: _scale, y_of: _scale) -> str:
+    """The name of a mark, on the side where there is room."""
+    x, y = x_of(log10(one.seconds or 1e-9)), y_of(log10(one.stored_nbytes))
+    is_left = x < (LEFT + WIDTH) / 2
+    place = f'x="{x + 10 if is_left else x - 10:.1f}" y="{y - 8:.1f}" text-anchor="{"start" if is_left else "end"}"'
+    return f"<text {place}>{text}</text>"
+
+
 def _mark(one: Option, x_of: _scale, y_of: _scale) -> str:
     x, y = x_of(log10(one.seconds or 1e-9)), y_of(log10(one.stored_nbytes))
     paint = PAINTS.get(str(one.candidate.format), OTHER)
-    title = (
-        f"<title>{escape(one.candidate.title)}: {seconds_text(one.seconds)}, {nbytes_text(one.stored_nbytes)}</title>"
-    )
+    words = f"{one.candidate.title}: {seconds_text(one.seconds)}, {nbytes_text(one.stored_nbytes)}"
+    title = f"<title>{escape(words)}</title>"
     if one.candidate.is_today:
         return f'<rect x="{x - 6:.1f}" y="{y - 6:.1f}" width="12" height="12" fill="{paint}">{title}</rect>'
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{paint}" fill-opacity="0.75">{title}</circle>'

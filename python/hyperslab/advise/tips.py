@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hyperslab.advise.candidate import MIB, Candidate
-from hyperslab.advise.demand import in_chunk_order
+from hyperslab.advise.demand import Demand, in_chunk_order
 from hyperslab.advise.pricing import Price, Pricer, gain
 from hyperslab.advise.results import Tip
 from hyperslab.advise.search import Search
 from hyperslab.advise.stored import StoredArray
+from hyperslab.report.cache_calls import cache_call
 
 # A tip must save at least this share of the predicted time to be worth a line.
 WORTH = 0.05
@@ -28,11 +30,16 @@ def cache_tip(array: StoredArray, pricer: Pricer, search: Search, today: Candida
         return None
     chosen, price = next((one, price) for one, price in known if price.seconds <= least * (1 + WORTH))
     what = f"open it with a chunk cache of {(chosen.cache_nbytes or 0) // MIB} MiB"
-    if array.format == "netcdf4":
-        call = f"netCDF4.set_chunk_cache({chosen.cache_nbytes}, {chosen.cache_slots})  # before the file is opened"
-    else:
-        call = f"h5py.File({array.file!r}, rdcc_nbytes={chosen.cache_nbytes}, rdcc_nslots={chosen.cache_slots})"
+    sizes = chosen.cache_nbytes or 0, chosen.cache_slots or 0
+    calls = [cache_call(caller, array.file, array.name, *sizes) for caller in _callers(array, pricer.demands)]
+    call = "\n".join(dict.fromkeys(calls))
     return Tip(what, call, price, gain(pricer.profile, now, price, ("hdf5", "hdf5")), chosen)
+
+
+def _callers(array: StoredArray, demands: Sequence[Demand]) -> list[str]:
+    """The libraries of the traced programs; without a trace, the one that files of this format are made with."""
+    traced = [demand.caller for demand in demands if demand.library == "hdf5"]
+    return traced or ["netCDF" if array.format == "netcdf4" else "h5py"]
 
 
 def engine_tip(array: StoredArray, pricer: Pricer, today: Candidate, now: Price) -> Tip | None:

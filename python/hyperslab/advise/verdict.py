@@ -10,7 +10,7 @@ from hyperslab.advise.pricing import Gain, gain
 from hyperslab.advise.reasons import touches_of
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.model.store_profile import StoreProfile
-from hyperslab.report.wording import seconds_text
+from hyperslab.report.wording import digits, seconds_text
 
 # Layouts within this share of the best are as good: then the one that changes least is advised. No calibration tells
 # predictions apart that are as near as ALIKE.
@@ -98,7 +98,7 @@ def factor_text(found: Gain | None) -> str:
     """A gain with its interval in words."""
     if found is None:
         return "an unknown number of times"
-    return f"{found.factor:.3g} × [{found.low:.2g} to {found.high:.2g}]"
+    return f"{digits(found.factor)} × [{digits(found.low)} to {digits(found.high)}]"
 
 
 def pareto(options: Sequence[Option]) -> list[Option]:

@@ -97,7 +97,8 @@ def _recommendation(rankings: list[Ranking], looks: Looks) -> Recommendation | N
 
     judged = stand({name: workload.median for name, workload in workloads.items()}, pair)
     by_key = {_key(candidate): candidate for candidate in candidates}
-    made = max(len(workload.rounds) for workload in workloads.values())
+    together = [standing.rounds for standing in judged.entries[1:]]
+    made = max(together, default=len(workloads[judged.leader].rounds))
     floor = min((_Workload(tuple(own.values())).median for own in floors), default=None)
     first = rankings[0]
     return Recommendation(
@@ -139,10 +140,11 @@ class _Workload:
 
     @property
     def rounds(self) -> set[int]:
-        """The rounds with every operation, apart from operations that stopped early because they were far behind."""
+        """The rounds that most operations were in: some stop early, far behind, and some trials are rejected."""
         most = max(len(cell.rounds) for cell in self.cells)
-        full = [cell for cell in self.cells if len(cell.rounds) > most / 2]
-        return set.intersection(*({number for number, _ in cell.rounds} for cell in full))
+        full = [{number for number, _ in cell.rounds} for cell in self.cells if len(cell.rounds) > most / 2]
+        known = set.union(*full)
+        return {number for number in known if 2 * sum(number in each for each in full) >= len(full)} or known
 
     def seconds(self, rounds: set[int], *, slowest: bool) -> Rounds:
         """The geometric mean in each round. Where an operation stopped early, its slowest or fastest trial counts."""
@@ -171,13 +173,13 @@ def _compared(first: _Workload, second: _Workload, looks: Looks) -> Ratio | None
     high = ratio_of(first.seconds(mine, slowest=False), second.seconds(theirs, slowest=True), level)
     if low is None or high is None:
         return None
-    return Ratio(second.median / first.median, low.low, high.high, len(common))
+    return Ratio(second.median / first.median, low.low, high.high, len(common), low.is_far)
 
 
 def _confidence(judged: Standings) -> Confidence:
     if len(judged.entries) == 1:
         return "alone"
-    if all(entry.low is None for entry in judged.entries[1:]):
+    if judged.open and all(entry.low is None for entry in judged.entries[1:]):
         return "first impression"
     return "open" if judged.open else "clear" if judged.winner else "shared"
 

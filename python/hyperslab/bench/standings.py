@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from hyperslab.lab.looks import EARLY_FACTOR, EARLY_ROUNDS, ROUNDS, Looks
-from hyperslab.lab.paired import LEAST_ROUNDS, SHORTEST, Ratio, Rounds, ratio_of
+from hyperslab.lab.looks import EARLY_ROUNDS, ROUNDS, Looks
+from hyperslab.lab.paired import LEAST_ROUNDS, SHORTEST, Ratio, Rounds, is_far_slower, ratio_of
 
 # Two contenders that certainly differ by less than this factor are as fast as each other.
 ALIKE = 1.05
@@ -38,11 +38,12 @@ class Standing:
     low: float | None
     high: float | None
     rounds: int  # rounds that both were in
+    is_far: bool = False  # it stopped early, because it was far slower in each of its trials
 
     @property
     def is_avoided(self) -> bool:
         """Whether it certainly takes at least twice as long as the leader."""
-        return self.place == "behind" and (self.low or 0) >= AVOIDED
+        return self.place == "behind" and (self.is_far or (self.low or 0) >= AVOIDED)
 
 
 @dataclass(frozen=True)
@@ -139,28 +140,29 @@ def wanting(contenders: Mapping[str, Rounds], looks: Looks) -> set[str]:
     if made < looks.first:
         return {name for name in contenders if not _is_left_behind(contenders[name], contenders)}
     found = standings_of(contenders, looks)
-    if found is None or not found.open or looks.next_after(made) is None:
+    if found is None:
         return set()
-    return {found.leader, *found.open}
+    # Trials are rejected sometimes: who has too few of them is not judged yet, unless it stopped early.
+    judged = {entry.name for entry in found.entries if entry.place != "open"}
+    late = {name for name, rounds in contenders.items() if len(rounds) < looks.first and name not in judged}
+    return late if not found.open or looks.next_after(made) is None else {found.leader, *found.open, *late}
 
 
 def _is_left_behind(rounds: Rounds, contenders: Mapping[str, Rounds]) -> bool:
     if len(rounds) < EARLY_ROUNDS:
         return False
-    return any(
-        len(other) >= EARLY_ROUNDS and min(rounds.values()) >= EARLY_FACTOR * max(max(other.values()), SHORTEST)
-        for other in contenders.values()
-    )
+    return any(len(other) >= EARLY_ROUNDS and is_far_slower(rounds, other) for other in contenders.values())
 
 
 def rounds_to_decide(first: Rounds, second: Rounds, planned: Sequence[int] = ROUNDS) -> int | None:
     """How many rounds would probably decide a pair: told apart, or as fast as each other.
 
-    One of the `planned` numbers of rounds. None if there are too few rounds to say, or if even the most are too few.
+    One of the `planned` numbers of rounds, and the first one if there are too few rounds to say. None if even the most
+    are too few.
     """
     common = sorted(first.keys() & second.keys())
     if len(common) < 2:
-        return None
+        return planned[0]
     within = np.log([max(second[k], SHORTEST) / max(first[k], SHORTEST) for k in common])
     middle = abs(float(np.median(within)))
     spread = max(float(np.std(within, ddof=1)), 1e-4)

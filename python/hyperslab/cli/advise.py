@@ -190,7 +190,7 @@ def _write(file: str, found: list[ArrayAdvice], profile: str, output: Path | Non
     if html is not None:
         from hyperslab.advise.page import write_page
 
-        write_page(html, file, found, profile)
+        write_page(html, file, found, profile, output)
 
 
 def _print_json(found: list[ArrayAdvice], question: Question, profile: str) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from rich.console import Console
 
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
 from hyperslab.cli.signals import as_signalled
-from hyperslab.errors import RunError, UsageError
+from hyperslab.errors import HyperslabError, RunError, UsageError
 from hyperslab.needed import need_report
 
 Scale = Literal["quick", "small", "paper"]
@@ -86,8 +88,18 @@ def bench(
             run = run_bench(request, progress, say=log.print)
     except (KeyboardInterrupt, SystemExit):
         log.print(f"interrupted: finished trials are in {output}; continue with: hyperslab bench --resume -o {output}")
+        _say_what_is_known(output, log)
         raise
     _present(run, as_json)
+
+
+def _say_what_is_known(output: Path, log: Console) -> None:
+    """After an interruption: what the finished trials say, and what is missing."""
+    from hyperslab.bench.results import load_run
+    from hyperslab.report.terminal import print_unfinished
+
+    with suppress(HyperslabError):  # it was interrupted before it began
+        print_unfinished(load_run(output), log)
 
 
 def _list(text: str | None) -> tuple[str, ...] | None:

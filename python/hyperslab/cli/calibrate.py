@@ -112,6 +112,7 @@ def _check_replaceable(path: Path) -> None:
 
 
 def _of_disk(where: Path, scale: Scale, libraries: list[str] | None, path: Path, resume: bool) -> StoreProfile:
+    from hyperslab.lab.other_load import wait_until_quiet
     from hyperslab.model.calibrate import calibrate
     from hyperslab.model.calibration_journal import journal_beside
 
@@ -120,6 +121,7 @@ def _of_disk(where: Path, scale: Scale, libraries: list[str] | None, path: Path,
         log.print(line(f"note: {note}"), soft_wrap=True)
     try:
         with as_signalled(), live(log, "passes") as progress:
+            wait_until_quiet(lambda said: log.print(line(said), soft_wrap=True))
             made = calibrate(where, scale, libraries, progress=progress, journal=journal, resume=resume)
     except (KeyboardInterrupt, SystemExit, RunError):
         left = f"measured cells are in {journal}; continue with --resume" if journal.exists() else "nothing was kept"

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 # much memory.
 LEAST_CHUNK_NBYTES, MOST_CHUNK_NBYTES = 1 << 20, 100 << 20
 WIDTH_OF_FILES = 1000  # do not fold names and shapes in logs and pipes, so that people can search there
-# Which columns go first if the terminal is too narrow.
-DROPPED = ("mean chunk", "ratio", "chunks stored", "in memory", "stored", "codecs")
+# What goes first if a terminal is too narrow: these columns, then names of dimensions and parts of long names, then
+# the other columns, the stored size last.
+DROPPED, DROPPED_LATER = ("mean chunk", "ratio", "chunks stored"), ("codecs", "in memory", "chunks", "stored")
+LEAST_NAME, LEAST_CUT = 12, 5  # letters of a name that remain, with its branch of the tree and without it
 MOST_ATTRIBUTES, MOST_ATTRIBUTE_LENGTH = 20, 120
 COLUMNS = ("shape", "element", "chunks", "codecs", "in memory", "stored", "ratio", "chunks stored", "mean chunk")
 
@@ -217,21 +219,50 @@ def _print(
 
 
 def _table(rows: list[dict[str, Any]], out: Console) -> Table:
-    """The table with as many columns as fit the terminal."""
-    from rich.table import Table
-
-    for left_out in range(len(DROPPED) + 1):
-        shown = [column for column in COLUMNS if column not in DROPPED[:left_out]]
-        table = Table("name", box=None)
-        for column in shown:
-            table.add_column(column, overflow="fold", no_wrap=column in ("chunks", "codecs"))
-        for row in rows:
-            name, *cells = _line(row)
-            named = dict(zip(COLUMNS, cells, strict=False))
-            table.add_row(line(name), *(line(named[column]) for column in shown if column in named))
-        if out.measure(table, options=out.options.update(width=WIDTH_OF_FILES)).maximum <= out.width:
+    """The table with as much as fits the terminal."""
+    dropped = [DROPPED[:count] for count in range(len(DROPPED) + 1)]
+    for left_out in dropped:
+        if _width(table := _columns(rows, left_out), out) <= out.width:
+            return table
+    for count in range(len(DROPPED_LATER) + 1):
+        left_out = (*DROPPED, *DROPPED_LATER[:count])
+        cut = [{**row, "dims": None} for row in rows]
+        longest = max(len(_line(row)[0]) for row in rows)
+        excess = _width(_columns(cut, left_out), out) - out.width
+        table = _columns(cut, left_out, max(LEAST_NAME, longest - max(excess, 0)))
+        if _width(table, out) <= out.width:
             break
     return table
+
+
+def _width(table: Table, out: Console) -> int:
+    return out.measure(table, options=out.options.update(width=WIDTH_OF_FILES)).maximum
+
+
+def _columns(rows: list[dict[str, Any]], left_out: tuple[str, ...], most: int = WIDTH_OF_FILES) -> Table:
+    """The table without some columns, and with names that have at most so many letters."""
+    from rich.table import Table
+
+    shown = [column for column in COLUMNS if column not in left_out]
+    table = Table("name", box=None)
+    for column in shown:
+        table.add_column(column, overflow="fold", no_wrap=column in ("chunks", "codecs", "in memory", "stored"))
+    for row in rows:
+        name, *cells = _line(row)
+        named = dict(zip(COLUMNS, cells, strict=False))
+        table.add_row(
+            line(_cut(name, len(row["branch"]), most)), *(line(named[column]) for column in shown if column in named)
+        )
+    return table
+
+
+def _cut(name: str, branch: int, most: int) -> str:
+    """A name without its middle, if it is too long with its branch of the tree: names often differ at their ends."""
+    room = max(most - branch, LEAST_CUT)
+    if len(name) - branch <= room:
+        return name
+    end = room // 2
+    return f"{name[: branch + room - 1 - end]}…{name[len(name) - end :]}"
 
 
 def _attribute_lines(rows: list[dict[str, Any]], out: Console, *, every: bool) -> Iterator[str]:

@@ -16,6 +16,7 @@ from hyperslab import __version__
 from hyperslab.cli.archives import storage_options
 from hyperslab.cli.output import console, line
 from hyperslab.errors import NotAStoreProfile
+from hyperslab.lab.other_load import BUSY
 
 if TYPE_CHECKING:
     from hyperslab.model.array_comparison import Comparison, Row
@@ -93,7 +94,8 @@ def profile_or_offer(path: Path | None, log: Console) -> StoreProfile:
 
 def profile_text(profile: StoreProfile) -> str:
     """Which store profile was used: what it describes, when it was made, and how much it measured."""
-    return f"{profile.store}, calibrated {profile.made_at} ({profile.scale})"
+    busy = f", on a machine that others used ({profile.busy_share:.0%})" if profile.busy_share >= BUSY else ""
+    return f"{profile.store}, calibrated {profile.made_at} ({profile.scale}){busy.replace('%', ' %')}"
 
 
 def doubts(profile: StoreProfile, directory: Path | None) -> list[str]:

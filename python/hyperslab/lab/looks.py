@@ -15,8 +15,8 @@ ALL = 0.05
 FIRST, LATER = 0.035, 0.003
 ROUNDS = (LEAST_ROUNDS, 10, 15, 22, 33, 50)
 MOST_ROUNDS = ROUNDS[-1]
-# A contender stops before the first look if each of its trials took this many times as long as each of the leader's.
-EARLY_ROUNDS, EARLY_FACTOR = 3, 3.0
+# A contender stops before the first look if it was far slower in each of this many rounds.
+EARLY_ROUNDS = 3
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ import numpy as np
 
 # A pair with fewer common rounds than this cannot be told apart at 95 % by its signs: 2 * 0.5**5 is 6 %.
 LEAST_ROUNDS = 6
+# A contender is far slower if each of its trials took this many times as long as each of another's.
+FAR_FACTOR = 3.0
 SHORTEST = 1e-9  # seconds: the resolution of the clock
 
 Rounds = Mapping[int, float]  # the seconds of a contender by the number of the round
@@ -30,11 +32,12 @@ class Ratio(NamedTuple):
     low: float | None  # None if there are too few rounds for an interval
     high: float | None
     rounds: int  # rounds with both contenders
+    is_far: bool = False  # it stopped early because it was far slower, so there may be no interval
 
     @property
     def is_above(self) -> bool:
         """Whether it certainly takes longer."""
-        return self.low is not None and self.low > 1
+        return self.is_far or (self.low is not None and self.low > 1)
 
     @property
     def is_below(self) -> bool:
@@ -70,7 +73,13 @@ def ratio_of(first: Rounds, second: Rounds, level: float = 0.05) -> Ratio | None
         averages = np.sort(np.add.outer(within, within)[np.triu_indices(len(within))] / 2)
         return _ratio(averages, _most_signed(len(within), level), len(common))
     across = np.sort(np.subtract.outer([_log(s) for s in second.values()], [_log(s) for s in first.values()]).ravel())
-    return _ratio(across, _most_across(len(first), len(second), level), len(common))
+    found = _ratio(across, _most_across(len(first), len(second), level), len(common))
+    return found._replace(is_far=1 < len(second) < len(first) and is_far_slower(second, first))
+
+
+def is_far_slower(second: Rounds, first: Rounds) -> bool:
+    """Whether each trial of `second` took at least three times as long as each of `first`."""
+    return min(second.values()) >= FAR_FACTOR * max(max(first.values()), SHORTEST)
 
 
 def _log(seconds: float) -> float:

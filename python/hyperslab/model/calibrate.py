@@ -14,12 +14,13 @@ from hyperslab import __version__
 from hyperslab.errors import MissingLibrary, TooFewCells, UsageError
 from hyperslab.formats import availability
 from hyperslab.lab.environment import Environment, observe, throttle_of
+from hyperslab.lab.other_load import BUSY, OtherLoad, share_text
 from hyperslab.lab.rounds import Progress
 from hyperslab.meant import meant_or_choose
 from hyperslab.model.calibration_journal import calibration_journal
 from hyperslab.model.costs import Coefficients
 from hyperslab.model.counting import count_operations
-from hyperslab.model.fit import Observation, fit
+from hyperslab.model.fit import Observation, fit, repeated_on
 from hyperslab.model.libraries import Caches
 from hyperslab.model.measuring import CellTimings, disk_nbytes, key_of, measure
 from hyperslab.model.store_profile import StoreProfile
@@ -99,15 +100,21 @@ def calibrate(
         if len(kept):
             notes.append(f"{len(kept)} of {len(planned)} cells were measured before an interruption")
         missing = [cell for cell in planned if not kept.of(key_of(cell))]
+        load = OtherLoad()
         measuring = measure(missing, directory, size.repeats, seed=seed, progress=progress, say=notes.append)
         for found in ended.enter_context(closing(measuring)):
             kept.append(found)
+        busy_share = load.share() or 0.0
         cells = [observation_of(measured, caches) for cell in planned for measured in kept.of(key_of(cell))]
     least = size.repeats.least
     if few := sum(cell.trials < least for cell in cells):
         why = "there was no time for more, or passes were rejected"
         notes.append(f"{few} of {len(cells)} cells have fewer than {least} passes ({why}): --full takes more time")
-    return profile_of(cells, environment, store_of(directory), scale if isinstance(scale, str) else "own", notes)
+    if busy_share >= BUSY:
+        said = f"other programs used {share_text(busy_share)} meanwhile"
+        notes.append(f"{said}, so intervals are wider: calibrate again on a quiet machine")
+    name = scale if isinstance(scale, str) else "own"
+    return profile_of(cells, environment, store_of(directory), name, notes, busy_share=busy_share)
 
 
 def profile_of(
@@ -118,9 +125,10 @@ def profile_of(
     notes: list[str],
     *,
     is_far: bool = False,
+    busy_share: float = 0.0,
 ) -> StoreProfile:
     """Build a store profile by fitting coefficients to observations. The notes list what is missing."""
-    fits = fitted(cells, notes)
+    fits = fitted(cells, notes, busy_share)
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
     return StoreProfile(
         environment=environment,
@@ -132,6 +140,7 @@ def profile_of(
         fits=fits,
         notes=tuple(notes),
         is_far=is_far,
+        busy_share=busy_share,
     )
 
 
@@ -141,8 +150,8 @@ def store_of(directory: Path) -> str:
     return "local disk" if limits is None else f"throttled disk, {limits}"
 
 
-def fitted(cells: Sequence[Observation], notes: list[str]) -> tuple[Coefficients, ...]:
-    """The coefficients of everything measured.
+def fitted(cells: Sequence[Observation], notes: list[str], busy_share: float = 0.0) -> tuple[Coefficients, ...]:
+    """The coefficients of everything measured, while other programs used a share of the processors.
 
     A library that cannot be fitted gets a note, unless none can be fitted.
     """
@@ -150,7 +159,7 @@ def fitted(cells: Sequence[Observation], notes: list[str]) -> tuple[Coefficients
     failures: list[TooFewCells] = []
     for library, operation in dict.fromkeys((cell.library, cell.operation) for cell in cells):
         try:
-            found.append(fit(cells, library, operation, EXTENDED))
+            found.append(fit(cells, library, operation, EXTENDED, repeated=repeated_on(busy_share)))
         except TooFewCells as error:
             failures.append(error)
             notes.append(str(error))

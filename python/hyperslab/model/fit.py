@@ -34,6 +34,7 @@ HUBER = 3.0
 FOLDS = 5
 # By how much the same cell differs if it is measured again: a deviation of the logarithm (docs/cost-model.md, 7).
 REPEATED = 0.11
+MOST_BUSY = 0.95
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,11 @@ class Observation:
     seconds: float
     trials: int = 1
     asked: str = ""  # the workload as JSON, so that it can be counted again
+
+
+def repeated_on(busy_share: float) -> float:
+    """How much a cell differs if others use a share of the machine: it may take up to 1 / (1 - share) times as long."""
+    return float(np.hypot(REPEATED, -np.log(1 - min(max(busy_share, 0.0), MOST_BUSY)) / 2))
 
 
 def nnls(matrix: Matrix, target: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -105,6 +111,7 @@ def fit(
     model: Model = EXTENDED,
     *,
     resamples: int = RESAMPLES,
+    repeated: float = REPEATED,
 ) -> Coefficients:
     """Fit the coefficients of one library and operation.
 
@@ -124,6 +131,8 @@ def fit(
         The terms to fit.
     resamples : int
         Draws of the bootstrap that gives the intervals; 0 for no intervals.
+    repeated : float
+        By how much the same cell differs if it is measured again: a deviation of the logarithm.
 
     Returns
     -------
@@ -152,7 +161,7 @@ def fit(
     low, high = np.percentile(draws, [2.5, 97.5], axis=0)
     errors = np.log(target / solved.predicted)
     # A measurement differs from the one before, however well the fit knows the cell.
-    spread = float(np.hypot(_unseen_spread(matrix, target, mine, errors), REPEATED))
+    spread = float(np.hypot(_unseen_spread(matrix, target, mine, errors), repeated))
     each = tuple(map(Coefficient, terms, solved.solution.tolist(), low.tolist(), high.tolist()))
     return Coefficients(
         model.name,

@@ -15,7 +15,7 @@ from hyperslab.errors import NotAStoreProfile, Untrained
 from hyperslab.lab.environment import Environment, observe
 from hyperslab.model.costs import Coefficient, Coefficients
 from hyperslab.model.counting import Direction, Variables
-from hyperslab.model.fit import Observation, fit
+from hyperslab.model.fit import Observation, fit, repeated_on
 from hyperslab.model.terms import EXTENDED, Model, Term
 from hyperslab.regular_files import read_regular
 from hyperslab.replacing import replace_with
@@ -30,6 +30,7 @@ class StoreProfile:
 
     `store` describes what was measured, such as `local disk`. `made_at` is the time (ISO 8601, UTC). The directory is
     not saved, so that you can show a store profile to others. If `is_far`, our own engine read a file on a server.
+    `busy_share` is the share of the processors that other programs used meanwhile: it makes intervals wider.
     """
 
     environment: Environment
@@ -41,6 +42,7 @@ class StoreProfile:
     fits: tuple[Coefficients, ...]
     notes: tuple[str, ...] = ()
     is_far: bool = False
+    busy_share: float = 0.0
     _fitted: dict[tuple[str, str, str], Coefficients] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -68,7 +70,7 @@ class StoreProfile:
             )
         key = (library, operation, repr(model))
         if key not in self._fitted:
-            self._fitted[key] = fit(self.cells, library, operation, model)
+            self._fitted[key] = fit(self.cells, library, operation, model, repeated=repeated_on(self.busy_share))
         return self._fitted[key]
 
     def _trained(self) -> list[str]:
@@ -100,6 +102,7 @@ class StoreProfile:
             "scale": self.scale,
             "hyperslab_version": self.hyperslab_version,
             "environment": self.environment.to_dict(),
+            "busy_share": self.busy_share,
             "notes": list(self.notes),
             "fits": [_fit_document(each) for each in self.fits],
             "variables": list(Variables._fields),
@@ -170,6 +173,9 @@ def _profile_of(document: dict[str, Any]) -> StoreProfile:
     names = document["variables"]
     if set(names) != set(Variables._fields):
         raise ValueError("its variables differ")
+    busy_share = float(document.get("busy_share", 0.0))
+    if not 0 <= busy_share <= 1:
+        raise ValueError("its busy_share is not between 0 and 1")
     return StoreProfile(
         environment=Environment(**document["environment"]),
         store=str(document["store"]),
@@ -180,6 +186,7 @@ def _profile_of(document: dict[str, Any]) -> StoreProfile:
         fits=tuple(_fit_of(each) for each in document["fits"]),
         notes=tuple(map(str, document["notes"])),
         is_far=bool(document.get("far", False)),
+        busy_share=busy_share,
     )
 
 

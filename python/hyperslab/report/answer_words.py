@@ -10,6 +10,7 @@ from hyperslab.bench.recommendations import Candidate, Recommendation
 from hyperslab.bench.results import Run
 from hyperslab.bench.standings import ALIKE, Standing, rounds_to_decide
 from hyperslab.lab.looks import MOST_ROUNDS
+from hyperslab.lab.paired import FAR_FACTOR
 from hyperslab.report.wording import contender_title, digits, names_text, seconds_text
 
 MARGIN = f"{ALIKE - 1:.0%}".replace("%", " %")
@@ -26,18 +27,22 @@ def leads_text(ranking: Ranking) -> str:
     if judged.winner is not None:
         second = judged.entries[1]
         return f"{set_off(leader)} leads: {set_off(contender_title(second.name))} takes {_times(second)} as long"
-    if all(entry.low is None for entry in judged.entries[1:]):
+    if judged.open and all(entry.low is None for entry in judged.entries[1:]):
         return f"{set_off(leader)} leads in {rounds_text(judged.entries[0].rounds)}, too few to be sure"
     if judged.is_decided:
         return f"{names_text(map(contender_title, judged.leading))} lead, as fast as each other within {MARGIN}"
-    rivals = [entry for entry in judged.entries if entry.place == "open"]
-    reach = f" ({_span(rivals)} as long)" if any(entry.low is not None for entry in rivals) else ""
-    return f"{set_off(leader)} leads, but not surely: {_rivals(rivals, _named)} may be as fast{reach}"
+    rivals = _near([entry for entry in judged.entries if entry.place == "open"])
+    return f"{set_off(leader)} leads, but not surely: {_rivals(rivals, _named)} may be as fast ({_span(rivals)})"
 
 
 def set_off(title: str) -> str:
     """A title in a sentence that goes on after it: one with a comma needs a second one."""
     return f"{title}," if ", " in title and not title.endswith(")") else title
+
+
+def _near(entries: Sequence[Standing]) -> list[Standing]:
+    """Without those that took several times as long, but in too few rounds for an interval: they are no rivals."""
+    return [entry for entry in entries if entry.low is not None or entry.ratio < FAR_FACTOR] or list(entries)
 
 
 def _named(entry: Standing) -> str:
@@ -143,12 +148,12 @@ def _confidence(recommendation: Recommendation, titles: dict[Standing, str], unt
         return (
             f"This is clear (95 %, {rounds}): the next best, {titles[entries[1]]}, takes {_times(entries[1])} as long"
         )
-    leading = [entry for entry in entries[1:] if entry.place != "behind"]
+    leading = _near([entry for entry in entries[1:] if entry.place != "behind"])
     named = _rivals(leading, lambda entry: titles[entry])
     if kind == "shared":
         return f"{named} {'does' if len(leading) == 1 else 'do'} as well: within {MARGIN} of its time (95 %, {rounds})"
     rivals = [entry for entry in leading if entry.place == "open"]
-    text = f"This is likely, but not certain after {rounds}: {named} may be as fast ({_span(rivals)} as long)"
+    text = f"This is likely, but not certain after {rounds}: {named} may be as fast ({_span(rivals)})"
     if until_decided:
         return f"{text}. Measuring was given up, because more rounds would hardly decide it"
     if recommendation.more_seconds is None:
@@ -202,8 +207,8 @@ def _times(entry: Standing) -> str:
 
 
 def _span(entries: Sequence[Standing]) -> str:
-    lows = [entry.low for entry in entries if entry.low is not None]
-    highs = [entry.high for entry in entries if entry.high is not None]
-    if not lows or not highs:
-        return "an unknown multiple"
-    return f"{min(lows):.2g} to {max(highs):.2g} times"
+    """How many times as long they take: by their intervals, or by the estimate where there are too few rounds."""
+    low = min(entry.ratio if entry.low is None else entry.low for entry in entries)
+    high = max(entry.ratio if entry.high is None else entry.high for entry in entries)
+    few = ", by too few rounds" if any(entry.low is None for entry in entries) else ""
+    return f"{f'{low:.2g} to {high:.2g}' if low < high else f'{low:.2g}'} times as long{few}"

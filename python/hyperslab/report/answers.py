@@ -11,6 +11,7 @@ from hyperslab.report.captions import data_text, scale_text
 from hyperslab.report.markup import section, table_markup
 from hyperslab.report.palette import paint_of
 from hyperslab.report.tables import Table
+from hyperslab.report.unmeasured import unmeasured_lines
 from hyperslab.report.views import Arrays, case_named
 from hyperslab.report.wording import (
     UNKNOWN,
@@ -40,7 +41,9 @@ def answers_section(run: Run) -> str:
     articles = "".join(_article(run, name, [r for r in rankings if r.case == name]) for name in names)
     nothing = "<p>No trial was accepted; “Trials without figures” gives the reasons.</p>"
     chooser = '<div class="chooser" id="answer-chooser"></div>'
-    return section("answer", "The best format for arrays like yours", f"{chooser}{articles}" if articles else nothing)
+    missing = "".join(f'<p class="note">{escape(said)}</p>' for said in unmeasured_lines(run))
+    answer = f"{chooser}{articles}" if articles else nothing
+    return section("answer", "The best format for arrays like yours", f"{answer}{missing}")
 
 
 def _article(run: Run, name: str, rankings: list[Ranking]) -> str:

@@ -23,6 +23,7 @@ from hyperslab.report.answer_words import (
 )
 from hyperslab.report.citations import citation
 from hyperslab.report.tables import Table, ranking_table
+from hyperslab.report.unmeasured import unmeasured_lines
 from hyperslab.report.views import Arrays, case_named
 from hyperslab.report.wording import (
     arrays_text,
@@ -55,10 +56,10 @@ STYLES = {
 
 def print_answers(run: Run, console: Console) -> None:
     """Print who leads each comparison of the largest arrays and what to use, case by case; the page has everything."""
-    if not run.description.cases:
-        return
     if not run.rankings:
-        console.print("There is no answer, because no trial was accepted. trials.csv has the reasons.")
+        if run.description.cases:
+            console.print("There is no answer, because no trial was accepted; trials.csv has all of them.")
+        print_unmeasured(run, console)
         return
     until_decided = run.description.until_decided
     found = answering(run)
@@ -76,6 +77,20 @@ def print_answers(run: Run, console: Console) -> None:
     if len(found) > 1:
         _print_line(headline(run), console)
     _print_open(run, console)
+    print_unmeasured(run, console)
+
+
+def print_unmeasured(run: Run, console: Console) -> None:
+    """Print what the run did not measure, and why."""
+    for said in unmeasured_lines(run):
+        console.print(Text(said, style="yellow"), soft_wrap=not console.is_terminal)
+
+
+def print_unfinished(run: Run, console: Console) -> None:
+    """Print what an interrupted run has found so far, in few lines."""
+    if run.recommendations:
+        console.print(Text(f"so far: {headline(run)}"), soft_wrap=not console.is_terminal)
+    print_unmeasured(run, console)
 
 
 def _print_largest(run: Run, console: Console) -> None:

@@ -12,21 +12,20 @@ import numpy as np
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.model.libraries import Hdf5, HyperslabEngine
 from hyperslab.model.store_profile import StoreProfile
+from hyperslab.report.cache_calls import cache_call
 from hyperslab.report.trace_prices import ArrayPrices, prices_of
 from hyperslab.trace.byte_ranges import LAYOUT
 from hyperslab.trace.chunk_touches import decode_count
+from hyperslab.trace.served import served_share
 from hyperslab.trace.summaries import ArraySummary, capacity_of
-from hyperslab.trace.table import TracedArray
 from hyperslab.trace.trace import Trace
 
 MIB = 1 << 20
 MOST_CACHE_NBYTES = 8 << 30
-# Smaller reads stay with libhdf5 under `hyperslab run`: of filtered chunks, and without filters.
-LEAST_NBYTES, LEAST_PLAIN_NBYTES = 32 << 10, 1 << 20
 WORTH = 0.1
+"""Advice is given if it saves at least this share of the decoded chunks, or serves this share of the time."""
 WITHOUT_LIBHDF5 = ("POSIX", "Darshan")
 """Recorders that see bytes: whether the program has a libhdf5 is not known."""
-"""Advice is given if it saves at least this share of the decoded chunks."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,8 @@ class Advice:
     seconds_then: float | None = None
     priced_count: int | None = None
     """Of how many accesses these are the seconds, if not of all."""
+    is_elsewhere: bool = False
+    """Whether the seconds are unknown because the file is not where the store profile was measured."""
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for JSON."""
@@ -59,9 +60,9 @@ def advice_of(
     found = []
     for one, prices in zip(summaries, known or prices_of(trace, summaries, trained), strict=True):
         if one.read_count:
-            found += [
-                advice for advice in (_cache(one, prices), _order(one, prices), _engine(trace, one, prices)) if advice
-            ]
+            all_advice = (_cache(one, prices), _order(one, prices), _engine(trace, one, prices))
+            is_elsewhere = getattr(prices, "is_elsewhere", False)
+            found += [replace(advice, is_elsewhere=is_elsewhere) for advice in all_advice if advice]
     return sorted(filter(_gains, found), key=lambda advice: -_saved(advice))
 
 
@@ -98,22 +99,13 @@ def _cache(one: ArraySummary, prices: ArrayPrices) -> Advice | None:
     return Advice(
         array.title,
         f"Open the file with a chunk cache of {size}: {one.decoded_count:,} chunks were decoded, {then:,} would be.",
-        _cache_call(array, nbytes, slots),
+        cache_call(array.library, array.file, array.array, nbytes, slots),
         one.decoded_count,
         then,
         prices.seconds(prices.library),
         prices.seconds(larger),
         prices.first_count,
     )
-
-
-def _cache_call(array: TracedArray, nbytes: int, slots: int) -> str:
-    """The call of the library that the program uses."""
-    if array.library == "netCDF":
-        return f"netCDF4.Dataset({array.file!r})[{array.array!r}].set_var_chunk_cache({nbytes}, {slots})"
-    if array.library in ("HDF5", "PyTables"):
-        return f"H5Pset_cache(properties, 0, {slots}, {nbytes}, 0.75) before H5Fopen({array.file!r}, ..., properties)"
-    return f"h5py.File({array.file!r}, rdcc_nbytes={nbytes}, rdcc_nslots={slots})"
 
 
 def _order(one: ArraySummary, prices: ArrayPrices) -> Advice | None:
@@ -145,7 +137,7 @@ def _engine(trace: Trace, one: ArraySummary, prices: ArrayPrices) -> Advice | No
         call = 'zarr.config.set({"codec_pipeline.path": "hyperslab.archive.zarr_pipeline.Pipeline"})'
         what = "Let our engine decode, with all cores, by one line before the program opens the array (zarr-python 3)."
     elif array.library not in WITHOUT_LIBHDF5 and find_spec("hyperslab.running") is not None:
-        if not _is_served(one):
+        if served_share(trace, one) < WORTH:
             return None
         call, what = (
             f"hyperslab run -- {program}",
@@ -156,18 +148,6 @@ def _engine(trace: Trace, one: ArraySummary, prices: ArrayPrices) -> Advice | No
         what = "Read the array with our engine, which uses all cores."
     now, then = prices.seconds(prices.library), prices.seconds(HyperslabEngine())
     return Advice(array.title, what, call, None, None, now, then, prices.first_count)
-
-
-def _is_served(one: ArraySummary) -> bool:
-    """Whether `hyperslab run` serves such reads, rather than leave them to libhdf5 (docs/run.md)."""
-    array = one.array
-    is_file = not array.file.rpartition("/")[2].startswith("<")  # a Python object is not
-    if array.layout not in ("chunked", "contiguous", "unknown") or array.dtype == "object" or not is_file:
-        return False
-    if not array.filters or not array.chunk_nbytes:
-        return one.nbytes >= LEAST_PLAIN_NBYTES * one.read_count
-    touches = one.touch_count or one.analysed_count
-    return touches * array.chunk_nbytes >= LEAST_NBYTES * one.analysed_count
 
 
 def _next_prime(number: int) -> int:

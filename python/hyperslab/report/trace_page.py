@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from hyperslab.replacing import replace_with
+from hyperslab.report.chunk_map import chunk_map
 from hyperslab.report.markup import section
 from hyperslab.report.trace_advice import Advice
 from hyperslab.report.trace_prices import ArrayPrices
@@ -23,12 +24,13 @@ pre { overflow-x: auto; background: var(--raised); border: 1px solid var(--rule)
 ol.todo > li { margin-bottom: .6rem; overflow-wrap: anywhere; }
 td { overflow-wrap: anywhere; }
 svg { display: block; max-width: 100%; height: auto; margin: .4rem 0; }
+svg.map { width: 100%; max-width: 45rem; }
 svg text { font: 11px var(--sans); fill: var(--muted); }
 .warning { border-left: 3px solid var(--open); padding-left: .8rem; }
 @media (max-width: 62rem) { body { overflow-wrap: anywhere; } tbody th { padding-right: .6rem; } }
 tbody th { overflow-wrap: normal; }
 """
-CELL, WIDTH, HEIGHT = 13, 960, 150
+WIDTH, HEIGHT = 960, 150
 MOST_ARRAYS = 50
 READ_PAINT, WRITE_PAINT = "#1f5fa8", "#e07b1a"
 
@@ -93,32 +95,7 @@ def _todo(advice: Sequence[Advice], has_prices: bool) -> str:
 def _array_section(place: int, one: ArraySummary, prices: ArrayPrices) -> str:
     rows = "".join(f'<tr><th scope="row">{name}</th><td>{escape(said)}</td></tr>' for name, said in facts(one, prices))
     table = f'<div class="scroll"><table><tbody>{rows}</tbody></table></div>'
-    return section(f"array-{place}", one.array.title, table + _heat_map(one))
-
-
-def _heat_map(one: ArraySummary) -> str:
-    """The chunk grid; the more often a chunk was touched, the darker its cell."""
-    if not one.heat or not one.heat[0]:
-        return ""
-    most = max(max(row) for row in one.heat) or 1
-    cells = "".join(
-        f'<rect x="{x * CELL}" y="{y * CELL}" width="{CELL - 1}" height="{CELL - 1}" '
-        f'fill="{READ_PAINT if count else "var(--grid)"}" '
-        f'fill-opacity="{0.15 + 0.85 * count / most if count else 1:.2f}">'
-        f"<title>touched {count} times</title></rect>"
-        for y, row in enumerate(one.heat)
-        for x, count in enumerate(row)
-    )
-    width, height = len(one.heat[0]) * CELL, len(one.heat) * CELL
-    axes = " downwards, axis ".join(map(str, one.heat_axes))
-    across = "" if len(one.heat_axes) < 2 else " to the right"
-    caption = f"The chunk grid, axis {axes}{across}. The darkest cell was touched {most:,} times"
-    merged = (one.chunk_count or 0) > sum(map(len, one.heat))
-    caption += ", and each cell stands for several chunks." if merged else "."
-    return (
-        f'<figure class="pane"><svg viewBox="0 0 {width} {height}" width="{width}" role="img" '
-        f'aria-label="{escape(caption)}">{cells}</svg><figcaption>{escape(caption)}</figcaption></figure>'
-    )
+    return section(f"array-{place}", one.array.title, table + chunk_map(one))
 
 
 def _timeline(trace: Trace) -> str:

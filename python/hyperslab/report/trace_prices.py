@@ -46,7 +46,7 @@ class ArrayPrices:
 
     def cost(self, library: Library | None, rows: Sequence[int] | None = None) -> Cost | None:
         """What a library takes, perhaps in another order; None if that is not known."""
-        if self.trained is None or library is None or library.name not in self.trained.libraries:
+        if self.trained is None or library is None or library.name not in self.trained.libraries or self.is_elsewhere:
             return None
         try:
             if self._workload is None:
@@ -59,6 +59,11 @@ class ArrayPrices:
         except (HyperslabError, ValueError):
             return None  # the profile does not cover this
         return None if found.unknown else found
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the file is not on a disk of this machine, while the store profile says what that disk costs."""
+        return self.trained is not None and not self.one.array.is_local and not self.trained.is_far
 
     @property
     def access_count(self) -> int:

@@ -32,11 +32,15 @@ def advice_lines(advice: Sequence[Advice], has_prices: bool) -> list[tuple[str, 
             gain = f"predicted {seconds_text(one.seconds_then)} instead of {seconds_text(one.seconds_now)}"
             gain += f" for its first {one.priced_count:,} accesses" if one.priced_count is not None else ""
         else:
-            gain = "seconds unknown: the calibration does not cover this" if has_prices else (
-                "seconds unknown: run `hyperslab calibrate` once"
-            )  # fmt: skip
+            gain = f"seconds unknown: {_why_unknown(one, has_prices)}"
         found.append((f"{one.array}: {one.what} ({gain})", one.call))
     return found
+
+
+def _why_unknown(one: Advice, has_prices: bool) -> str:
+    if one.is_elsewhere:
+        return "no store profile says what it costs where this file is"
+    return "the calibration does not cover this" if has_prices else "run `hyperslab calibrate` once"
 
 
 def facts(one: ArraySummary, prices: ArrayPrices | None = None) -> list[tuple[str, str]]:

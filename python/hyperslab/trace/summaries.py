@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.trace.chunk_touches import all_touched, decode_count, grid_shape, reuse_distances
 from hyperslab.trace.patterns import Pattern, patterns_of
@@ -51,6 +52,8 @@ class ArraySummary:
     heat: list[list[int]] = field(default_factory=list, repr=False)
     heat_axes: tuple[int, ...] = ()
 
+    touch_counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+    """How many chunks each of the analysed accesses touches; empty without chunks."""
     durations: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
     """Of all accesses, in nanoseconds."""
 
@@ -115,6 +118,7 @@ def _look_at_chunks(found: ArraySummary, trace: Trace, rows: list[int], chunks: 
     array = found.array
     touches = all_touched(trace, rows, array.shape, chunks)
     found.analysed_count = touches.selection_count
+    found.touch_counts = np.diff(touches.offsets)
     found.chunk_count = math.prod(grid_shape(array.shape, chunks))
     sequence = touches.chunks
     distinct, counts = np.unique(sequence, return_counts=True)
@@ -159,12 +163,16 @@ def capacity_of(array: TracedArray) -> int | None:
 def _heat(
     chunks: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], grid: tuple[int, ...]
 ) -> tuple[list[list[int]], tuple[int, ...]]:
-    """Touches of the chunk grid, summed to at most two axes and `MOST_CELLS` cells along each."""
+    """Touches of the chunk grid, summed to at most two axes and `MOST_CELLS` cells along each.
+
+    All cells stand for equally many chunks, apart from the last ones.
+    """
     axes = tuple(sorted(sorted(range(len(grid)), key=lambda axis: -grid[axis])[:2]))
     indices = np.unravel_index(chunks, grid)
-    cells = [min(grid[axis], MOST_CELLS) for axis in axes]
+    widths = [ceil_div(grid[axis], MOST_CELLS) for axis in axes]
+    cells = [ceil_div(grid[axis], width) for axis, width in zip(axes, widths, strict=True)]
     found = np.zeros(cells if len(cells) == 2 else [1, *cells], np.int64)
-    places = [indices[axis] * cell // grid[axis] for axis, cell in zip(axes, cells, strict=True)]
+    places = [indices[axis] // width for axis, width in zip(axes, widths, strict=True)]
     np.add.at(found, tuple(places) if len(places) == 2 else (np.zeros_like(places[0]), places[0]), counts)
     return found.tolist(), axes
 

@@ -65,8 +65,20 @@ class TracedArray:
                 raise ValueError(f"{name} has {len(lengths)} axes, and shape has {len(self.shape)}")
 
     @property
+    def is_given(self) -> bool:
+        """Whether the program gave its library an open file of Python's, whose `repr` is then all that names it."""
+        return self.file.startswith("<") and self.file.endswith(">")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its file is one of this machine, with a path."""
+        return not self.is_given and "://" not in self.file
+
+    @property
     def title(self) -> str:
         """The name of its file and its own name."""
+        if self.is_given:
+            return f"{self.file[1:-1].partition(' at 0x')[0]}:{self.array}"
         return f"{self.file.rstrip('/').rpartition('/')[2]}:{self.array}"
 
     @property

@@ -92,12 +92,13 @@ pub(crate) fn described(
     }
 }
 
-/// The name of its file; from the root, if it is a local one.
+/// The name of its file; from the root, if it is a local one. h5py names an open file of Python's by its `repr`.
 fn file_of(describing: &Describing, array: Id) -> String {
     // SAFETY: the function takes any identifier, and writes no more than there is room for.
     let name = text(|out: *mut c_char, size| unsafe { (describing.file_name)(array, out, size) });
     let name = name.unwrap_or_default();
-    if name.starts_with('/') || name.contains("://") || name.is_empty() {
+    let is_given = name.starts_with('<') && name.ends_with('>');
+    if name.starts_with('/') || name.contains("://") || name.is_empty() || is_given {
         return name;
     }
     let Ok(folder) = std::env::current_dir() else { return name };

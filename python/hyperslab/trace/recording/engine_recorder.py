@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 from collections.abc import Callable
 from typing import Any
 
-from .hooks import replace
+from .hooks import location, replace
 from .log import FAILED, NOTHING, READ, Log, clock
 from .selecting import Encoded, hyperslab, lists, points, slices
 
@@ -61,14 +60,10 @@ def _indices(axis: tuple[int, int, int, int]) -> list[int]:
     return [start + k * stride + j for k in range(count) for j in range(block)]
 
 
-def _location(filename: str) -> str:
-    return filename if "://" in filename else os.path.abspath(filename)
-
-
 def _described(stored: Any) -> dict[str, Any]:
     dtype, chunks = stored.dtype, stored.chunks
     return {
-        "library": "hyperslab", "file": _location(stored.filename),
+        "library": "hyperslab", "file": location(stored.filename),
         "array": "/" + stored.name.strip("/"),
         "shape": list(stored.shape), "chunks": None if chunks is None else list(chunks),
         "dtype": dtype.str if dtype.names is None and dtype.kind != "O" else str(dtype),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .hooks import replace
+from .hooks import location, replace
 from .log import ALL, FAILED, NOTHING, READ, WRITE, Log, clock
 from .selecting import Encoded, NotPlain, boxes, hyperslab, plain_key, points
 
@@ -169,7 +168,7 @@ def _described(stored: Any, shape: tuple[int, ...]) -> dict[str, Any]:
     filters = [properties.get_filter(k)[0] for k in range(properties.get_nfilters())]
     layouts = {0: "compact", 1: "contiguous", 2: "chunked", 3: "virtual"}
     found = {
-        "library": "h5py", "file": os.path.abspath(stored.file.filename),
+        "library": "h5py", "file": location(stored.file.filename),
         "array": stored.name or "(anonymous)", "shape": list(shape),
         "chunks": None if chunks is None else list(chunks), "dtype": _dtype_text(stored.dtype),
         "element_nbytes": int(stored.id.get_type().get_size()),

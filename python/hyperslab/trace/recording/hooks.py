@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import sys
 from collections.abc import Callable, Collection
 from typing import Any
@@ -101,3 +102,9 @@ def replace(owner: Any, **functions: Any) -> Callable[[], None]:
             setattr(owner, name, function)
 
     return undo
+
+
+def location(filename: str) -> str:
+    """Where a file is: its path from the root, its URL, or the `repr` of an open file by which h5py names it."""
+    is_given = filename.startswith("<") and filename.endswith(">")
+    return filename if is_given or "://" in filename else os.path.abspath(filename)
