@@ -10,7 +10,7 @@ import os
 from io import BufferedReader
 from typing import BinaryIO
 
-from hyperslab import _core
+from hyperslab._core import open_regular as descriptor_of
 from hyperslab.errors import DamagedFile, HyperslabError
 
 
@@ -27,7 +27,7 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     if os.name != "posix":
         return open(path, "rb")
     try:
-        return os.fdopen(_core.open_regular(os.fspath(path)), "rb")
+        return os.fdopen(descriptor_of(os.fspath(path)), "rb")
     except HyperslabError:
         raise
     except OSError as error:

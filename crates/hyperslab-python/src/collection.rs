@@ -63,6 +63,9 @@ impl From<ArrayRecipe> for CombinedArray {
     }
 }
 
+/// A group that files have together: its path, a file that has it, and its number there.
+type FoundGroup = (String, usize, usize);
+
 /// The groups of several files, as path, file and number, and their arrays by path.
 #[pyfunction]
 #[pyo3(name = "counterparts")]
@@ -73,7 +76,7 @@ pub(crate) fn find_counterparts(
     dimension: Option<String>,
     axis: Option<usize>,
     ignored: Vec<String>,
-) -> PyResult<(Vec<(String, usize, usize)>, Vec<Columns>)> {
+) -> PyResult<(Vec<FoundGroup>, Vec<Columns>)> {
     let along = match (dimension, axis) {
         (Some(name), _) => Along::Dimension(name),
         (None, Some(axis)) => Along::Axis(axis),
