@@ -193,7 +193,7 @@ def test_what_would_take_longer_is_not_advised(engine_seconds: float) -> None:
     from hyperslab.report.trace_advice import advice_of
 
     class Prices:
-        library, first_count = Hdf5(), None
+        library, first_count, is_elsewhere = Hdf5(), None, False
 
         def seconds(self, library: object, rows: object = None) -> float:
             return engine_seconds if isinstance(library, HyperslabEngine) else 1.0

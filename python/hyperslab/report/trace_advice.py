@@ -61,8 +61,7 @@ def advice_of(
     for one, prices in zip(summaries, known or prices_of(trace, summaries, trained), strict=True):
         if one.read_count:
             all_advice = (_cache(one, prices), _order(one, prices), _engine(trace, one, prices))
-            is_elsewhere = getattr(prices, "is_elsewhere", False)
-            found += [replace(advice, is_elsewhere=is_elsewhere) for advice in all_advice if advice]
+            found += [replace(advice, is_elsewhere=prices.is_elsewhere) for advice in all_advice if advice]
     return sorted(filter(_gains, found), key=lambda advice: -_saved(advice))
 
 
