@@ -6,6 +6,7 @@ use std::ffi::c_int;
 
 use crate::counts;
 use crate::hooks::REPLACED;
+use crate::mapped;
 use crate::patching::{Replacing, patch};
 use crate::settings::{is_serving, set_serving};
 
@@ -34,5 +35,6 @@ pub unsafe extern "C" fn hyperslab_counts(out: *mut u64, count: usize) -> usize 
 /// Makes all loaded modules call us. Returns how many addresses were replaced.
 #[unsafe(no_mangle)]
 pub extern "C" fn hyperslab_patch() -> usize {
+    mapped::begin_late();
     patch(&Replacing { functions: REPLACED, spared: &[] })
 }

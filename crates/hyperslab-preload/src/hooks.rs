@@ -12,14 +12,15 @@ use std::time::Instant;
 
 use crate::callers::{Hook, Site, site};
 use crate::counts::{self, Count};
+use crate::fallback::pass_on;
 use crate::libhdf5::{Id, Real};
 use crate::reason::Reason;
 use crate::recording::{self, Asked, Operation, Part};
 use crate::request::Call;
-use crate::serving::{Outcome, serve};
+use crate::serving::{Outcome, opened, serve};
 use crate::settings::is_serving;
 use crate::several::{Lists, Rest};
-use crate::{callers, known, prefetching, settings};
+use crate::{callers, files, known, prefetching, settings};
 
 /// What libhdf5's functions return if they fail.
 const FAILURE: usize = usize::MAX;
@@ -305,10 +306,12 @@ fn serve_or_pass(site: &Site, arguments: Arguments) -> usize {
     };
     match served(site, &call) {
         None => 0,
-        Some(Reason::Small | Reason::Invalid) => pass(site, arguments),
-        Some(_) => {
+        Some(reason @ (Reason::Small | Reason::Invalid)) => {
+            pass_on(site, &call, reason, || pass(site, arguments))
+        }
+        Some(reason) => {
             let begun = Instant::now();
-            let result = pass(site, arguments);
+            let result = pass_on(site, &call, reason, || pass(site, arguments));
             counts::add(Count::PassedNanoseconds, counts::nanoseconds(begun.elapsed()));
             counts::write_sometimes();
             result
@@ -331,9 +334,9 @@ fn served(site: &Site, call: &Call) -> Option<Reason> {
 
 /// Opens a file for writing. Other threads may examine the same file meanwhile, and not see yet that it is open.
 fn opening_for_writing(open: impl FnOnce() -> usize) -> usize {
-    known::writers_changed();
+    files::writers_changed();
     let result = open();
-    known::writers_changed();
+    files::writers_changed();
     result
 }
 
@@ -349,7 +352,14 @@ unsafe extern "C" fn open(
 ) -> usize {
     let Some(site) = site(Hook::Open, caller) else { return FAILURE };
     let pass = || pass(site, (name, flags, properties, fourth, fifth, sixth));
-    if flags & WRITABLE != 0 { opening_for_writing(pass) } else { pass() }
+    if flags & WRITABLE != 0 {
+        return opening_for_writing(pass);
+    }
+    let result = pass();
+    if id(result) > 0 && is_serving() {
+        opened(site.libhdf5, id(result));
+    }
+    result
 }
 
 unsafe extern "C" fn create(
@@ -413,7 +423,7 @@ static START: extern "C" fn() = {
         recording::start();
         // SAFETY: the function does only what may be done after a fork.
         unsafe {
-            libc::pthread_atfork(Some(prefetching::before_fork), Some(prefetching::after_fork), Some(forked));
+            libc::pthread_atfork(Some(forking), Some(has_forked), Some(forked));
         }
     }
     start
@@ -431,9 +441,19 @@ static END: extern "C" fn() = {
     end
 };
 
+extern "C" fn forking() {
+    prefetching::before_fork();
+    known::before_fork();
+}
+
+extern "C" fn has_forked() {
+    known::after_fork();
+    prefetching::after_fork();
+}
+
 /// A child that was forked begins anew: locks may be held by threads that it does not have.
 extern "C" fn forked() {
-    known::forget();
+    known::forked();
     prefetching::forget();
     counts::start();
     recording::forked();

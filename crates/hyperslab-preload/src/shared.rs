@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
+use std::mem::ManuallyDrop;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -39,5 +41,27 @@ impl<T: Default> Shared<T> {
         }
         // SAFETY: it is never freed.
         lock_briefly(unsafe { &*current })
+    }
+}
+
+/// The lock of some state while a thread forks: then the child has the state as it is, and not half changed. One for each
+/// thread.
+pub(crate) struct OverFork<T: 'static>(Cell<Option<ManuallyDrop<MutexGuard<'static, T>>>>);
+
+impl<T: Default> OverFork<T> {
+    pub const fn new() -> Self {
+        Self(Cell::new(None))
+    }
+
+    /// The thread is about to fork.
+    pub fn hold(&self, state: &Shared<T>) {
+        if !state.is_unused() {
+            self.0.set(state.lock().map(ManuallyDrop::new));
+        }
+    }
+
+    /// It has forked: the lock that it held, in the parent as in the child.
+    pub fn take(&self) -> Option<MutexGuard<'static, T>> {
+        self.0.take().map(ManuallyDrop::into_inner)
     }
 }

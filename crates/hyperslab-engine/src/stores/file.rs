@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, IoSliceMut};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hyperslab_core::CoalescePolicy;
 
@@ -15,6 +15,8 @@ use crate::read_error::ReadError;
 #[derive(Debug)]
 pub struct FileStore {
     name: String,
+    /// Where it was found; `None` if the caller had it open.
+    path: Option<PathBuf>,
     file: File,
     version: FileVersion,
     grows: bool,
@@ -33,7 +35,13 @@ impl FileStore {
         if !metadata.is_file() {
             return Err(ReadError::System { file: name, problem: "it is not a regular file".to_owned() });
         }
-        Ok(Self { name, file, version: FileVersion::of_metadata(&metadata), grows: false })
+        Ok(Self {
+            name,
+            path: Some(path.to_owned()),
+            file,
+            version: FileVersion::of_metadata(&metadata),
+            grows: false,
+        })
     }
 
     /// A file that the caller has open for reading. Errors call it `name`.
@@ -42,7 +50,7 @@ impl FileStore {
         if !metadata.is_file() {
             return Err(ReadError::System { file: name, problem: "it is not a regular file".to_owned() });
         }
-        Ok(Self { name, file, version: FileVersion::of_metadata(&metadata), grows: false })
+        Ok(Self { name, path: None, file, version: FileVersion::of_metadata(&metadata), grows: false })
     }
 
     /// The same file, but others may append to it: only shrinking counts as a change. For files that are never
@@ -58,6 +66,7 @@ impl FileStore {
         let (metadata, file) = opened.map_err(|error| system(&self.name, &error))?;
         Ok(Self {
             name: self.name.clone(),
+            path: self.path.clone(),
             file,
             version: FileVersion::of_metadata(&metadata),
             grows: self.grows,
@@ -143,7 +152,8 @@ impl Store for FileStore {
     fn check_unchanged(&self) -> Result<(), ReadError> {
         let metadata = self.file.metadata().map_err(|error| system(&self.name, &error))?;
         let now = FileVersion::of_metadata(&metadata);
-        if now == self.version || (self.grows && now.nbytes() >= self.version.nbytes()) {
+        let was_moved = || self.path.as_ref().is_some_and(|path| now.was_moved(&self.version, path));
+        if now.keeps(&self.version) || was_moved() || (self.grows && now.nbytes() >= self.version.nbytes()) {
             return Ok(());
         }
         Err(ReadError::FileChanged { file: self.name.clone() })
