@@ -1,9 +1,9 @@
 //! How long libhdf5 would have taken: now and then, it reads a few chunks of what we have just read. Its time for that, by
 //! what it has to decode, times what it would have had to decode for all our reads.
 //!
-//! The first of the chunks read in a row does not count: libhdf5 does more for it than in the midst of its own reads. The
-//! time is the processor's, not the clock's, or a busy machine would count for libhdf5 alone. So the estimate is the time
-//! that libhdf5 would need on a processor of its own, if it did not have to wait for the disk.
+//! Of the chunks read in a row the fastest counts: in the midst of its own reads libhdf5 has its memory at hand. The time
+//! is the processor's, not the clock's, or a busy machine would count for libhdf5 alone. So the estimate is the time that
+//! libhdf5 would need on a processor of its own, if it did not have to wait for the disk.
 //!
 //! Samples are taken when we have worked for all arrays many times as long as all samples take, so they cost a few percent
 //! at most. A program that hardly reads has no estimate.
@@ -25,9 +25,9 @@ use crate::settings::settings;
 /// libhdf5 reads at least one byte in so many nanoseconds, as far as this decides when to sample.
 const NANOSECONDS_PER_BYTE: u64 = 4;
 /// How many times as long as one part of each round of samples we have to work first.
-const TIMES: u64 = 60;
+const TIMES: u64 = 80;
 /// How many samples a round has.
-const SAMPLES: usize = 3;
+const SAMPLES: usize = 4;
 /// How many rounds an array has.
 const ROUNDS: usize = 4;
 /// A sample has chunks of so many bytes together, so that the call itself takes little of the time.
