@@ -23,7 +23,7 @@ impl Archive {
             ArchiveKind::Local(store) => self.described(&LocalSource(&**store), Policy::LOCAL, addresses),
             ArchiveKind::Closed(version) => {
                 let store = FileStore::open(&self.path)?;
-                if store.version() != *version {
+                if !store.version().keeps(version) {
                     return Err(ReadError::FileChanged { file: self.name.clone() }.into());
                 }
                 self.described(&LocalSource(&store), Policy::LOCAL, addresses)

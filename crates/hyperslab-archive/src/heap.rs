@@ -30,7 +30,7 @@ impl ArchiveArray {
             ArchiveKind::Local(store) => pointers.local(store),
             ArchiveKind::Closed(version) => {
                 let store = FileStore::open(&file.path)?;
-                if store.version() != *version {
+                if !store.version().keeps(version) {
                     return Err(ReadError::FileChanged { file: file.name.clone() }.into());
                 }
                 pointers.local(&store)

@@ -179,7 +179,8 @@ impl LazyIndexes {
     pub(crate) fn check_found(&self, tree: &Tree, number: usize, found: &Array) -> Result<(), Error> {
         let asked = tree.arrays[number].virtual_mappings.len() as u64;
         let [segment] = found.segments.as_deref().unwrap_or_default() else { return Ok(()) };
-        if segment.manifest.chunk_count() >= asked || self.store.now()?.version() == self.store.version() {
+        if segment.manifest.chunk_count() >= asked || self.store.now()?.version().keeps(&self.store.version())
+        {
             return Ok(());
         }
         Err(ReadError::FileChanged { file: self.store.name().to_owned() }.into())

@@ -6,7 +6,7 @@
 //!
 //! | noun | home |
 //! |---|---|
-//! | [`Archive`]; [`OpenOptions`]; [`FileIdentity`] | what is open: `archive`, `open_local`, `open_far`; `file_identity` |
+//! | [`Archive`]; [`OpenOptions`]; [`FileIdentity`] | what is open: `archive`, `open_local`, `open_far` |
 //! | [`ArchiveArray`]; [`ArrayPlan`]; [`ArraySelection`] | one array of it: `array`, `heap`; `array_plan`; `reading` |
 //! | [`WholeArray`] | an array whose segments are known: `whole_array`, `virtual_array`, `lazy_indexes`, `lazy_tables` |
 //! | [`SourceResolver`] | the files that a document names, and whether it may: `source_resolver`, `hdf5_search` |
@@ -30,7 +30,6 @@ mod chunk_table;
 mod combining;
 mod dmrpp;
 mod error;
-mod file_identity;
 mod format;
 mod hdf5_filters;
 mod hdf5_objects;
@@ -66,7 +65,6 @@ pub use chunk_hashes::{ChunkSource, DIGEST_NBYTES, Digest, HashError, TakeHashes
 pub use chunk_table::ChunkTable;
 pub use combining::{CombinedArray, CombinedGroup, Conversion, find_counterparts};
 pub use error::{CallerError, Error};
-pub use file_identity::FileIdentity;
 pub use format::Format;
 pub use hdf5_filters::hdf5_filters;
 pub use interrupt::{InterruptCheck, NeverInterrupted};

@@ -4,14 +4,13 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use hyperslab_core::Tree;
-use hyperslab_engine::{ChunkCache, FileStore, OtherFile, Store, Stores};
+use hyperslab_core::{FileIdentity, Tree};
+use hyperslab_engine::{ChunkCache, FileStore, OtherFile, ReadError, Store, Stores};
 use hyperslab_parsers as parsers;
 use hyperslab_parsers::zarr::Table;
 
 use crate::archive::{Archive, ArchiveKind};
 use crate::error::Error;
-use crate::file_identity::FileIdentity;
 use crate::format::{Format, Parsed};
 use crate::hdf5_search;
 use crate::interrupt::{InterruptCheck, NeverInterrupted};
@@ -77,7 +76,9 @@ impl Archive {
     /// another file now, or if the file has been written to.
     pub fn open_known(path: &Path, identity: FileIdentity, options: &OpenOptions) -> Result<Self, Error> {
         let store = FileStore::open(path)?;
-        identity.check(&store)?;
+        if !Self::identity_of(&store).is_some_and(|found| found.keeps(&identity)) {
+            return Err(ReadError::FileChanged { file: store.name().to_owned() }.into());
+        }
         Self::of_file(path, store, options)
     }
 
@@ -94,7 +95,11 @@ impl Archive {
     /// The identity of the opened file; `None` unless it is a local file that is kept open.
     pub fn identity(&self) -> Option<FileIdentity> {
         let ArchiveKind::Local(store) = &self.kind else { return None };
-        FileIdentity::of(store.file()).ok()
+        Self::identity_of(store)
+    }
+
+    fn identity_of(store: &FileStore) -> Option<FileIdentity> {
+        FileIdentity::of_metadata(&store.file().metadata().ok()?)
     }
 
     /// An archive of Zarr metadata documents, by key, and tables of chunks, by array path. The tables refer to `files`

@@ -76,7 +76,7 @@ impl OpenReferences {
         let store = FileStore::open(path)?;
         let array = self.found.array(&LocalSource(&store), number);
         store.check_unchanged()?;
-        if store.version() != *version {
+        if !store.version().keeps(version) {
             return Err(ReadError::FileChanged { file: store.name().to_owned() }.into());
         }
         array.map_err(fault)

@@ -27,6 +27,7 @@
 //! | [`PointGroup`] | points that share a chunk, and are read together by their own plan |
 //! | [`Unreadable`] | why a part of a file cannot be read: unsupported, damaged, or unfetched |
 //! | [`VirtualMapping`] | a part of a virtual array, and the part of another array that it shows |
+//! | [`FileIdentity`] | tells a local file from every other one, and from itself before a change |
 //! | [`Placement`] | where the elements of one chunk read go in the output, as [`Row`]s |
 
 mod array;
@@ -34,6 +35,7 @@ mod byte_range;
 mod collection;
 mod convert;
 mod error;
+mod file_identity;
 mod fletcher32;
 mod grid;
 mod plan;
@@ -61,6 +63,7 @@ pub use convert::numbers::{convert, is_convertible};
 pub use convert::recode::{recoded, value_with_ieee_floats, with_ieee_floats};
 pub use convert::unpack::unpack;
 pub use error::{Error, MAX_ELEMENT_COUNT};
+pub use file_identity::FileIdentity;
 pub use fletcher32::{fletcher32, fletcher32_is_right};
 pub use grid::axis_overlap::Run;
 pub use grid::chunk_grid::{ChunkBox, ChunkGrid};

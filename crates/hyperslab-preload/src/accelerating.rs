@@ -6,6 +6,7 @@ use std::ffi::c_int;
 
 use crate::binding::bind_loaded;
 use crate::counts;
+use crate::mapped;
 use crate::settings::{is_serving, set_serving};
 
 /// Begins to serve reads, or ends it. Returns whether they were served before. Called by `hyperslab.accelerate`.
@@ -33,5 +34,6 @@ pub unsafe extern "C" fn hyperslab_counts(out: *mut u64, count: usize) -> usize 
 /// Makes all loaded modules call us.
 #[unsafe(no_mangle)]
 pub extern "C" fn hyperslab_patch() {
+    mapped::begin_late();
     bind_loaded();
 }

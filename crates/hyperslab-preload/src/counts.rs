@@ -18,7 +18,7 @@ use crate::settings::settings;
 
 /// "HSRUN" and the version of the record.
 const MAGIC: u64 = u64::from_le_bytes(*b"HSRUN\0\0\x03");
-const FIRST_REASON: usize = 9;
+const FIRST_REASON: usize = 11;
 const COUNT: usize = FIRST_REASON + 2 * Reason::COUNT;
 /// How often the record is written while the program reads.
 const PERIOD_NANOSECONDS: u64 = 100_000_000;
@@ -41,6 +41,10 @@ pub(crate) enum Count {
     ComparedNanoseconds = 7,
     /// Served reads that were done ahead.
     AheadReads = 8,
+    /// Served reads that libhdf5 could not have done, for want of a filter.
+    LackingReads = 9,
+    /// The number of such a filter.
+    LackedFilter = 10,
 }
 
 static COUNTS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
@@ -53,6 +57,12 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// Adds to a count.
 pub(crate) fn add(count: Count, value: u64) {
     COUNTS[count as usize].fetch_add(value, Ordering::Relaxed);
+}
+
+/// Counts a read that libhdf5 could not have done, as it lacks the filter of this number.
+pub(crate) fn add_lacking(filter: u32) {
+    add(Count::LackingReads, 1);
+    COUNTS[Count::LackedFilter as usize].store(filter.into(), Ordering::Relaxed);
 }
 
 /// A count so far.
@@ -192,9 +202,19 @@ fn decimal(mut value: u64, digits: &mut [u8; 20]) -> &[u8] {
 /// Nanoseconds of a clock that only goes forward.
 #[inline]
 pub(crate) fn now() -> u64 {
+    clock(libc::CLOCK_MONOTONIC)
+}
+
+/// Nanoseconds that a processor has worked for this thread.
+pub(crate) fn processor_now() -> u64 {
+    clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+#[inline]
+fn clock(which: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the structure is valid for writes.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    unsafe { libc::clock_gettime(which, &raw mut time) };
     let (seconds, nanoseconds) = (time.tv_sec.cast_unsigned(), time.tv_nsec.cast_unsigned());
     seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds).max(1)
 }

@@ -8,9 +8,10 @@ use crate::libhdf5::Id;
 
 const COUNT: usize = 1 << 10;
 const KNOWN: u64 = 1;
-const EXCEEDS: u64 = 2;
+const SMALL: u64 = 2;
 const SPREADS: u64 = 4;
-const FLAGS: u32 = 3;
+const LACKS: u64 = 8;
+const FLAGS: u32 = 4;
 
 /// The upper bits tell which array it is, the lower ones what is known of it.
 static HINTS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
@@ -18,8 +19,11 @@ static HINTS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
 /// What is known of an array.
 #[derive(Clone, Copy)]
 pub(crate) struct Hint {
-    /// Whether libhdf5's cache of chunks is too small for a single chunk, so that it decodes a whole chunk for each read.
-    pub exceeds_cache: bool,
+    /// Whether small reads are ours: libhdf5's cache of chunks is too small for a single chunk, so that it decodes a whole
+    /// chunk for each read, or it lacks a filter.
+    pub serves_small: bool,
+    /// Whether libhdf5 can read none of it.
+    pub lacks_filter: bool,
     /// Whether the cache is too small for all chunks, so that it depends on the read how many it decodes again.
     pub may_spread: bool,
 }
@@ -36,13 +40,18 @@ pub(crate) fn hint(library: usize, array: Id) -> Option<Hint> {
     let (place, mark) = mark(library, array);
     let hint = HINTS[place].load(Ordering::Relaxed);
     let is_known = hint >> FLAGS << FLAGS == mark && hint & KNOWN != 0;
-    is_known.then_some(Hint { exceeds_cache: hint & EXCEEDS != 0, may_spread: hint & SPREADS != 0 })
+    is_known.then_some(Hint {
+        serves_small: hint & SMALL != 0,
+        lacks_filter: hint & LACKS != 0,
+        may_spread: hint & SPREADS != 0,
+    })
 }
 
 /// Keeps what was found out about an array.
 pub(crate) fn keep(library: usize, array: Id, found: Hint) {
     let (place, mark) = mark(library, array);
-    let flags = if found.exceeds_cache { EXCEEDS } else { 0 } | if found.may_spread { SPREADS } else { 0 };
+    let flags = [(found.serves_small, SMALL), (found.lacks_filter, LACKS), (found.may_spread, SPREADS)];
+    let flags = flags.iter().filter(|flag| flag.0).fold(0, |all, flag| all | flag.1);
     HINTS[place].store(mark | KNOWN | flags, Ordering::Relaxed);
 }
 

@@ -12,15 +12,16 @@ use std::time::Instant;
 use crate::callers::{Hook, Site, site};
 use crate::counts::{self, Count};
 use crate::entries::{Arguments, Called, Next, entry, hook_number};
+use crate::fallback::pass_on;
 use crate::libhdf5::{Id, Real};
 use crate::objects::is_own;
 use crate::reason::Reason;
 use crate::recording::{self, Asked, Operation, Part};
 use crate::request::Call;
-use crate::serving::{Outcome, serve};
+use crate::serving::{Outcome, opened, serve};
 use crate::settings::is_serving;
 use crate::several::{Lists, Rest};
-use crate::{binding, folders, known, libraries, objects, prefetching, settings, stack};
+use crate::{binding, files, folders, known, libraries, objects, prefetching, settings, stack};
 
 /// What libhdf5's functions return if they fail.
 const FAILURE: usize = usize::MAX;
@@ -216,11 +217,12 @@ fn serve_or_pass(site: &Site, called: &Called) -> Next {
     let begun = recording::begin(site);
     let result = match served(site, &call) {
         None => 0,
-        Some(Reason::Small | Reason::Invalid) if begun.is_none() => return Next::jump(site.real),
-        Some(Reason::Small | Reason::Invalid) => pass(site, called.arguments()),
-        Some(_) => {
+        Some(reason @ (Reason::Small | Reason::Invalid)) => {
+            pass_on(site, &call, reason, || pass(site, called.arguments()))
+        }
+        Some(reason) => {
             let begun = Instant::now();
-            let result = pass(site, called.arguments());
+            let result = pass_on(site, &call, reason, || pass(site, called.arguments()));
             counts::add(Count::PassedNanoseconds, counts::nanoseconds(begun.elapsed()));
             counts::write_sometimes();
             result
@@ -245,19 +247,26 @@ fn served(site: &Site, call: &Call) -> Option<Reason> {
 
 /// Opens a file for writing. Other threads may examine the same file meanwhile, and not see yet that it is open.
 fn opening_for_writing(open: impl FnOnce() -> usize) -> usize {
-    known::writers_changed();
+    files::writers_changed();
     let result = open();
-    known::writers_changed();
+    files::writers_changed();
     result
 }
 
 /// A file that is opened for writing is never ours, nor is it if another libhdf5 opens it.
 pub(crate) unsafe extern "C" fn open(called: &Called) -> Next {
     let Some(site) = site(Hook::Open, called) else { return Next::done(FAILURE) };
-    if called.second & WRITABLE == 0 {
+    if called.second & WRITABLE != 0 {
+        return Next::done(opening_for_writing(|| pass(site, called.arguments())));
+    }
+    if !is_serving() || !stack::is_enough() {
         return Next::jump(site.real);
     }
-    Next::done(opening_for_writing(|| pass(site, called.arguments())))
+    let result = pass(site, called.arguments());
+    if id(result) > 0 {
+        opened(site.libhdf5, id(result));
+    }
+    Next::done(result)
 }
 
 /// The same for a new file.
@@ -350,7 +359,7 @@ static START: extern "C" fn() = {
         binding::start();
         // SAFETY: the function does only what may be done after a fork.
         unsafe {
-            libc::pthread_atfork(Some(prefetching::before_fork), Some(prefetching::after_fork), Some(forked));
+            libc::pthread_atfork(Some(forking), Some(has_forked), Some(forked));
         }
     }
     start
@@ -368,9 +377,19 @@ static END: extern "C" fn() = {
     end
 };
 
+extern "C" fn forking() {
+    prefetching::before_fork();
+    known::before_fork();
+}
+
+extern "C" fn has_forked() {
+    known::after_fork();
+    prefetching::after_fork();
+}
+
 /// A child that was forked begins anew: locks may be held by threads that it does not have.
 extern "C" fn forked() {
-    known::forget();
+    known::forked();
     binding::forget();
     prefetching::forget();
     counts::start();

@@ -1,23 +1,19 @@
-//! What is known of the files and arrays that libhdf5 has open. All of it can be found out again: nobody waits for it.
+//! What is known of the arrays that libhdf5 has open. All of it can be found out again: nobody waits for it.
 
-use std::collections::HashMap;
-use std::ffi::c_ulong;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard};
 
 use hyperslab_engine::ChunkCache;
 
 use crate::comparison::Comparison;
+use crate::files;
 use crate::libhdf5::Place;
 use crate::open_array::OpenArray;
-use crate::open_file::OpenFile;
 use crate::pattern::Pattern;
 use crate::reason::Reason;
 use crate::settings::settings;
-use crate::shared::Shared;
+use crate::shared::{OverFork, Shared};
 
-/// How many files and arrays are known at most.
-const MOST_FILES: usize = 1 << 12;
+/// How many arrays are known at most.
 const MOST_ARRAYS: usize = 64;
 /// How many chunks all arrays have at most whose indexes are kept. An entry takes some 24 bytes.
 const MOST_CHUNKS: u64 = 1 << 22;
@@ -46,6 +42,10 @@ pub(crate) struct Facts {
     /// Bytes of a chunk for which libhdf5's cache is too small, so that each read of its own decodes the whole chunk; 0 if
     /// there are none.
     pub uncached_nbytes: u64,
+    /// The most bytes of the array that libhdf5 keeps from one read to the next.
+    pub kept_nbytes: u64,
+    /// A filter of the array that libhdf5 does not have and does not find, so that it can read none of it.
+    pub lacked_filter: Option<u32>,
 }
 
 /// What is known of an array.
@@ -61,18 +61,12 @@ pub(crate) struct KnownArray {
     pub pattern: Pattern,
     /// The parsed array, once reads were worth it, or why it is not ours.
     pub opened: Option<Result<Arc<OpenArray>, Reason>>,
-}
-
-struct KnownFile {
-    /// The value of `WRITERS` when it was examined.
-    examined: u64,
-    found: Result<OpenFile, Reason>,
+    /// The array as the process had parsed it that forked this one.
+    inherited: Option<Arc<OpenArray>>,
 }
 
 /// Everything known, the most recently used last.
 pub(crate) struct Known {
-    /// By the library and its number for the file.
-    files: HashMap<(usize, c_ulong), KnownFile>,
     arrays: Vec<KnownArray>,
     /// Decoded chunks of all arrays that were read in part.
     cache: Arc<ChunkCache>,
@@ -80,7 +74,7 @@ pub(crate) struct Known {
 
 impl Default for Known {
     fn default() -> Self {
-        Self { files: HashMap::new(), arrays: Vec::new(), cache: new_cache() }
+        Self { arrays: Vec::new(), cache: new_cache() }
     }
 }
 
@@ -90,27 +84,42 @@ fn new_cache() -> Arc<ChunkCache> {
 }
 
 static KNOWN: Shared<Known> = Shared::new();
-/// Changes when a file may have been opened for writing, or closed.
-static WRITERS: AtomicU64 = AtomicU64::new(0);
 
 /// All that is known; `None` if it stays locked.
 pub(crate) fn known() -> Option<MutexGuard<'static, Known>> {
     KNOWN.lock()
 }
 
-/// Begins anew in a forked child.
-pub(crate) fn forget() {
-    KNOWN.forget();
+thread_local! {
+    static HELD: OverFork<Known> = const { OverFork::new() };
 }
 
-/// A file may have been opened for writing.
-pub(crate) fn writers_changed() {
-    WRITERS.fetch_add(1, Ordering::Release);
+/// The process is about to fork.
+pub(crate) fn before_fork() {
+    files::before_fork();
+    HELD.with(|held| held.hold(&KNOWN));
+}
+
+/// It has forked, and this is the parent.
+pub(crate) fn after_fork() {
+    drop(HELD.with(OverFork::take));
+    files::after_fork();
+}
+
+/// It has forked, and this is the child. It begins anew, since what its parent parsed may have locks that are held by
+/// threads which it does not have. But it keeps what libhdf5 would have in its cache.
+pub(crate) fn forked() {
+    match HELD.with(OverFork::take) {
+        Some(mut known) => known.inherit(),
+        None => KNOWN.forget(),
+    }
+    files::forked();
 }
 
 /// A libhdf5 was closed, with all its files: the numbers that it gave may mean other files from now on.
 pub(crate) fn library_closed() {
-    writers_changed();
+    files::writers_changed();
+    files::forget_all();
     if !KNOWN.is_unused()
         && let Some(mut known) = known()
     {
@@ -120,7 +129,7 @@ pub(crate) fn library_closed() {
 
 /// A file may have been closed: forgets arrays whose files are not open any more.
 pub(crate) fn closed() {
-    writers_changed();
+    files::writers_changed();
     if KNOWN.is_unused() {
         return;
     }
@@ -130,46 +139,32 @@ pub(crate) fn closed() {
 }
 
 impl Known {
-    /// What was found out about a file; `None` if it has to be examined, for the first time or again.
-    pub fn file(&self, key: ArrayKey) -> Option<Result<OpenFile, Reason>> {
-        let writers = WRITERS.load(Ordering::Acquire);
-        let file = self.files.get(&(key.library, key.place.file_number))?;
-        let is_final = matches!(file.found, Err(reason) if is_final(reason));
-        (is_final || file.examined == writers).then_some(file.found)
-    }
-
-    /// Keeps what was found out about a file. `writers` is what `writers` returned before it was examined.
-    pub fn keep_file(
-        &mut self,
-        key: ArrayKey,
-        writers: u64,
-        found: Result<OpenFile, Reason>,
-    ) -> Result<OpenFile, Reason> {
-        let place = (key.library, key.place.file_number);
-        let found = match (self.files.get(&place).map(|file| file.found), found) {
-            (Some(Err(reason)), _) if is_final(reason) => Err(reason),
-            (Some(Ok(before)), Ok(now)) if before != now => Err(Reason::Changed),
-            (_, found) => found,
-        };
-        if self.files.len() >= MOST_FILES && !self.files.contains_key(&place) {
-            self.files.retain(|_, file| matches!(file.found, Err(reason) if is_final(reason)));
-            if self.files.len() >= MOST_FILES {
-                return Err(Reason::Busy);
-            }
-        }
-        self.files.insert(place, KnownFile { examined: writers, found });
-        found
-    }
-
     /// Where chunks are kept that are read in part.
     pub fn cache(&self) -> Arc<ChunkCache> {
         Arc::clone(&self.cache)
     }
 
+    /// What this process had read of an array, or the one that forked it.
+    pub fn last_opened(&mut self, key: ArrayKey) -> Option<Arc<OpenArray>> {
+        let array = self.find(key)?;
+        let opened = array.opened.as_ref().and_then(|opened| opened.as_ref().ok());
+        opened.or(array.inherited.as_ref()).map(Arc::clone)
+    }
+
+    fn inherit(&mut self) {
+        self.cache = new_cache();
+        for array in &mut self.arrays {
+            let opened = array.opened.take().and_then(Result::ok);
+            array.inherited = opened.or(array.inherited.take());
+            (array.comparison, array.pattern) = (Comparison::default(), Pattern::default());
+            array.asked_nbytes = 0;
+        }
+    }
+
     /// Forgets arrays whose files are not open any more. Programs close files in many ways, not all of which we see.
     pub fn forget_closed(&mut self) {
         let is_gone = |array: &KnownArray| match &array.opened {
-            Some(Ok(opened)) => !opened.file.is_unchanged(),
+            Some(Ok(opened)) => !opened.file.is_open(),
             _ => false,
         };
         let before = self.arrays.len();
@@ -208,6 +203,7 @@ impl Known {
                 comparison: Comparison::default(),
                 pattern: Pattern::default(),
                 opened: None,
+                inherited: None,
             },
         };
         if self.arrays.len() >= MOST_ARRAYS {
@@ -217,15 +213,4 @@ impl Known {
         let last = self.arrays.len() - 1;
         &mut self.arrays[last]
     }
-}
-
-/// Whether a file stays libhdf5's until it is opened again: what libhdf5 keeps of it in memory may be older than what the
-/// file has, and only libhdf5 knows what its answer is.
-fn is_final(reason: Reason) -> bool {
-    matches!(reason, Reason::Changed | Reason::Writable)
-}
-
-/// Tells whether files may have been opened for writing since.
-pub(crate) fn writers() -> u64 {
-    WRITERS.load(Ordering::Acquire)
 }

@@ -14,10 +14,11 @@
 //! | loaded modules and their tables; changes to these | `objects`; `patching` |
 //! | what a call asks for | `request`, `dataspace` |
 //! | whether a read is ours, and the read | `serving`, `reason` |
-//! | what is known of open files and arrays; what is guessed | `known`, `open_file`, `open_array`; `hints` |
+//! | what is known of open files and arrays; what is guessed | `files`, `open_file`, `known`, `open_array`; `hints` |
+//! | files that change while they are open | `fallback`, `kept_bytes`, `mapped` |
 //! | state behind a lock that nobody waits for | `shared` |
 //! | reads of several arrays in one call | `several` |
-//! | how long libhdf5 would have taken | `comparing` |
+//! | how long libhdf5 would have taken | `comparing`, `comparison`, `chunk_box` |
 //! | the order of an array's reads; the next one, done ahead | `pattern`; `prefetching` |
 //! | elements into memory with gaps; of another type | `scatter`; `conversion`, `byte_order`, `threads` |
 //! | what the program reads and writes, for `hyperslab trace` | `recording` |
@@ -37,19 +38,24 @@ mod accelerating;
 mod binding;
 mod byte_order;
 mod callers;
+mod chunk_box;
 mod comparing;
 mod comparison;
 mod conversion;
 mod counts;
 mod dataspace;
 mod entries;
+mod fallback;
+mod files;
 mod folders;
 mod hints;
 mod hooks;
+mod kept_bytes;
 mod known;
 mod libhdf5;
 mod libraries;
 mod limits;
+mod mapped;
 mod objects;
 mod open_array;
 mod open_file;

@@ -58,6 +58,8 @@ functions! {
     errors_are_new c"H5Eauto_is_v2" (Id, *mut c_uint) -> c_int;
     errors_get c"H5Eget_auto2" (Id, *mut *mut c_void, *mut *mut c_void) -> c_int;
     errors_set c"H5Eset_auto2" (Id, *mut c_void, *mut c_void) -> c_int;
+    errors_take c"H5Eget_current_stack" () -> Id;
+    errors_put_back c"H5Eset_current_stack" (Id) -> c_int;
     errors_clear c"H5Eclear2" (Id) -> c_int;
     file_intent c"H5Fget_intent" (Id, *mut c_uint) -> c_int;
     file_properties c"H5Fget_access_plist" (Id) -> Id;
@@ -73,6 +75,9 @@ functions! {
     properties_layout c"H5Pget_layout" (Id) -> c_int;
     properties_chunk c"H5Pget_chunk" (Id, c_int, *mut u64) -> c_int;
     properties_filters c"H5Pget_nfilters" (Id) -> c_int;
+    properties_filter c"H5Pget_filter2"
+        (Id, c_uint, *mut c_uint, *mut usize, *mut c_uint, usize, *mut c_char, *mut c_uint) -> c_int;
+    filter_is_here c"H5Zfilter_avail" (c_int) -> c_int;
     properties_fill_time c"H5Pget_fill_time" (Id, *mut c_int) -> c_int;
     properties_fill_value c"H5Pfill_value_defined" (Id, *mut c_int) -> c_int;
     array_access c"H5Dget_access_plist" (Id) -> Id;
@@ -107,8 +112,6 @@ functions! {
     file_name c"H5Fget_name" (Id, *mut c_char, usize) -> isize;
     id_name c"H5Iget_name" (Id, *mut c_char, usize) -> isize;
     stored_nbytes c"H5Dget_storage_size" (Id) -> u64;
-    filter c"H5Pget_filter2"
-        (Id, c_uint, *mut c_uint, *mut usize, *mut c_uint, usize, *mut c_char, *mut c_uint) -> c_int;
     filter_info c"H5Zget_filter_info" (c_int, *mut c_uint) -> c_int;
     type_sign c"H5Tget_sign" (Id) -> c_int;
     type_super c"H5Tget_super" (Id) -> Id;
@@ -119,8 +122,6 @@ functions! {
     array_ndim c"H5Tget_array_ndims" (Id) -> c_int;
     array_shape c"H5Tget_array_dims2" (Id, *mut u64) -> c_int;
     free c"H5free_memory" (*mut c_void) -> c_int;
-    errors_take c"H5Eget_current_stack" () -> Id;
-    errors_put_back c"H5Eset_current_stack" (Id) -> c_int;
 }
 
 /// `H5Pget_dxpl_mpio`, which only parallel builds have.
@@ -261,6 +262,29 @@ impl Library {
         }
     }
 
+    /// The numbers of the filters in an array's properties.
+    pub fn filters(&self, properties: Id) -> Vec<c_int> {
+        let none: *mut c_uint = std::ptr::null_mut();
+        // SAFETY: the functions take any identifier; null stands for what is not asked.
+        let count = unsafe { (self.call.properties_filters)(properties) };
+        let filter = |place| {
+            let (mut flags, mut value_count, mut config) = (0, 0, 0);
+            let (flags, values, config) = (&raw mut flags, &raw mut value_count, &raw mut config);
+            let filter = self.call.properties_filter;
+            // SAFETY: as above.
+            unsafe { filter(properties, place, flags, values, none, 0, std::ptr::null_mut(), config) }
+        };
+        (0..u32::try_from(count).unwrap_or(0)).map(filter).collect()
+    }
+
+    /// The first filter in an array's properties that the library neither has nor finds where it looks for plugins.
+    pub fn lacked_filter(&self, properties: Id) -> Option<u32> {
+        let numbers = self.filters(properties).into_iter();
+        // SAFETY: the function takes any number.
+        let mut lacked = numbers.filter(|&number| unsafe { (self.call.filter_is_here)(number) } <= 0);
+        lacked.next().and_then(|number| u32::try_from(number).ok())
+    }
+
     /// Where an array is; `None` if the library does not say.
     pub fn place(&self, array: Id) -> Option<Place> {
         let mut info = [0_u64; INFO_WORDS];
@@ -354,6 +378,35 @@ impl Drop for Quiet<'_> {
         unsafe {
             (self.library.call.errors_set)(0, self.function, self.data);
             (self.library.call.errors_clear)(0);
+        }
+    }
+}
+
+/// The errors of a call that failed. They are on libhdf5's stack again when this is dropped, although we called it meanwhile.
+pub(crate) struct SetAside<'a> {
+    library: &'a Library,
+    errors: Id,
+}
+
+impl<'a> SetAside<'a> {
+    /// Takes the errors.
+    pub fn new(library: &'a Library) -> Self {
+        // SAFETY: the function takes nothing.
+        Self { library, errors: unsafe { (library.call.errors_take)() } }
+    }
+
+    /// Drops the errors: the call has succeeded after all.
+    pub fn forget(mut self) {
+        let errors = std::mem::take(&mut self.errors);
+        drop(Held::new(self.library, errors));
+    }
+}
+
+impl Drop for SetAside<'_> {
+    fn drop(&mut self) {
+        if self.errors > 0 {
+            // SAFETY: the stack is the one that we took.
+            unsafe { (self.library.call.errors_put_back)(self.errors) };
         }
     }
 }

@@ -9,11 +9,15 @@ use hyperslab_engine::{ChunkCache, default_thread_count};
 use crate::byte_order::swap;
 use crate::conversion::{Change, convert};
 use crate::dataspace::{Dataspace, Selected};
+use crate::kept_bytes::KeptBytes;
+use crate::known::Facts;
 use crate::open_file::OpenFile;
 use crate::reason::Reason;
 use crate::settings::settings;
 use crate::signals::{Blocked, LetThrough};
 
+/// What is kept of one array is this part of all memory at most.
+const KEPT_PART: u64 = 64;
 /// Elements that are converted go through memory of this many bytes.
 const MOST_PART_NBYTES: usize = 64 << 20;
 
@@ -26,12 +30,18 @@ pub(crate) struct OpenArray {
     pub shape: Vec<u64>,
     /// Bytes of an element, in the file as in memory.
     pub width: u64,
+    /// What libhdf5 would have in its cache.
+    pub kept: Arc<KeptBytes>,
+    /// A filter without which libhdf5 can read none of it.
+    pub lacked_filter: Option<u32>,
 }
 
 impl OpenArray {
     /// Parses the array whose header is at an address of a file. Chunks that are read in part are kept in the cache.
-    pub fn at(file: OpenFile, address: u64, cache: Arc<ChunkCache>) -> Result<Self, Reason> {
-        let store = file.store().ok_or(Reason::Failed)?;
+    pub fn at(file: OpenFile, address: u64, cache: Arc<ChunkCache>, facts: &Facts) -> Result<Self, Reason> {
+        let most_nbytes = facts.kept_nbytes.min(settings().memory_nbytes as u64 / KEPT_PART);
+        let kept = Arc::new(KeptBytes::new(usize::try_from(most_nbytes).unwrap_or(0)));
+        let store = file.store(Arc::clone(&kept)).ok_or(Reason::Failed)?;
         let interrupts = Arc::new(LetThrough);
         let options = OpenOptions { cache: Some(cache), interrupts, ..OpenOptions::default() };
         let archive = Archive::open_hdf5_array(Arc::new(store), address, String::new(), &options);
@@ -58,12 +68,13 @@ impl OpenArray {
         }
         let shape = described.shape.clone().ok_or(Reason::Layout)?;
         let width = described.element.nbytes();
-        Ok(Self { array, file, shape, width })
+        Ok(Self { array, file, shape, width, kept, lacked_filter: facts.lacked_filter })
     }
 
     /// Reads what is selected, in the order in which libhdf5 visits it, as the program wants it.
     pub fn read(&self, selected: &Dataspace, change: Change, out: &mut [u8]) -> Result<(), Reason> {
         let _blocked = Blocked::new();
+        self.kept.begin(out.len() as u64);
         match change {
             Change::None => self.read_stored(selected, out),
             Change::Swap(width) => {

@@ -8,12 +8,14 @@ use std::io::IoSliceMut;
 use std::mem::ManuallyDrop;
 use std::os::fd::{FromRawFd, RawFd};
 use std::ptr;
+use std::sync::Arc;
 
-use hyperslab_archive::FileIdentity;
-use hyperslab_core::CoalescePolicy;
+use hyperslab_core::{CoalescePolicy, FileIdentity};
 use hyperslab_engine::{FileStore, FileVersion, ReadError, Store};
 
+use crate::kept_bytes::KeptBytes;
 use crate::libhdf5::{Held, Id, Library};
+use crate::mapped;
 use crate::reason::Reason;
 
 /// `H5F_ACC_RDWR`.
@@ -32,11 +34,20 @@ pub(crate) struct OpenFile {
 impl OpenFile {
     /// The file of an array, if it may be read.
     pub fn of(library: &Library, array: Id) -> Result<Self, Reason> {
+        let found = Self::opened(library, array)?;
+        if has_writer(&found.identity) || mapped::may_be_written(&found.identity) {
+            return Err(Reason::Writable);
+        }
+        Ok(found)
+    }
+
+    /// The file of an identifier, as it is now, if it was opened to be read in a way that we know.
+    pub fn opened(library: &Library, id: Id) -> Result<Self, Reason> {
         let call = &library.call;
         let mut intent = 0;
         // SAFETY: the functions take any identifier, and the pointers are valid for writes.
         let descriptor = unsafe {
-            let file = Held::new(library, (call.id_file)(array)).ok_or(Reason::Driver)?;
+            let file = Held::new(library, (call.id_file)(id)).ok_or(Reason::Driver)?;
             if (call.file_intent)(file.id, &raw mut intent) < 0 {
                 return Err(Reason::Driver);
             }
@@ -60,26 +71,34 @@ impl OpenFile {
         if !is_plainly_read(descriptor) {
             return Err(Reason::Driver);
         }
-        if has_writer(&identity) {
-            return Err(Reason::Writable);
-        }
         Ok(Self { descriptor, identity })
     }
 
     /// Whether the descriptor still leads to the same file, and nobody has written to it.
     pub fn is_unchanged(&self) -> bool {
-        identity(self.descriptor) == Some(self.identity)
+        identity(self.descriptor).is_some_and(|now| now.keeps(&self.identity))
     }
 
-    /// Its bytes.
-    pub fn store(&self) -> Option<Borrowed> {
+    /// Whether the descriptor still leads to the same file.
+    pub fn is_open(&self) -> bool {
+        identity(self.descriptor).is_some_and(|now| now.is_file(&self.identity))
+    }
+
+    /// Whether it is the file of `before`, and nobody has written to it since.
+    pub fn keeps(&self, before: &Self) -> bool {
+        self.descriptor == before.descriptor && self.identity.keeps(&before.identity)
+    }
+
+    /// Its bytes. Those that were read last are kept.
+    pub fn store(&self, kept: Arc<KeptBytes>) -> Option<Borrowed> {
         let store = FileStore::of_open(String::new(), ManuallyDrop::into_inner(borrowed(self.descriptor)));
-        store.ok().map(|store| Borrowed(ManuallyDrop::new(store)))
+        store.ok().map(|store| Borrowed(ManuallyDrop::new(store), kept))
     }
 }
 
-/// A file that is not closed when we are done with it, as it is not ours.
-pub(crate) struct Borrowed(ManuallyDrop<FileStore>);
+/// A file that is not closed when we are done with it, as it is not ours. Once it has changed, only the bytes that are kept
+/// are read.
+pub(crate) struct Borrowed(ManuallyDrop<FileStore>, Arc<KeptBytes>);
 
 impl Store for Borrowed {
     fn name(&self) -> &str {
@@ -95,19 +114,43 @@ impl Store for Borrowed {
     }
 
     fn read_into(&self, offset: u64, out: &mut [u8]) -> Result<(), ReadError> {
-        self.0.read_into(offset, out)
+        if self.1.is_all() {
+            return self.copy(offset, out);
+        }
+        self.0.read_into(offset, out)?;
+        self.1.keep(offset, out);
+        Ok(())
     }
 
     fn read_vectored(&self, offset: u64, parts: &mut [IoSliceMut<'_>]) -> Result<(), ReadError> {
-        self.0.read_vectored(offset, parts)
+        let is_all = self.1.is_all();
+        if !is_all {
+            self.0.read_vectored(offset, parts)?;
+        }
+        let mut offset = offset;
+        for part in parts {
+            if is_all {
+                self.copy(offset, part)?;
+            } else {
+                self.1.keep(offset, part);
+            }
+            offset += part.len() as u64;
+        }
+        Ok(())
     }
 
     fn check_unchanged(&self) -> Result<(), ReadError> {
-        self.0.check_unchanged()
+        if self.1.is_all() { Ok(()) } else { self.0.check_unchanged() }
     }
 
     fn version(&self) -> Option<FileVersion> {
         Some(FileStore::version(&self.0))
+    }
+}
+
+impl Borrowed {
+    fn copy(&self, offset: u64, out: &mut [u8]) -> Result<(), ReadError> {
+        if self.1.copy(offset, out) { Ok(()) } else { Err(ReadError::FileChanged { file: String::new() }) }
     }
 }
 
@@ -119,7 +162,7 @@ fn borrowed(descriptor: RawFd) -> ManuallyDrop<File> {
 /// `None` if the descriptor is closed, or leads to something else than a file.
 fn identity(descriptor: RawFd) -> Option<FileIdentity> {
     let metadata = if descriptor >= 0 { borrowed(descriptor).metadata().ok()? } else { return None };
-    if metadata.is_file() { FileIdentity::of_metadata(&metadata).ok() } else { None }
+    if metadata.is_file() { FileIdentity::of_metadata(&metadata) } else { None }
 }
 
 /// Whether a descriptor was opened for reading only, through the page cache.
@@ -137,8 +180,6 @@ fn has_writer(file: &FileIdentity) -> bool {
         // SAFETY: as above.
         let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFL) };
         let is_writable = flags >= 0 && flags & libc::O_ACCMODE != libc::O_RDONLY;
-        is_writable
-            && identity(descriptor)
-                .is_some_and(|found| (found.device, found.inode) == (file.device, file.inode))
+        is_writable && identity(descriptor).is_some_and(|found| found.is_file(file))
     })
 }

@@ -183,13 +183,13 @@ fn stop() {
 }
 
 /// The process is about to fork.
-pub(crate) extern "C" fn before_fork() {
+pub(crate) fn before_fork() {
     FORKS.fetch_add(1, Ordering::AcqRel);
     stop();
 }
 
 /// It has forked, and this is the parent.
-pub(crate) extern "C" fn after_fork() {
+pub(crate) fn after_fork() {
     FORKS.fetch_sub(1, Ordering::AcqRel);
 }
 

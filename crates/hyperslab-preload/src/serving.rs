@@ -3,15 +3,16 @@
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::callers::Site;
 use crate::comparing::compare;
 use crate::conversion::Change;
 use crate::counts::{self, Count};
+use crate::files;
 use crate::hints::{self, Grid, Hint};
-use crate::known::{self, ArrayKey, Facts, known};
-use crate::libhdf5::{Held, Library, MOST_NDIM, Quiet};
+use crate::known::{ArrayKey, Facts, known};
+use crate::libhdf5::{Held, Id, Library, MOST_NDIM, Quiet};
 use crate::libraries::Libhdf5;
 use crate::open_array::{OpenArray, zeros};
 use crate::open_file::OpenFile;
@@ -31,6 +32,9 @@ const FEW_NBYTES: u64 = 32 << 10;
 const FEW_PLAIN_NBYTES: u64 = 1 << 20;
 /// Finding a chunk takes as long as libhdf5 takes for this many bytes.
 const NBYTES_PER_CHUNK: u64 = 64;
+/// How often, and how long each time, a read waits for other threads if libhdf5 cannot do it.
+const MOST_WAITS: usize = 1000;
+const WAIT: Duration = Duration::from_millis(1);
 /// `H5D_CONTIGUOUS`, `H5D_CHUNKED`.
 const CONTIGUOUS: i32 = 1;
 const CHUNKED: i32 = 2;
@@ -71,8 +75,11 @@ pub(crate) fn serve(site: &Site, call: &Call) -> Outcome {
     let Some(_quiet) = Quiet::new(library) else { return passed(Reason::Library, 0) };
     let begun = Instant::now();
     let mut nbytes = 0;
-    match read(site.libhdf5, library, call, &mut nbytes, begun) {
+    match read_patiently(site.libhdf5, library, call, &mut nbytes, begun) {
         Ok(done) => {
+            if let Some(filter) = done.array.lacked_filter {
+                counts::add_lacking(filter);
+            }
             let took = begun.elapsed();
             counts::add(Count::ServedReads, 1);
             counts::add(Count::ServedNbytes, nbytes);
@@ -102,6 +109,23 @@ struct Done {
     is_foreseen: bool,
 }
 
+/// Reads what a call asks for. If libhdf5 could not do it, a read waits for what other threads have.
+fn read_patiently(
+    number: &Libhdf5,
+    library: &Library,
+    call: &Call,
+    nbytes: &mut u64,
+    begun: Instant,
+) -> Result<Done, Reason> {
+    for _ in 0..MOST_WAITS {
+        match read(number, library, call, nbytes, begun) {
+            Err(Reason::Busy) if hint(number, library, call).lacks_filter => std::thread::sleep(WAIT),
+            done => return done,
+        }
+    }
+    Err(Reason::Busy)
+}
+
 /// Reads what a call asks for. `nbytes` becomes its size as soon as that is known.
 fn read(
     number: &Libhdf5,
@@ -127,19 +151,51 @@ fn read(
     let key = ArrayKey { library: number.number(), place };
     let file = file(library, call, key)?;
     let array = array(library, call, key, file, decoded_nbytes.max(*nbytes))?;
-    let change = Change::of(number, library, call.array, call.memory_type).ok_or(Reason::Conversion)?;
-    if array.width != change.stored_width().unwrap_or(width) as u64 {
-        return Err(Reason::Conversion);
-    }
-    if array.shape != request.file.shape {
-        return Err(Reason::Selection);
-    }
+    let mut done = Done::begun(number, library, call, key, array, request, width)?;
     if !file.is_unchanged() {
         return Err(changed(key));
     }
-    let mut done = Done { key, array, request, change, width, is_foreseen: false };
-    fill(&mut done, call, begun)?;
-    if file.is_unchanged() { Ok(done) } else { Err(changed(key)) }
+    let filled = fill(&mut done, call, begun);
+    if file.is_unchanged() { filled.map(|()| done) } else { Err(changed(key)) }
+}
+
+impl Done {
+    /// A read that is ours if it succeeds.
+    fn begun(
+        number: &Libhdf5,
+        library: &Library,
+        call: &Call,
+        key: ArrayKey,
+        array: Arc<OpenArray>,
+        request: Request,
+        width: usize,
+    ) -> Result<Self, Reason> {
+        let change = Change::of(number, library, call.array, call.memory_type).ok_or(Reason::Conversion)?;
+        if array.width != change.stored_width().unwrap_or(width) as u64 {
+            return Err(Reason::Conversion);
+        }
+        if array.shape != request.file.shape {
+            return Err(Reason::Selection);
+        }
+        Ok(Self { key, array, request, change, width, is_foreseen: false })
+    }
+}
+
+/// Does a read of a file that has changed from what we keep of it, as libhdf5 would from its cache if it had read what we
+/// did. Returns whether that was all.
+pub(crate) fn serve_kept(number: &Libhdf5, library: &Library, call: &Call) -> Option<()> {
+    let request = Request::of(library, call).ok()?;
+    // SAFETY: it is the identifier of a datatype.
+    let width = unsafe { (library.call.type_nbytes)(call.memory_type) };
+    let key = ArrayKey { library: number.number(), place: library.place(call.array)? };
+    let array = known()?.last_opened(key)?;
+    if array.file.is_unchanged() || !library.is_default_transfer(call.properties) {
+        return None;
+    }
+    let _ = changed(key);
+    array.kept.close();
+    let mut done = Done::begun(number, library, call, key, array, request, width).ok()?;
+    fill(&mut done, call, Instant::now()).ok()
 }
 
 /// Begins the read that comes next, if the reads of the array follow a pattern.
@@ -170,20 +226,30 @@ fn extend(done: &Done) {
 }
 
 fn changed(key: ArrayKey) -> Reason {
-    if let Some(mut known) = known() {
-        let _ = known.keep_file(key, known::writers(), Err(Reason::Changed));
+    if let Some(mut files) = files::files() {
+        let _ = files.keep(key, files::writers(), Err(Reason::Changed));
     }
     Reason::Changed
 }
 
 /// The file of the array, if it may be read.
 fn file(library: &Library, call: &Call, key: ArrayKey) -> Result<OpenFile, Reason> {
-    if let Some(found) = known().ok_or(Reason::Busy)?.file(key) {
+    if let Some(found) = files::files().ok_or(Reason::Busy)?.get(key) {
         return found;
     }
-    let writers = known::writers();
+    let writers = files::writers();
     let found = OpenFile::of(library, call.array);
-    known().ok_or(Reason::Busy)?.keep_file(key, writers, found)
+    files::files().ok_or(Reason::Busy)?.keep(key, writers, found)
+}
+
+/// A file was opened for reading: what it is now counts, not what it is at the first read.
+pub(crate) fn opened(libhdf5: &Libhdf5, id: Id) {
+    let Some(library) = libhdf5.library() else { return };
+    let Some(_quiet) = Quiet::new(library) else { return };
+    let (Some(place), Ok(file)) = (library.place(id), OpenFile::opened(library, id)) else { return };
+    if let Some(mut files) = files::files() {
+        files.opened(ArrayKey { library: libhdf5.number(), place }, file);
+    }
 }
 
 /// The array, if reading it is worth it by now. `nbytes` are those that are asked for, or that have to be decoded for it.
@@ -194,7 +260,7 @@ fn array(
     file: OpenFile,
     nbytes: u64,
 ) -> Result<Arc<OpenArray>, Reason> {
-    {
+    let facts = {
         let mut known = known().ok_or(Reason::Busy)?;
         let array = known.array(key, || facts(library, call));
         let facts = array.facts.as_ref().map_err(|reason| *reason)?;
@@ -205,20 +271,20 @@ fn array(
         match &array.opened {
             Some(Ok(opened)) if opened.file == file => return Ok(Arc::clone(opened)),
             Some(Err(reason)) => return Err(*reason),
-            _ => {}
+            _ => facts.clone(),
         }
-    }
+    };
     let cache = {
         let mut known = known().ok_or(Reason::Busy)?;
         known.forget_closed();
         known.cache()
     };
-    let opened = OpenArray::at(file, key.place.address, cache).map(Arc::new);
+    let opened = OpenArray::at(file, key.place.address, cache, &facts).map(Arc::new);
     if !file.is_unchanged() {
         return Err(changed(key));
     }
     let mut known = known().ok_or(Reason::Busy)?;
-    known.array(key, || facts(library, call)).opened = Some(opened.clone());
+    known.array(key, || Ok(facts)).opened = Some(opened.clone());
     known.make_room();
     opened
 }
@@ -227,7 +293,9 @@ fn array(
 fn is_worth(facts: &Facts, nbytes: u64, asked_nbytes: u64) -> bool {
     let few = if facts.is_filtered { FEW_NBYTES } else { FEW_PLAIN_NBYTES };
     let is_large = nbytes >= few || facts.uncached_nbytes > 0;
-    settings().serves_small || (is_large && asked_nbytes / NBYTES_PER_CHUNK >= facts.chunk_count)
+    settings().serves_small
+        || facts.lacked_filter.is_some()
+        || (is_large && asked_nbytes / NBYTES_PER_CHUNK >= facts.chunk_count)
 }
 
 /// How the array is stored.
@@ -235,7 +303,7 @@ fn facts(library: &Library, call: &Call) -> Result<Facts, Reason> {
     let functions = &library.call;
     let (mut shape, mut piece) = ([0_u64; MOST_NDIM], [0_u64; MOST_NDIM]);
     // SAFETY: the functions take any identifier; there is room for a length on each axis.
-    let (ndim, width, is_filtered, is_chunked, cache_nbytes) = unsafe {
+    let (ndim, width, is_filtered, is_chunked, cache_nbytes, lacked_filter) = unsafe {
         let properties =
             Held::new(library, (functions.array_properties)(call.array)).ok_or(Reason::Failed)?;
         let space = Held::new(library, (functions.array_space)(call.array)).ok_or(Reason::Failed)?;
@@ -255,7 +323,9 @@ fn facts(library: &Library, call: &Call) -> Result<Facts, Reason> {
         let (mut slots, mut cache_nbytes, mut preemption) = (0, usize::MAX, 0.0);
         let (slots, preemption) = (&raw mut slots, &raw mut preemption);
         (functions.access_cache)(access.id, slots, &raw mut cache_nbytes, preemption);
-        (ndim, (functions.type_nbytes)(kind.id) as u64, is_filtered, is_chunked, cache_nbytes as u64)
+        let lacked_filter = library.lacked_filter(properties.id);
+        let width = (functions.type_nbytes)(kind.id) as u64;
+        (ndim, width, is_filtered, is_chunked, cache_nbytes as u64, lacked_filter)
     };
     let ndim = usize::try_from(ndim).ok().filter(|&ndim| ndim > 0).ok_or(Reason::Layout)?;
     let (shape, piece) = (&shape[..ndim], &mut piece[..ndim]);
@@ -272,7 +342,18 @@ fn facts(library: &Library, call: &Call) -> Result<Facts, Reason> {
     let chunk_nbytes = piece.iter().fold(width, |product, &length| product.saturating_mul(length));
     let is_uncached = is_chunked && is_filtered && chunk_nbytes > cache_nbytes;
     let uncached_nbytes = if is_uncached { chunk_nbytes } else { 0 };
-    Ok(Facts { piece: piece.to_vec(), chunk_count, is_filtered, chunk_nbytes, cache_nbytes, uncached_nbytes })
+    let kept_nbytes = if is_chunked && chunk_nbytes <= cache_nbytes { cache_nbytes } else { 0 };
+    let piece = piece.to_vec();
+    Ok(Facts {
+        piece,
+        chunk_count,
+        is_filtered,
+        chunk_nbytes,
+        cache_nbytes,
+        uncached_nbytes,
+        kept_nbytes,
+        lacked_filter,
+    })
 }
 
 /// Whether libhdf5 leaves some of the program's memory as it is: where nothing is stored, and nothing is to be filled in.
@@ -294,14 +375,7 @@ fn keeps_memory(library: &Library, call: &Call, properties: &Held<'_>) -> bool {
 /// Whether small reads of the array are ours.
 #[inline]
 fn serves_small(number: &Libhdf5, library: &Library, call: &Call) -> bool {
-    settings().serves_small || exceeds_cache(number, library, call)
-}
-
-/// Whether libhdf5's cache is too small for a single chunk, as far as we know: then it decodes a chunk for each read,
-/// however small.
-#[inline]
-fn exceeds_cache(number: &Libhdf5, library: &Library, call: &Call) -> bool {
-    hint(number, library, call).exceeds_cache
+    settings().serves_small || hint(number, library, call).serves_small
 }
 
 #[inline]
@@ -314,9 +388,10 @@ fn hint(number: &Libhdf5, library: &Library, call: &Call) -> Hint {
 fn find_hint(number: &Libhdf5, library: &Library, call: &Call) -> Hint {
     let quiet = if makes_sense(library, call) { Quiet::new(library) } else { None };
     let facts = quiet.and_then(|_quiet| facts(library, call).ok()).filter(|facts| facts.is_filtered);
-    let mut found = Hint { exceeds_cache: false, may_spread: false };
+    let mut found = Hint { serves_small: false, lacks_filter: false, may_spread: false };
     if let Some(facts) = facts {
-        found.exceeds_cache = facts.uncached_nbytes > 0;
+        found.lacks_filter = facts.lacked_filter.is_some();
+        found.serves_small = found.lacks_filter || facts.uncached_nbytes > 0;
         let grid = Grid::new(&facts.piece, facts.chunk_nbytes, facts.cache_nbytes);
         if let Some(grid) = grid
             && facts.chunk_count.saturating_mul(facts.chunk_nbytes) > facts.cache_nbytes

@@ -2,7 +2,9 @@
 
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -58,4 +60,26 @@ pub(crate) fn abandon(memory: *mut c_void) {
     }
     let kept = Abandoned { _memory: memory, _before: ABANDONED.load(Ordering::Acquire) };
     ABANDONED.store(Box::into_raw(Box::new(kept)), Ordering::Release); // a forked child has one thread
+}
+
+/// The lock of some state while a thread forks: then the child has the state as it is, and not half changed. One for each
+/// thread.
+pub(crate) struct OverFork<T: 'static>(Cell<Option<ManuallyDrop<MutexGuard<'static, T>>>>);
+
+impl<T: Default> OverFork<T> {
+    pub const fn new() -> Self {
+        Self(Cell::new(None))
+    }
+
+    /// The thread is about to fork.
+    pub fn hold(&self, state: &Shared<T>) {
+        if !state.is_unused() {
+            self.0.set(state.lock().map(ManuallyDrop::new));
+        }
+    }
+
+    /// It has forked: the lock that it held, in the parent as in the child.
+    pub fn take(&self) -> Option<MutexGuard<'static, T>> {
+        self.0.take().map(ManuallyDrop::into_inner)
+    }
 }

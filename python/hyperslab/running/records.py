@@ -7,7 +7,7 @@ import struct
 
 from hyperslab.preloading import content, users_folders
 
-# As in crates/hyperslab-preload/src/counts.rs: a mark with the version, nine numbers, and two for each reason.
+# As in crates/hyperslab-preload/src/counts.rs: a mark with the version, eleven numbers, and two for each reason.
 MAGIC = b"HSRUN\0\0\x03"
 REASONS = {
     "small": "small",
@@ -28,7 +28,7 @@ REASONS = {
     "stack": "by threads with small stacks",
 }
 """Why reads were left to libhdf5, in the order of crates/hyperslab-preload/src/reason.rs, and how to say it."""
-_NUMBERS = 9
+_NUMBERS = 11
 _WORDS = struct.Struct(f"<{_NUMBERS + 2 * len(REASONS)}Q")
 
 
@@ -55,6 +55,10 @@ class Totals:
         """The time of the reads that were compared with libhdf5."""
         self.ahead_reads = 0
         """The reads of `served_reads` that were done ahead, while the program computed."""
+        self.lacking_reads = 0
+        """The reads of `served_reads` that libhdf5 could not have done, for want of a filter."""
+        self.lacked_filters: set[int] = set()
+        """The numbers of such filters, one for each process."""
         self.passed: dict[str, tuple[int, int]] = {}
         """For each reason, how many reads were left to libhdf5, and how many bytes of them are known."""
 
@@ -72,6 +76,9 @@ class Totals:
         self.estimated_seconds += numbers[6] / 1e9
         self.compared_seconds += numbers[7] / 1e9
         self.ahead_reads += numbers[8]
+        self.lacking_reads += numbers[9]
+        if numbers[9]:
+            self.lacked_filters.add(numbers[10])
         for place, reason in enumerate(REASONS):
             reads, nbytes = numbers[_NUMBERS + 2 * place : _NUMBERS + 2 * place + 2]
             before = self.passed.get(reason, (0, 0))

@@ -7,6 +7,8 @@ from hyperslab.running.records import REASONS, Totals
 SHORT_SECONDS = 1.0
 """Below this, the library may not have compared yet: that would have taken more than a few percent of the time."""
 
+_FILTERS = {307: "bzip2", 32000: "LZF", 32001: "Blosc", 32004: "LZ4", 32008: "bitshuffle", 32015: "Zstandard"}
+
 
 def line(found: Totals, notes: list[str]) -> str:
     """What happened, in one line of words."""
@@ -22,6 +24,8 @@ def _said(found: Totals) -> list[str]:
         ahead = f", {found.ahead_reads} of them ahead" if found.ahead_reads else ""
         took = f"{size}, in {_s(found.served_seconds)} ({_compared(found)})"
         said.append(f"served {_reads(found.served_reads)}{ahead}, {took}")
+    if found.lacking_reads:
+        said.append(_lacking(found))
     if found.passed_reads:
         reasons = sorted(found.passed.items(), key=lambda item: -item[1][0])
         why = ", ".join(f"{reads} {REASONS[reason]}" for reason, (reads, _) in reasons)
@@ -34,6 +38,17 @@ def _said(found: Totals) -> list[str]:
     if found.unknown_count:
         said.append(f"the counts of {found.unknown_count} processes cannot be read")
     return said
+
+
+def _lacking(found: Totals) -> str:
+    """What the program could not have read by itself, and how it could."""
+    named = (f"{number} ({_FILTERS[number]})" if number in _FILTERS else str(number) for number in found.lacked_filters)
+    filters = " and ".join(sorted(named))
+    them = "all of them" if found.lacking_reads == found.served_reads else f"{found.lacking_reads} of them"
+    return (
+        f"{them} need HDF5's filter {filters}, which the program's libhdf5 does not have: without `hyperslab run` "
+        "they would fail (HDF5_PLUGIN_PATH names folders with filters)"
+    )
 
 
 def _compared(found: Totals) -> str:
@@ -70,6 +85,7 @@ def as_json(found: Totals, notes: list[str], status: int, signal: str | None) ->
         "served": {
             "reads": found.served_reads, "nbytes": found.served_nbytes, "seconds": found.served_seconds,
             "libhdf5_seconds": found.libhdf5_seconds, "ahead": found.ahead_reads,
+            "lacking": found.lacking_reads, "lacked_filters": sorted(found.lacked_filters),
         },
         "passed": {"reads": found.passed_reads, "timed_seconds": found.passed_seconds, "reasons": passed},
         "processes": found.process_count, "unreadable_records": found.unknown_count,

@@ -15,6 +15,7 @@ use crate::array::fill::Fill;
 use crate::array::object_names::ObjectNames;
 use crate::array::segment::Segment;
 use crate::array::virtual_mappings::VirtualMappings;
+use crate::file_identity::FileIdentity;
 use crate::unreadable::Unreadable;
 
 /// A value of an attribute, or any small array read with the metadata.
@@ -123,8 +124,8 @@ pub struct ListedFile {
     pub nbytes: u64,
     /// When it was last modified, in nanoseconds since the beginning of 1970, if the system tells.
     pub modified: Option<i128>,
-    /// Its number in its file system, if the system tells.
-    pub inode: Option<u64>,
+    /// What tells it from others and from itself before a change, if the system tells.
+    pub identity: Option<FileIdentity>,
 }
 
 /// All metadata of a file. Group 0 is the root.

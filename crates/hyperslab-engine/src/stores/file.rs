@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, IoSliceMut};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hyperslab_core::CoalescePolicy;
 use hyperslab_parsers::{check_regular, open_regular};
@@ -16,6 +16,8 @@ use crate::read_error::ReadError;
 #[derive(Debug)]
 pub struct FileStore {
     name: String,
+    /// Where it was found; `None` if the caller had it open.
+    path: Option<PathBuf>,
     file: File,
     version: FileVersion,
     grows: bool,
@@ -27,13 +29,19 @@ impl FileStore {
         let name = path.display().to_string();
         let opened = open(path).and_then(|file| Ok((file.metadata()?, file)));
         let (metadata, file) = opened.map_err(|error| system(&name, &error))?;
-        Ok(Self { name, file, version: FileVersion::of_metadata(&metadata), grows: false })
+        Ok(Self {
+            name,
+            path: Some(path.to_owned()),
+            file,
+            version: FileVersion::of_metadata(&metadata),
+            grows: false,
+        })
     }
 
     /// A file that the caller has open for reading. Errors call it `name`.
     pub fn of_open(name: String, file: File) -> Result<Self, ReadError> {
         let metadata = check_regular(&file).map_err(|error| system(&name, &error))?;
-        Ok(Self { name, file, version: FileVersion::of_metadata(&metadata), grows: false })
+        Ok(Self { name, path: None, file, version: FileVersion::of_metadata(&metadata), grows: false })
     }
 
     /// The same file, but others may append to it: only shrinking counts as a change. For files that are never
@@ -49,6 +57,7 @@ impl FileStore {
         let (metadata, file) = opened.map_err(|error| system(&self.name, &error))?;
         Ok(Self {
             name: self.name.clone(),
+            path: self.path.clone(),
             file,
             version: FileVersion::of_metadata(&metadata),
             grows: self.grows,
@@ -134,7 +143,8 @@ impl Store for FileStore {
     fn check_unchanged(&self) -> Result<(), ReadError> {
         let metadata = self.file.metadata().map_err(|error| system(&self.name, &error))?;
         let now = FileVersion::of_metadata(&metadata);
-        if now == self.version || (self.grows && now.nbytes() >= self.version.nbytes()) {
+        let was_moved = || self.path.as_ref().is_some_and(|path| now.was_moved(&self.version, path));
+        if now.keeps(&self.version) || was_moved() || (self.grows && now.nbytes() >= self.version.nbytes()) {
             return Ok(());
         }
         Err(ReadError::FileChanged { file: self.name.clone() })

@@ -4,22 +4,22 @@ use std::fs::Metadata;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use hyperslab_core::ListedFile;
+use hyperslab_core::{FileIdentity, ListedFile};
 
 /// Tells a file from a later one of the same name: its size and modification time.
 #[derive(Clone, Copy, Debug)]
 pub struct FileVersion {
     nbytes: u64,
     modified: Option<SystemTime>,
-    /// The file's identity in its file system, if known. A replacement differs in it, even with the same size and a
-    /// time within the same clock tick.
-    inode: Option<u64>,
+    /// What else the file system told, if the file itself was looked at. A replacement differs in it, even with the same
+    /// size and a time within the same clock tick, and so does a file that was written to.
+    identity: Option<FileIdentity>,
 }
 
 impl FileVersion {
     /// From a known size and modification time.
     pub fn new(nbytes: u64, modified: Option<SystemTime>) -> Self {
-        Self { nbytes, modified, inode: None }
+        Self { nbytes, modified, identity: None }
     }
 
     /// The version of the file at a path; `None` if there is no file.
@@ -28,12 +28,27 @@ impl FileVersion {
     }
 
     pub(super) fn of_metadata(metadata: &Metadata) -> Self {
-        Self { nbytes: metadata.len(), modified: metadata.modified().ok(), inode: inode(metadata) }
+        let identity = FileIdentity::of_metadata(metadata);
+        Self { nbytes: metadata.len(), modified: metadata.modified().ok(), identity }
     }
 
     /// The file's size.
     pub fn nbytes(&self) -> u64 {
         self.nbytes
+    }
+
+    /// Whether it is the file of `before` with the bytes that it had then, as far as both are known.
+    pub fn keeps(&self, before: &Self) -> bool {
+        let identities = self.identity.zip(before.identity);
+        let is_one = identities.is_none_or(|(now, before)| now.keeps(&before));
+        is_one && self.nbytes == before.nbytes && self.modified == before.modified
+    }
+
+    /// Whether it is the file of `before`, which has another name now: that alone changes the time of the last change.
+    pub fn was_moved(&self, before: &Self, path: &Path) -> bool {
+        let Some((now, before)) = self.identity.zip(before.identity) else { return false };
+        let there = std::fs::metadata(path).ok().and_then(|there| FileIdentity::of_metadata(&there));
+        now.seems(&before) && !there.is_some_and(|there| there.is_file(&now))
     }
 
     /// When the file was last modified.
@@ -44,8 +59,8 @@ impl FileVersion {
 
 impl From<ListedFile> for FileVersion {
     fn from(listed: ListedFile) -> Self {
-        let ListedFile { nbytes, modified, inode } = listed;
-        Self { nbytes, modified: modified.and_then(at), inode }
+        let ListedFile { nbytes, modified, identity } = listed;
+        Self { nbytes, modified: modified.and_then(at), identity }
     }
 }
 
@@ -58,32 +73,12 @@ fn at(nanoseconds: i128) -> Option<SystemTime> {
     if nanoseconds < 0 { epoch.checked_sub(distance) } else { epoch.checked_add(distance) }
 }
 
-impl PartialEq for FileVersion {
-    /// Whether both may be versions of one file. Unknown parts are not compared.
-    fn eq(&self, other: &Self) -> bool {
-        let inodes = self.inode.zip(other.inode);
-        let is_one = inodes.is_none_or(|(one, other)| one == other);
-        is_one && self.nbytes == other.nbytes && self.modified == other.modified
-    }
-}
-
 impl std::fmt::Display for FileVersion {
     /// The size, and nanoseconds since 1970.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let since = self.modified.and_then(|modified| modified.duration_since(SystemTime::UNIX_EPOCH).ok());
         write!(formatter, "{} bytes of {}", self.nbytes, since.map_or(0, |since| since.as_nanos()))
     }
-}
-
-#[cfg(unix)]
-#[allow(clippy::unnecessary_wraps)] // other systems have none
-fn inode(metadata: &Metadata) -> Option<u64> {
-    Some(std::os::unix::fs::MetadataExt::ino(metadata))
-}
-
-#[cfg(not(unix))]
-fn inode(_: &Metadata) -> Option<u64> {
-    None
 }
 
 #[cfg(test)]

@@ -168,7 +168,7 @@ impl Stores {
         }
         let other = self.other(index)?;
         let store = self.open(&other.path)?;
-        if other.version.is_some_and(|version| Some(version) != store.version()) {
+        if other.version.is_some_and(|before| !store.version().is_some_and(|now| now.keeps(&before))) {
             let file = store.name().to_owned();
             return Err(if self.are_referenced {
                 ReadError::StaleReferences { file, references: self.name.clone() }

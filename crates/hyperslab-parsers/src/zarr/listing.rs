@@ -5,7 +5,7 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hyperslab_core::{ByteRange, FileIndex, ListedFile};
+use hyperslab_core::{ByteRange, FileIdentity, FileIndex, ListedFile};
 
 use super::hierarchy::{Hierarchy, Location};
 use crate::allowed::Allowed;
@@ -50,11 +50,8 @@ pub(super) fn hierarchy(root: &Path, allowed: &Allowed) -> Result<Hierarchy, Err
 
 /// What tells a file from a later one of the same name: chunks that were replaced must not be read beside others.
 fn listed_file(metadata: &Metadata) -> ListedFile {
-    #[cfg(unix)]
-    let inode = Some(std::os::unix::fs::MetadataExt::ino(metadata));
-    #[cfg(not(unix))]
-    let inode = None;
-    ListedFile { nbytes: metadata.len(), modified: metadata.modified().ok().map(nanoseconds), inode }
+    let modified = metadata.modified().ok().map(nanoseconds);
+    ListedFile { nbytes: metadata.len(), modified, identity: FileIdentity::of_metadata(metadata) }
 }
 
 /// Nanoseconds since the beginning of 1970; negative before.

@@ -78,7 +78,7 @@ pub(crate) fn described(
         let layout = usize::try_from(layout).ok().and_then(|layout| LAYOUTS.get(layout));
         let layout = layout.unwrap_or(&"unknown");
         let _ = write!(out, ", \"element_nbytes\": {width}, \"layout\": \"{layout}\"");
-        put_filters(&mut out, library, describing, properties.id);
+        put_filters(&mut out, library, properties.id);
         put_decodable(&mut out, library, describing);
         if is_chunked {
             put_cache(&mut out, library, array);
@@ -115,27 +115,9 @@ fn file_of(describing: &Describing, array: Id) -> String {
     format!("{}/{}", folder.trim_end_matches('/'), parts.join("/"))
 }
 
-fn put_filters(out: &mut String, library: &Library, describing: &Describing, properties: Id) {
+fn put_filters(out: &mut String, library: &Library, properties: Id) {
     out.push_str(", \"filters\": [");
-    // SAFETY: the functions take any identifier; null stands for what is not asked.
-    let count = unsafe { (library.call.properties_filters)(properties) };
-    for place in 0..u32::try_from(count).unwrap_or(0) {
-        let (mut flags, mut values) = (0, 0);
-        let (values, none) = (&raw mut values, ptr::null_mut());
-        // SAFETY: as above.
-        let number = unsafe {
-            let mut config = 0;
-            (describing.filter)(
-                properties,
-                place,
-                &raw mut flags,
-                values,
-                none,
-                0,
-                ptr::null_mut(),
-                &raw mut config,
-            )
-        };
+    for (place, number) in library.filters(properties).into_iter().enumerate() {
         let known = usize::try_from(number).ok().and_then(|number| FILTERS.get(number.checked_sub(1)?));
         let number = number.to_string();
         out.push_str(if place > 0 { ", " } else { "" });

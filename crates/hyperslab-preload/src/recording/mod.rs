@@ -27,7 +27,7 @@ use self::types::{memory_type, simple};
 use crate::callers::Site;
 use crate::counts::now;
 use crate::libhdf5::{
-    ARRAY_ID, DATATYPE_ID, Describing, Held, Id, Library, MOST_NDIM, Quiet, SPACE_ID, has_failed,
+    ARRAY_ID, DATATYPE_ID, Describing, Held, Id, Library, MOST_NDIM, Quiet, SPACE_ID, SetAside, has_failed,
 };
 use crate::settings::settings;
 use crate::stack;
@@ -171,22 +171,18 @@ fn noted_after_failure(
 ) -> Option<()> {
     // SAFETY: the functions take any number, and report no error for a wrong one.
     unsafe {
-        let errors = (describing.errors_take)();
+        let _errors = SetAside::new(library);
         let kind = |id| (library.call.id_type)(id);
         let is_space = match asked.part {
             Part::Space(space) => space == ALL || kind(space) == SPACE_ID,
             Part::Chunk(offset) => !offset.is_null(),
         };
         let is_type = asked.memory_type == 0 || kind(asked.memory_type) == DATATYPE_ID;
-        let done = if kind(asked.array) == ARRAY_ID && is_space && is_type {
+        if kind(asked.array) == ARRAY_ID && is_space && is_type {
             Quiet::new(library).and_then(|_quiet| noted(site, library, describing, asked, times, FAILED))
         } else {
             Some(()) // a call that makes no sense is no access
-        };
-        if errors > 0 {
-            (describing.errors_put_back)(errors);
         }
-        done
     }
 }
 
