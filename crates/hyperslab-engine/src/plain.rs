@@ -36,10 +36,10 @@ pub(crate) fn read_plain(
             }
             return store.read_vectored(range.offset, slices);
         }
-        if let ([row], [slice]) = (rows, &mut *slices) {
-            if row.step == 1 {
-                return store.read_into(range.offset, slice);
-            }
+        if let ([row], [slice]) = (rows, &mut *slices)
+            && row.step == 1
+        {
+            return store.read_into(range.offset, slice);
         }
         let bytes = room(memory, index(range.length));
         store.read_into(range.offset, bytes)?;

@@ -38,10 +38,10 @@ impl ThreadMemory {
         if decoded_nbytes.max(self.fetched.len()) > MOST_KEPT_NBYTES {
             return;
         }
-        if let Some(mut kept) = lock_briefly(&KEPT) {
-            if kept.len() < MOST_KEPT {
-                kept.push(self);
-            }
+        if let Some(mut kept) = lock_briefly(&KEPT)
+            && kept.len() < MOST_KEPT
+        {
+            kept.push(self);
         }
     }
 }

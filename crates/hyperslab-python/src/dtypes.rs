@@ -125,12 +125,11 @@ fn complex<'py>(py: Python<'py>, part: &Element) -> PyResult<Dtype<'py>> {
 
 /// h5py tags NumPy's dates.
 fn opaque<'py>(py: Python<'py>, nbytes: u64, tag: &str) -> PyResult<Dtype<'py>> {
-    if let Some(name) = tag.strip_prefix("NUMPY:") {
-        if let Ok(tagged) = named(py, name) {
-            if tagged.getattr("itemsize")?.extract::<u64>()? == nbytes {
-                return Ok(tagged);
-            }
-        }
+    if let Some(name) = tag.strip_prefix("NUMPY:")
+        && let Ok(tagged) = named(py, name)
+        && tagged.getattr("itemsize")?.extract::<u64>()? == nbytes
+    {
+        return Ok(tagged);
     }
     named(py, &format!("V{nbytes}"))
 }

@@ -154,11 +154,12 @@ impl Placement<'_> {
         for piece in self.parts[axis].pieces.iter() {
             let chunk_start = chunk_base + piece.chunk_start * chunk_stride;
             let output_start = output_base + piece.output_start * output_stride;
-            if axis + 1 == axes && output_stride == line {
-                if let Some((step, count)) = joined(*piece, chunk_stride, line) {
-                    each(Row { chunk_offset: chunk_start, step, output_offset: output_start, count })?;
-                    continue;
-                }
+            if axis + 1 == axes
+                && output_stride == line
+                && let Some((step, count)) = joined(*piece, chunk_stride, line)
+            {
+                each(Row { chunk_offset: chunk_start, step, output_offset: output_start, count })?;
+                continue;
             }
             for number in 0..piece.count {
                 let chunk = chunk_start + number * piece.step * chunk_stride;

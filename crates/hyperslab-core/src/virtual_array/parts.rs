@@ -84,10 +84,10 @@ impl Part {
 
 fn with_axis(selection: &VirtualSelection, axis: usize, changed: VirtualAxis) -> VirtualSelection {
     let mut selection = selection.clone();
-    if let VirtualSelection::Regular(axes) = &mut selection {
-        if let Some(target) = axes.get_mut(axis) {
-            *target = changed;
-        }
+    if let VirtualSelection::Regular(axes) = &mut selection
+        && let Some(target) = axes.get_mut(axis)
+    {
+        *target = changed;
     }
     selection
 }

@@ -48,10 +48,10 @@ impl LazyIndex {
                     Err(error) => return Err(error),
                 }
             }
-            if let Some(missed) = missed {
-                if !pages.fetch()? {
-                    return Err(missed);
-                }
+            if let Some(missed) = missed
+                && !pages.fetch()?
+            {
+                return Err(missed);
             }
             tasks = waiting;
         }

@@ -17,10 +17,11 @@ pub(crate) fn local(name: &str) -> &str {
 /// below the working directory, where fsspec looks.
 pub fn place_of(folder: &Path, name: &str) -> PathBuf {
     let beside = folder.join(name);
-    if Path::new(name).is_relative() && !beside.exists() {
-        if let Some(found) = std::path::absolute(name).ok().filter(|path| path.exists()) {
-            return found;
-        }
+    if Path::new(name).is_relative()
+        && !beside.exists()
+        && let Some(found) = std::path::absolute(name).ok().filter(|path| path.exists())
+    {
+        return found;
     }
     beside
 }

@@ -225,11 +225,11 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let mut pace = self.host.pace();
         pace.in_flight -= 1;
-        if pace.owed > 0 {
-            if let Some(permit) = self.permit.take() {
-                permit.forget();
-                pace.owed -= 1;
-            }
+        if pace.owed > 0
+            && let Some(permit) = self.permit.take()
+        {
+            permit.forget();
+            pace.owed -= 1;
         }
     }
 }
