@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab.trace.described import check_fields
+from hyperslab.trace.described import MOST, check_fields
 from hyperslab.trace.recording.log import COLLECTIVE, FAILED
 from hyperslab.trace.selection import NAMES, Numbers
 
@@ -59,9 +59,13 @@ class TracedArray:
             A field has another type, or not one entry for each axis of the shape.
         """
         check_fields(self)
-        for name in ("chunks", "shards"):
+        for name in ("shape", "chunks", "shards"):
             lengths = getattr(self, name)
-            if self.shape and lengths is not None and len(lengths) != len(self.shape):
+            if lengths is None:
+                continue
+            if math.prod(lengths) >= MOST:
+                raise ValueError(f"{name} is {str(lengths)[:60]}: no array has so many elements")
+            if self.shape and len(lengths) != len(self.shape):
                 raise ValueError(f"{name} has {len(lengths)} axes, and shape has {len(self.shape)}")
 
     @property
