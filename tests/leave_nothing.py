@@ -16,6 +16,7 @@ from pathlib import Path
 def main(command: list[str]) -> int:
     """The status of the command, or 1 if it succeeded and left files behind."""
     folder = Path(tempfile.mkdtemp(prefix="hs-"))  # short: sockets have paths of 107 bytes at most
+    folder.chmod(0o1777)  # as /tmp: some tests work as another user
     status = subprocess.run(command, env={**os.environ, "TMPDIR": str(folder)}, check=False).returncode
     left = sorted(
         path.name for path in folder.iterdir() if not path.name.startswith("pytest-of-") and holds_files(path)

@@ -141,7 +141,19 @@ def run_pytest(
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "SUITE_OUTCOMES": str(written)}
     variables |= dict(environment or {})
     variables.pop("PYTEST_ADDOPTS", None)
-    common = ["-p", "recording", "-p", "no:cacheprovider", "-q", "--tb=short", f"--basetemp={folder / 'temporary'}"]
+    # The order is the suite's own, and so is a folder for files that it leaves.
+    variables["TMPDIR"] = tempfile.mkdtemp(prefix="s", dir=folder)
+    common = [
+        "-p",
+        "recording",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:randomly",
+        "-q",
+        "--tb=short",
+        f"--basetemp={folder / 'temporary'}",
+    ]
     command = [*prefix, sys.executable, "-m", "pytest", *common, *arguments]
     with (folder / "output.txt").open("w+") as output:
         process = subprocess.Popen(

@@ -17,8 +17,9 @@ use crate::chunk_box::ChunkBox;
 use crate::comparison::Comparison;
 use crate::counts::{self, Count};
 use crate::dataspace::Dataspace;
-use crate::known::{ArrayKey, Facts, known};
-use crate::libhdf5::{Held, Library, has_failed};
+use crate::known::known;
+use crate::libhdf5::{ArrayKey, Held, Library, has_failed};
+use crate::open_array::Facts;
 use crate::request::{Call, Request};
 use crate::settings::settings;
 

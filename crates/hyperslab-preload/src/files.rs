@@ -6,19 +6,20 @@
 use std::collections::HashMap;
 use std::ffi::c_ulong;
 use std::sync::MutexGuard;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::known::ArrayKey;
+use crate::libhdf5::ArrayKey;
 use crate::open_file::OpenFile;
 use crate::reason::Reason;
 use crate::shared::{OverFork, Shared};
+use crate::writers::writers;
 
 /// How many files are known at most.
 const MOST_FILES: usize = 1 << 12;
 
 #[derive(Clone, Copy)]
 struct KnownFile {
-    /// The value of `WRITERS` when it was examined; `None` if it was only opened.
+    /// What `writers` returned when it was examined; `None` if it was only opened.
     examined: Option<u64>,
     /// What it was when it was opened, or first read if we did not see that.
     file: Option<OpenFile>,
@@ -31,8 +32,6 @@ struct KnownFile {
 pub(crate) struct Files(HashMap<(usize, c_ulong), KnownFile>);
 
 static FILES: Shared<Files> = Shared::new();
-/// Changes when a file may have been opened for writing, or closed.
-static WRITERS: AtomicU64 = AtomicU64::new(0);
 /// Whether the process is a child that does not know what its parent knew.
 static IS_FORGETFUL: AtomicBool = AtomicBool::new(false);
 
@@ -43,16 +42,6 @@ thread_local! {
 /// All that is known of files; `None` if it stays locked.
 pub(crate) fn files() -> Option<MutexGuard<'static, Files>> {
     FILES.lock()
-}
-
-/// Tells whether files may have been opened for writing since.
-pub(crate) fn writers() -> u64 {
-    WRITERS.load(Ordering::Acquire)
-}
-
-/// A file may have been opened for writing.
-pub(crate) fn writers_changed() {
-    WRITERS.fetch_add(1, Ordering::Release);
 }
 
 /// A library was closed, with all its files: the numbers that it gave may mean other files from now on.

@@ -10,8 +10,6 @@ use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
-use crate::settings::settings;
-
 /// A folder that the environment names.
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -40,7 +38,7 @@ impl Folder {
     }
 
     /// Makes the folder of a user inside. Failures only mean that less is known at the end.
-    fn admit(&self, user: u32) {
+    pub fn admit(&self, user: u32) {
         if self.owner != Some(0) {
             return;
         }
@@ -59,18 +57,4 @@ impl Folder {
 /// `hyperslab.running` and `hyperslab.trace` look there too.
 fn inside(path: &OsStr, user: u32) -> OsString {
     OsStr::from_bytes(&[path.as_bytes(), format!("/u{user}").as_bytes()].concat()).to_owned()
-}
-
-/// The process is about to become this user. `errno` is the program's.
-pub(crate) fn become_user(user: u32) {
-    // SAFETY: the calls have no effect but on `errno`, which is restored.
-    unsafe {
-        if user == 0 || user == u32::MAX || libc::geteuid() != 0 {
-            return;
-        }
-        let error = *libc::__errno_location();
-        let settings = settings();
-        settings.folder.iter().chain(&settings.trace_folder).for_each(|folder| folder.admit(user));
-        *libc::__errno_location() = error;
-    }
 }

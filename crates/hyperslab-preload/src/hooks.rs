@@ -21,7 +21,8 @@ use crate::request::Call;
 use crate::serving::{Outcome, opened, serve};
 use crate::settings::is_serving;
 use crate::several::{Lists, Rest};
-use crate::{binding, files, folders, known, libraries, objects, prefetching, settings, stack};
+use crate::writers::writers_changed;
+use crate::{binding, known, libraries, objects, prefetching, settings, stack};
 
 /// What libhdf5's functions return if they fail.
 const FAILURE: usize = usize::MAX;
@@ -247,9 +248,9 @@ fn served(site: &Site, call: &Call) -> Option<Reason> {
 
 /// Opens a file for writing. Other threads may examine the same file meanwhile, and not see yet that it is open.
 fn opening_for_writing(open: impl FnOnce() -> usize) -> usize {
-    files::writers_changed();
+    writers_changed();
     let result = open();
-    files::writers_changed();
+    writers_changed();
     result
 }
 
@@ -320,9 +321,23 @@ fn becoming(found: &AtomicPtr<c_void>, name: &CStr, user: usize) -> Next {
         found.store(known, Ordering::Relaxed);
         function = known;
     }
-    folders::become_user(user as u32);
+    become_user(user as u32);
     // SAFETY: it is libc's function, which takes what the program has passed.
     Next::jump(unsafe { transmute::<*mut c_void, Real>(function) })
+}
+
+/// The process is about to become this user. `errno` is the program's.
+fn become_user(user: u32) {
+    // SAFETY: the calls have no effect but on `errno`, which is restored.
+    unsafe {
+        if user == 0 || user == u32::MAX || libc::geteuid() != 0 {
+            return;
+        }
+        let error = *libc::__errno_location();
+        let settings = settings::settings();
+        settings.folder.iter().chain(&settings.trace_folder).for_each(|folder| folder.admit(user));
+        *libc::__errno_location() = error;
+    }
 }
 
 /// Replaces libc's function, which runs nothing at the end of a process.

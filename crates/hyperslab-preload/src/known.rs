@@ -6,47 +6,18 @@ use hyperslab_engine::ChunkCache;
 
 use crate::comparison::Comparison;
 use crate::files;
-use crate::libhdf5::Place;
-use crate::open_array::OpenArray;
+use crate::libhdf5::ArrayKey;
+use crate::open_array::{Facts, OpenArray};
 use crate::pattern::Pattern;
 use crate::reason::Reason;
 use crate::settings::settings;
 use crate::shared::{OverFork, Shared};
+use crate::writers::writers_changed;
 
 /// How many arrays are known at most.
 const MOST_ARRAYS: usize = 64;
 /// How many chunks all arrays have at most whose indexes are kept. An entry takes some 24 bytes.
 const MOST_CHUNKS: u64 = 1 << 22;
-
-/// Tells arrays of all libraries apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ArrayKey {
-    /// The library's number.
-    pub library: usize,
-    /// Where it has the array.
-    pub place: Place,
-}
-
-/// How an array is stored, as libhdf5 tells it.
-#[derive(Clone, Debug)]
-pub(crate) struct Facts {
-    /// The shape of a chunk; that of some rows if it is not chunked.
-    pub piece: Vec<u64>,
-    /// How many chunks its grid has.
-    pub chunk_count: u64,
-    /// Whether it has filters.
-    pub is_filtered: bool,
-    /// Bytes of a decoded chunk, and of libhdf5's cache of chunks.
-    pub chunk_nbytes: u64,
-    pub cache_nbytes: u64,
-    /// Bytes of a chunk for which libhdf5's cache is too small, so that each read of its own decodes the whole chunk; 0 if
-    /// there are none.
-    pub uncached_nbytes: u64,
-    /// The most bytes of the array that libhdf5 keeps from one read to the next.
-    pub kept_nbytes: u64,
-    /// A filter of the array that libhdf5 does not have and does not find, so that it can read none of it.
-    pub lacked_filter: Option<u32>,
-}
 
 /// What is known of an array.
 pub(crate) struct KnownArray {
@@ -118,7 +89,7 @@ pub(crate) fn forked() {
 
 /// A libhdf5 was closed, with all its files: the numbers that it gave may mean other files from now on.
 pub(crate) fn library_closed() {
-    files::writers_changed();
+    writers_changed();
     files::forget_all();
     if !KNOWN.is_unused()
         && let Some(mut known) = known()
@@ -129,7 +100,7 @@ pub(crate) fn library_closed() {
 
 /// A file may have been closed: forgets arrays whose files are not open any more.
 pub(crate) fn closed() {
-    files::writers_changed();
+    writers_changed();
     if KNOWN.is_unused() {
         return;
     }

@@ -14,7 +14,7 @@
 //! | loaded modules and their tables; changes to these | `objects`; `patching` |
 //! | what a call asks for | `request`, `dataspace` |
 //! | whether a read is ours, and the read | `serving`, `reason` |
-//! | what is known of open files and arrays; what is guessed | `files`, `open_file`, `known`, `open_array`; `hints` |
+//! | what is known of open files and arrays; what is guessed | `files`, `open_file`, `writers`, `known`, `open_array`; `hints` |
 //! | files that change while they are open | `fallback`, `kept_bytes`, `mapped` |
 //! | state behind a lock that nobody waits for | `shared` |
 //! | reads of several arrays in one call | `several` |
@@ -73,3 +73,4 @@ mod shared;
 mod signals;
 mod stack;
 mod threads;
+mod writers;

@@ -147,6 +147,15 @@ pub(crate) struct Place {
     pub address: u64,
 }
 
+/// Tells arrays of all libraries apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ArrayKey {
+    /// The library's number.
+    pub library: usize,
+    /// Where it has the array.
+    pub place: Place,
+}
+
 /// What only a libhdf5 has with which we can serve reads.
 pub(crate) struct Library {
     pub call: Functions,

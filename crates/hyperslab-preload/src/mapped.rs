@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hyperslab_core::FileIdentity;
 
-use crate::files;
 use crate::patching::{Replacing, patch};
+use crate::writers::writers_changed;
 
 /// Whether the process may have mapped any file in this way. Most programs never do.
 static HAS_ANY: AtomicBool = AtomicBool::new(false);
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn mmap64(
     // All kinds of shared mappings have this bit.
     if descriptor >= 0 && flags & libc::MAP_SHARED != 0 && protection & libc::PROT_WRITE != 0 && found != -1 {
         HAS_ANY.store(true, Ordering::Release);
-        files::writers_changed();
+        writers_changed();
     }
     found as *mut c_void
 }

@@ -10,7 +10,6 @@ use crate::byte_order::swap;
 use crate::conversion::{Change, convert};
 use crate::dataspace::{Dataspace, Selected};
 use crate::kept_bytes::KeptBytes;
-use crate::known::Facts;
 use crate::open_file::OpenFile;
 use crate::reason::Reason;
 use crate::settings::settings;
@@ -20,6 +19,27 @@ use crate::signals::{Blocked, LetThrough};
 const KEPT_PART: u64 = 64;
 /// Elements that are converted go through memory of this many bytes.
 const MOST_PART_NBYTES: usize = 64 << 20;
+
+/// How an array is stored, as libhdf5 tells it.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    /// The shape of a chunk; that of some rows if it is not chunked.
+    pub piece: Vec<u64>,
+    /// How many chunks its grid has.
+    pub chunk_count: u64,
+    /// Whether it has filters.
+    pub is_filtered: bool,
+    /// Bytes of a decoded chunk, and of libhdf5's cache of chunks.
+    pub chunk_nbytes: u64,
+    pub cache_nbytes: u64,
+    /// Bytes of a chunk for which libhdf5's cache is too small, so that each read of its own decodes the whole chunk; 0 if
+    /// there are none.
+    pub uncached_nbytes: u64,
+    /// The most bytes of the array that libhdf5 keeps from one read to the next.
+    pub kept_nbytes: u64,
+    /// A filter of the array that libhdf5 does not have and does not find, so that it can read none of it.
+    pub lacked_filter: Option<u32>,
+}
 
 /// An array, parsed.
 pub(crate) struct OpenArray {

@@ -15,7 +15,7 @@ use hyperslab_core::AxisSelection;
 
 use crate::conversion::Change;
 use crate::dataspace::Dataspace;
-use crate::known::ArrayKey;
+use crate::libhdf5::ArrayKey;
 use crate::open_array::OpenArray;
 use crate::pattern::regular;
 use crate::settings::settings;

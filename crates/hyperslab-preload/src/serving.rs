@@ -11,16 +11,17 @@ use crate::conversion::Change;
 use crate::counts::{self, Count};
 use crate::files;
 use crate::hints::{self, Grid, Hint};
-use crate::known::{ArrayKey, Facts, known};
-use crate::libhdf5::{Held, Id, Library, MOST_NDIM, Quiet};
+use crate::known::known;
+use crate::libhdf5::{ArrayKey, Held, Id, Library, MOST_NDIM, Quiet};
 use crate::libraries::Libhdf5;
-use crate::open_array::{OpenArray, zeros};
+use crate::open_array::{Facts, OpenArray, zeros};
 use crate::open_file::OpenFile;
 use crate::prefetching;
 use crate::reason::Reason;
 use crate::request::{ALL, Call, Request, is_space, makes_sense};
 use crate::scatter::Target;
 use crate::settings::settings;
+use crate::writers::writers;
 
 /// libhdf5 is as fast for fewer elements than this, unless they are in many chunks.
 const FEW_ELEMENTS: i64 = 1 << 10;
@@ -227,7 +228,7 @@ fn extend(done: &Done) {
 
 fn changed(key: ArrayKey) -> Reason {
     if let Some(mut files) = files::files() {
-        let _ = files.keep(key, files::writers(), Err(Reason::Changed));
+        let _ = files.keep(key, writers(), Err(Reason::Changed));
     }
     Reason::Changed
 }
@@ -237,9 +238,9 @@ fn file(library: &Library, call: &Call, key: ArrayKey) -> Result<OpenFile, Reaso
     if let Some(found) = files::files().ok_or(Reason::Busy)?.get(key) {
         return found;
     }
-    let writers = files::writers();
+    let before = writers();
     let found = OpenFile::of(library, call.array);
-    files::files().ok_or(Reason::Busy)?.keep(key, writers, found)
+    files::files().ok_or(Reason::Busy)?.keep(key, before, found)
 }
 
 /// A file was opened for reading: what it is now counts, not what it is at the first read.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hyperslab import __version__
-from hyperslab.errors import UsageError
+from hyperslab.errors import ReadError, UsageError
 from hyperslab.lab.environment import Environment
 from hyperslab.lab.journal import Journal, load_lines
 from hyperslab.model.measuring import CellTimings, key_of
@@ -43,7 +43,7 @@ def calibration_journal(
         opened = Journal(path, CellTimings.from_dict, CellTimings.to_dict, lambda found: key_of(found.cell), header)
     except UsageError:
         raise
-    except IsADirectoryError as error:
+    except (IsADirectoryError, ReadError) as error:
         raise UsageError(f"{path} is not the journal of {what} ({error}): remove it") from error
     except OSError as error:
         raise UsageError(f"{path} cannot be written ({error.strerror}): choose another path with -o") from error
