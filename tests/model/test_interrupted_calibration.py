@@ -58,6 +58,7 @@ class Calibration:
 
     def begin(self, *options: str) -> subprocess.Popen[str]:
         asked = ["calibrate", "--dir", str(self.measured), "-o", str(self.profile), "--libraries", "hdf5"]
+        asked.append("--no-wait")  # for other tests, which keep the machine busy
         command = [sys.executable, "-c", COMMAND, *asked, *options]
         return subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True

@@ -309,7 +309,7 @@ def test_a_tiny_calibration_predicts(workload: Path, tmp_path: Path, monkeypatch
     measured = tmp_path / "measured"
     measured.mkdir()
     options = ["--quick", "--dir", str(measured), "--libraries", "hdf5", "-o", str(tmp_path / "new" / "tiny.json")]
-    done = runner.invoke(app, ["calibrate", *options])
+    done = runner.invoke(app, ["calibrate", "--no-wait", *options])
     assert done.exit_code == 0, done.output
     assert "hdf5" in done.stdout
     assert list(measured.iterdir()) == [], "nothing is left"

@@ -51,6 +51,9 @@ def calibrate_machine(
     full: Annotated[bool, typer.Option("--full", help="About 20 minutes: the published design, scaled down.")] = False,
     libraries: Annotated[str | None, typer.Option(help="Only these libraries: hdf5,zarr,hyperslab,flat.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted calibration.")] = False,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Measure at once, even if other programs keep the machine busy.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show all coefficients.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the store profile as JSON as well.")] = False,
 ) -> None:
@@ -77,7 +80,7 @@ def calibrate_machine(
     if store is None:
         if option or round_trip_ms is not None:
             raise UsageError("--option and --round-trip-ms need --store")
-        made = _of_disk(where, scale, chosen, path, resume)
+        made = _of_disk(where, scale, chosen, path, resume, waits=not no_wait)
     else:
         if output is None:
             raise UsageError(
@@ -111,7 +114,9 @@ def _check_replaceable(path: Path) -> None:
             raise UsageError(said) from error
 
 
-def _of_disk(where: Path, scale: Scale, libraries: list[str] | None, path: Path, resume: bool) -> StoreProfile:
+def _of_disk(
+    where: Path, scale: Scale, libraries: list[str] | None, path: Path, resume: bool, *, waits: bool
+) -> StoreProfile:
     from hyperslab.lab.other_load import wait_until_quiet
     from hyperslab.model.calibrate import calibrate
     from hyperslab.model.calibration_journal import journal_beside
@@ -121,8 +126,12 @@ def _of_disk(where: Path, scale: Scale, libraries: list[str] | None, path: Path,
         log.print(line(f"note: {note}"), soft_wrap=True)
     try:
         with as_signalled(), live(log, "passes") as progress:
-            wait_until_quiet(lambda said: log.print(line(said), soft_wrap=True))
-            made = calibrate(where, scale, libraries, progress=progress, journal=journal, resume=resume)
+
+            def ready() -> None:
+                if waits:
+                    wait_until_quiet(lambda said: log.print(line(said), soft_wrap=True))
+
+            made = calibrate(where, scale, libraries, progress=progress, journal=journal, resume=resume, ready=ready)
     except (KeyboardInterrupt, SystemExit, RunError):
         left = f"measured cells are in {journal}; continue with --resume" if journal.exists() else "nothing was kept"
         log.print(f"no store profile was written; {left}", soft_wrap=True)

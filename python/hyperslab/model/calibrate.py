@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -50,6 +50,7 @@ def calibrate(
     progress: Progress = lambda *_: None,
     journal: Path | None = None,
     resume: bool = False,
+    ready: Callable[[], None] = lambda: None,
 ) -> StoreProfile:
     """Measure this machine and the file system of `directory`. No files are left there, even after Ctrl-C.
 
@@ -72,6 +73,8 @@ def calibrate(
         A file that records each cell once it is measured. Remove it when you have saved the profile.
     resume : bool
         Continue from `journal`: the cells in it are not measured again.
+    ready : Callable
+        Called when everything is checked and the first cell is about to be measured.
 
     Returns
     -------
@@ -100,6 +103,8 @@ def calibrate(
         if len(kept):
             notes.append(f"{len(kept)} of {len(planned)} cells were measured before an interruption")
         missing = [cell for cell in planned if not kept.of(key_of(cell))]
+        if missing:
+            ready()
         load = OtherLoad()
         measuring = measure(missing, directory, size.repeats, seed=seed, progress=progress, say=notes.append)
         for found in ended.enter_context(closing(measuring)):
