@@ -115,23 +115,31 @@ def check_goes_on(path: Path) -> None:
 LIBRARIES = ["ours", "theirs"]
 
 
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A file with a bit of everything, written by each of the libraries."""
+    folder = tmp_path_factory.mktemp("originals")
+    with hs.VersionedFile(folder / "ours.h5", "w") as file:
+        make(file)
+    with h5py.File(folder / "theirs.h5", "w") as theirs:
+        make(VersionedHDF5File(theirs))
+    return {name: folder / f"{name}.h5" for name in LIBRARIES}
+
+
 @pytest.fixture(params=LIBRARIES)
-def made(request: Any, tmp_path: Path) -> Path:
-    """A file with a bit of everything, written by one of the libraries."""
-    path = tmp_path / "made.h5"
-    if request.param == "ours":
-        with hs.VersionedFile(path, "w") as file:
-            make(file)
-    else:
-        with h5py.File(path, "w") as file:
-            make(VersionedHDF5File(file))
-    return path
+def made(request: Any, originals: dict[str, Path], tmp_path: Path) -> Path:
+    return Path(shutil.copy(originals[request.param], tmp_path / "made.h5"))
+
+
+SOME = [["first"], ["second"], ["third"], ["first", "second"], ["second", "third"], ["first", "third"]]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
-    "names", [["first"], ["second"], ["third"], ["first", "second"], ["second", "third"], ["first", "third"]], ids=str
+    ("made", "way", "names"),
+    [(LIBRARIES[(row + column) % 2], way, names) for row, way in enumerate(WAYS) for column, names in enumerate(SOME)],
+    ids=str,
+    indirect=["made"],
 )
 def test_deleting_versions(made: Path, way: str, names: list[str]) -> None:
     other = made.with_name("other.h5")
