@@ -36,10 +36,18 @@ setup: .stamps/built
 	@touch $@
 
 # What tests use from outside: Silo (PDB), a browser, MPI-built HDF5, strace. A test that misses one says so and is skipped.
-system: .stamps/system
+system: .stamps/system .stamps/versitygw
 .stamps/system: tests/system-packages.txt
 	@mkdir -p .stamps
 	@sh tests/install-system-packages.sh tests/system-packages.txt $@
+
+# An S3 server that is fast, where there is Go to build it with. lab/serving.py names the version.
+.stamps/versitygw: python/hyperslab/lab/serving.py
+	@mkdir -p .stamps
+	@if command -v go >/dev/null; then go install $$(sed -n 's/.*"go install \(.*\)").*/\1/p' $<) 2>.stamps/go.log || \
+	  { tail -n 3 .stamps/go.log; echo "versitygw cannot be built: its tests are skipped"; }; \
+	else echo "there is no Go to build versitygw with: its tests are skipped"; fi
+	@touch $@
 
 demo: setup
 	$(BIN)/python examples/demo.py
