@@ -1,6 +1,7 @@
 """Runs a command with a folder for temporary files, and fails if it leaves any: `leave_nothing.py COMMAND ...`.
 
-pytest's own folder may stay: it has the files of tests that failed. So may empty folders, as Dask's workers leave one.
+pytest's own folder may stay: it has the files of tests that failed. So may locks without content: workers of Dask, and
+tests that must be alone, find each other by them.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ def main(command: list[str]) -> int:
 
 
 def holds_files(path: Path) -> bool:
-    """Whether a path is anything but a folder without files."""
-    return path.is_symlink() or not path.is_dir() or any(not inner.is_dir() for inner in path.rglob("*"))
+    """Whether a path is, or has, anything but folders and empty locks."""
+    inner = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
+    return any(not (one.is_dir() or (one.suffix == ".lock" and one.stat().st_size == 0)) for one in inner)
 
 
 if __name__ == "__main__":

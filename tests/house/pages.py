@@ -6,7 +6,7 @@
 | ```sh | each command runs in bash |
 | ```console | each line that begins with `$ ` runs; the other lines are what it printed for us |
 | ```yaml, ```bash | saved under the name in its first comment, or under the `name:` of a study |
-| ```text, ```py | does not run: it needs what no test has, or another test runs it |
+| ```text, ```py | does not run: it needs what no test has, or a command runs it; a script is saved |
 """
 
 from __future__ import annotations

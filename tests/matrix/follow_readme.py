@@ -15,7 +15,7 @@ each one with its output. The status is 1 if a command fails.
 | ```python | runs in one Python, from block to block. If it begins with `# NAME.py`, it is saved first |
 | ```sh | runs in bash, command by command |
 | ```console | each line that begins with `$ ` runs |
-| others | are printed |
+| others | are printed; a script is saved |
 """
 
 from __future__ import annotations
