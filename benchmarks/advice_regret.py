@@ -31,7 +31,7 @@ from hyperslab.advise.judging import judge
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.verifying import verify
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
-from hyperslab.report.wording import seconds_text
+from hyperslab.quantities import seconds_text
 
 REGRETS = ("regret", "regret_of_prediction", "regret_of_verdict")
 RESULTS = Path(__file__).parent / "results" / "advice_regret.json"

@@ -13,16 +13,16 @@ import pytest
 
 from hyperslab._core import Hyperslab
 from hyperslab.advise.advising import advise
-from hyperslab.advise.answer import answer_of, headline
 from hyperslab.advise.asking import ask
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.formats import codecs_of, encodings_of
-from hyperslab.advise.heat_map import _counts
 from hyperslab.advise.limits import Limits
-from hyperslab.advise.page import render
 from hyperslab.advise.results import ArrayAdvice
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.workload import Step
+from hyperslab.report.advice_answer import answer_of, headline
+from hyperslab.report.advice_heat_map import _counts
+from hyperslab.report.advice_page import render
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",

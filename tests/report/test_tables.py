@@ -13,10 +13,11 @@ from synthetic import HOSTILE, cases, make_run
 
 from hyperslab.bench.rankings import Ranking
 from hyperslab.bench.results import Run
+from hyperslab.quantities import digits, interval_text, nbytes_text, seconds_text
 from hyperslab.report import tables, terminal
 from hyperslab.report.answers import answers_section
 from hyperslab.report.ratios import ratio_tables
-from hyperslab.report.wording import arrays_text, digits, interval_text, nbytes_text, seconds_text
+from hyperslab.report.wording import arrays_text
 
 
 def _ranking(run: Run, case: str, operation: str) -> Ranking:

@@ -8,7 +8,7 @@ from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.advise.verdict import in_order, needed_text
 from hyperslab.advise.verifying import Verification, Verified
 from hyperslab.lab.paired import ratio_of
-from hyperslab.report.wording import interval_text, seconds_text
+from hyperslab.quantities import interval_text, seconds_text
 
 SIGNIFICANT = 0.05
 CONTRADICTED = (

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hyperslab.advise.cache_calls import cache_call
 from hyperslab.advise.candidate import MIB, Candidate
 from hyperslab.advise.demand import Demand, in_chunk_order
 from hyperslab.advise.pricing import Price, Pricer, gain
 from hyperslab.advise.results import Tip
 from hyperslab.advise.search import Search
 from hyperslab.advise.stored import StoredArray
-from hyperslab.report.cache_calls import cache_call
 
 # A tip must save at least this share of the predicted time to be worth a line.
 WORTH = 0.05

@@ -10,7 +10,7 @@ from hyperslab.advise.pricing import Gain, gain
 from hyperslab.advise.reasons import touches_of
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.model.store_profile import StoreProfile
-from hyperslab.report.wording import digits, seconds_text
+from hyperslab.quantities import digits, seconds_text
 
 # Layouts within this share of the best are as good: then the one that changes least is advised. No calibration tells
 # predictions apart that are as near as ALIKE.

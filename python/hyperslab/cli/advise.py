@@ -188,7 +188,7 @@ def _write(file: str, found: list[ArrayAdvice], profile: str, output: Path | Non
 
         advice_file(file, found).save(output)
     if html is not None:
-        from hyperslab.advise.page import write_page
+        from hyperslab.report.advice_page import write_page
 
         write_page(html, file, found, profile, output)
 
@@ -221,8 +221,8 @@ def _suffix(found: list[ArrayAdvice]) -> str:
 
 
 def _print_one(one: ArrayAdvice, out: Any) -> None:
-    from hyperslab.advise.rows import tip_lines
     from hyperslab.archive.display import counted
+    from hyperslab.report.advice_rows import tip_lines
 
     calls = ", ".join(f"{counted(len(each.steps), 'call', 'calls')} of {each.name}" for each in one.demands)
     out.print(line(f"{one.array.title}, {' × '.join(map(str, one.array.shape))} {one.array.dtype}: {calls}"))
@@ -247,8 +247,8 @@ def _print_one(one: ArrayAdvice, out: Any) -> None:
 def _print_table(one: ArrayAdvice, out: Any) -> None:
     from rich.table import Table
 
-    from hyperslab.advise.rows import HEADER, cells_of
-    from hyperslab.report.wording import UNKNOWN
+    from hyperslab.quantities import UNKNOWN
+    from hyperslab.report.advice_rows import HEADER, cells_of
 
     rows = [cells_of(option, one) for option in _shown(one)]
     kept = [place for place in range(len(HEADER) - 1) if any(row[place] != UNKNOWN for row in rows)]

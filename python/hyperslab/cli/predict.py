@@ -237,7 +237,7 @@ def _document(trained: StoreProfile, log: Console) -> dict[str, Any]:
 def _print(found: list[Prediction], store: str) -> None:
     from hyperslab.model.predict import too_close
     from hyperslab.model.terms import PHASES
-    from hyperslab.report.wording import interval_text, seconds_text
+    from hyperslab.quantities import interval_text, seconds_text
 
     out = console()
     shown = [phase for phase in PHASES if any(prediction.cost.phases[phase] > 0 for prediction in found)]

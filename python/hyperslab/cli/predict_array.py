@@ -109,7 +109,7 @@ def doubts(profile: StoreProfile, directory: Path | None) -> list[str]:
 
 
 def _print(found: Comparison, profile: StoreProfile, out: Console) -> None:
-    from hyperslab.report.wording import nbytes_text
+    from hyperslab.quantities import nbytes_text
 
     array = found.array
     shape = " × ".join(map(str, array.shape))
@@ -132,7 +132,7 @@ def _print(found: Comparison, profile: StoreProfile, out: Console) -> None:
 
 
 def _cell(row: Row, position: int) -> str:
-    from hyperslab.report.wording import UNKNOWN, seconds_text
+    from hyperslab.quantities import UNKNOWN, seconds_text
 
     cost, seconds = row.costs[position], row.seconds[position]
     if cost is None:

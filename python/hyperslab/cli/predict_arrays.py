@@ -41,7 +41,7 @@ def predict_arrays(
         out.print(line(f"{name}, {' × '.join(map(str, array.shape))} {array.dtype}"), soft_wrap=True)
         show(each)
         out.print()
-    from hyperslab.report.wording import seconds_text
+    from hyperslab.quantities import seconds_text
 
     out.print(f"all arrays, each with its fastest layout and library: {seconds_text(least)}", soft_wrap=True)
 

@@ -115,7 +115,7 @@ def _sharing(workload: Workload, layout: Layout, given: ParallelOptions, servers
 
 
 def _print(found: list[ParallelPrediction], sharing: Sharing, store: str) -> None:
-    from hyperslab.report.wording import digits, interval_text, nbytes_text, seconds_text
+    from hyperslab.quantities import digits, interval_text, nbytes_text, seconds_text
 
     table = Table("layout", "library", "time", "95 % interval", "servers", "cf", box=None)
     for title in ("requests of the slowest process", "bytes", "P2: bytes only"):

@@ -31,7 +31,7 @@ def predict_trace(
     from hyperslab.archive.display import counted
     from hyperslab.model.predict import parse_layout, predict
     from hyperslab.model.traced import LIBRARY_OF, layout_of_traced, workload_of
-    from hyperslab.report.wording import seconds_text
+    from hyperslab.quantities import seconds_text
     from hyperslab.trace.growing import with_largest_shapes
     from hyperslab.trace.summaries import summaries_of
     from hyperslab.trace.trace import Trace

@@ -11,7 +11,8 @@ from hyperslab.bench.results import Run
 from hyperslab.bench.standings import ALIKE, Standing, rounds_to_decide
 from hyperslab.lab.looks import MOST_ROUNDS
 from hyperslab.lab.paired import FAR_FACTOR
-from hyperslab.report.wording import contender_title, digits, names_text, seconds_text
+from hyperslab.quantities import digits, names_text, seconds_text
+from hyperslab.report.wording import contender_title
 
 MARGIN = f"{ALIKE - 1:.0%}".replace("%", " %")
 MOST_AVOIDED = MOST_RIVALS = 3

@@ -6,6 +6,7 @@ from html import escape
 
 from hyperslab.bench.rankings import Ranking
 from hyperslab.bench.results import Run
+from hyperslab.quantities import UNKNOWN, digits, interval_text, seconds_text
 from hyperslab.report.answer_words import answering, answering_method, avoid_text, leads_text, recommendation_text
 from hyperslab.report.captions import data_text, scale_text
 from hyperslab.report.markup import section, table_markup
@@ -13,17 +14,7 @@ from hyperslab.report.palette import paint_of
 from hyperslab.report.tables import Table
 from hyperslab.report.unmeasured import unmeasured_lines
 from hyperslab.report.views import Arrays, case_named
-from hyperslab.report.wording import (
-    UNKNOWN,
-    arrays_text,
-    cache_title,
-    conditions_text,
-    contender_title,
-    digits,
-    interval_text,
-    operation_title,
-    seconds_text,
-)
+from hyperslab.report.wording import arrays_text, cache_title, conditions_text, contender_title, operation_title
 
 MOST_CARDS = 12
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hyperslab.bench.records import Summary
 from hyperslab.bench.results import Run
+from hyperslab.quantities import unit_of
 from hyperslab.report.captions import INTERVAL, caption, statistic_text
 from hyperslab.report.palette import in_order, paint_of
 from hyperslab.report.sheet import PANEL_WIDTH, Panel, Words, head, log_ticks, new_sheet, save
@@ -26,7 +27,6 @@ from hyperslab.report.wording import (
     is_per_array,
     metric_title,
     operation_title,
-    unit_of,
 )
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from hyperslab.bench.records import Summary
 from hyperslab.bench.results import Run
 from hyperslab.bench.study import Case
 from hyperslab.lab.statistics import LEAST_FOR_INTERVAL
+from hyperslab.quantities import nbytes_text
 from hyperslab.report.views import case_named, sizes
-from hyperslab.report.wording import arrays_text, conditions_text, dtype_text, known, nbytes_text, trials_text
+from hyperslab.report.wording import arrays_text, conditions_text, dtype_text, known, trials_text
 
 INTERVAL = "95 % bootstrap interval of the median"
 FAIR = "fair (all of opening and closing counted, written until durable, random order, warm-up dropped)"

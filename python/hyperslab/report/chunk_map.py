@@ -6,7 +6,7 @@ from html import escape
 from math import log1p, prod
 
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.report.wording import names_text
+from hyperslab.quantities import names_text
 from hyperslab.trace.summaries import ArraySummary
 
 WIDTH, LEFT, RIGHT, TOP = 480, 40, 12, 20

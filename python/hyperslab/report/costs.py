@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hyperslab.model.predict import Prediction
 from hyperslab.model.terms import PHASES, Phase
+from hyperslab.quantities import unit_of
 from hyperslab.report.sheet import PANEL_WIDTH, STYLE, Words, head, new_sheet, save_as
-from hyperslab.report.wording import unit_of
 
 COLOURS: dict[Phase, str] = {
     "memory_copy": "#1f5fa8",

@@ -9,9 +9,9 @@ from hyperslab.model.accuracy import questions, regret
 from hyperslab.model.generated.scores import Scores
 from hyperslab.model.generated.session import Generated
 from hyperslab.model.terms import EXTENDED, PAPER
+from hyperslab.quantities import UNKNOWN
 from hyperslab.report.tables import Table
 from hyperslab.report.terminal import print_table
-from hyperslab.report.wording import UNKNOWN
 
 HEADER = (
     "model",

@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.text import Text
 
 from hyperslab.parallel.published import PublishedEvaluation, PublishedPrediction, PublishedScores
+from hyperslab.quantities import UNKNOWN, digits
 from hyperslab.report.tables import Table
 from hyperslab.report.terminal import print_table
-from hyperslab.report.wording import UNKNOWN, digits
 
 CELLS_HEADER = (
     "cell",

@@ -10,10 +10,11 @@ from typing import TypeAlias
 from hyperslab.bench.rankings import headline_metric
 from hyperslab.bench.records import Summary
 from hyperslab.bench.results import Run
+from hyperslab.quantities import UNKNOWN, digits
 from hyperslab.report.lines import bare_metric
 from hyperslab.report.palette import in_order
 from hyperslab.report.views import RATIO_OF, by_case_and_method, is_speed_case, operation_name, published_seconds
-from hyperslab.report.wording import UNKNOWN, cache_title, digits
+from hyperslab.report.wording import cache_title
 
 Ratios: TypeAlias = tuple[float, ...]  # one for each size
 

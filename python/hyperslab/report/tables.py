@@ -10,23 +10,19 @@ import numpy as np
 from hyperslab.bench.rankings import Ranking, headline_metric
 from hyperslab.bench.records import BOUNDARIES, METRICS, Summary, Trial, Verdict
 from hyperslab.bench.results import Run
+from hyperslab.quantities import UNKNOWN, digits, interval_text, nbytes_text, seconds_text
 from hyperslab.report.answer_words import avoid_text, leads_text
 from hyperslab.report.captions import statistic_text
 from hyperslab.report.citations import citation
 from hyperslab.report.ratios import heading, range_text, ratio_tables
 from hyperslab.report.views import case_named
 from hyperslab.report.wording import (
-    UNKNOWN,
     cache_title,
     contender_title,
-    digits,
     dtype_text,
-    interval_text,
     known,
     metric_title,
-    nbytes_text,
     operation_title,
-    seconds_text,
     trials_text,
     without_folders,
 )

@@ -12,6 +12,7 @@ from hyperslab.archive.display import counted
 from hyperslab.bench.compare import Comparison, ComparisonRow, Outcome
 from hyperslab.bench.rankings import Ranking
 from hyperslab.bench.results import Run
+from hyperslab.quantities import digits, names_text, seconds_text
 from hyperslab.report.answer_words import (
     answering,
     answering_method,
@@ -25,15 +26,7 @@ from hyperslab.report.citations import citation
 from hyperslab.report.tables import Table, ranking_table
 from hyperslab.report.unmeasured import unmeasured_lines
 from hyperslab.report.views import Arrays, case_named
-from hyperslab.report.wording import (
-    arrays_text,
-    cache_title,
-    contender_title,
-    digits,
-    names_text,
-    operation_title,
-    seconds_text,
-)
+from hyperslab.report.wording import arrays_text, cache_title, contender_title, operation_title
 
 # Every verdict with the words that count it.
 VERDICTS = {

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from hyperslab.advise.cache_calls import cache_call
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.model.libraries import Hdf5, HyperslabEngine
 from hyperslab.model.store_profile import StoreProfile
-from hyperslab.report.cache_calls import cache_call
 from hyperslab.report.trace_prices import ArrayPrices, prices_of
 from hyperslab.trace.byte_ranges import LAYOUT
 from hyperslab.trace.chunk_touches import decode_count

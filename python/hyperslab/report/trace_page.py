@@ -7,13 +7,13 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
+from hyperslab.quantities import seconds_text
 from hyperslab.replacing import replace_with
 from hyperslab.report.chunk_map import chunk_map
 from hyperslab.report.markup import section
 from hyperslab.report.trace_advice import Advice
 from hyperslab.report.trace_prices import ArrayPrices
 from hyperslab.report.trace_words import advice_lines, facts, headline, measured_where
-from hyperslab.report.wording import seconds_text
 from hyperslab.trace.summaries import ArraySummary, timeline
 from hyperslab.trace.trace import Trace
 

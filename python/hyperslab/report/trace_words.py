@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hyperslab.archive.display import counted
+from hyperslab.quantities import digits, nbytes_text, seconds_text
 from hyperslab.report.trace_advice import Advice
 from hyperslab.report.trace_prices import ArrayPrices
-from hyperslab.report.wording import digits, nbytes_text, seconds_text
 from hyperslab.trace.summaries import ArraySummary, busy_seconds
 from hyperslab.trace.trace import Trace
 

@@ -14,8 +14,9 @@ from hyperslab.bench.records import WARM_UP, Cell, Trial
 from hyperslab.bench.results import Run
 from hyperslab.bench.runner import expand
 from hyperslab.lab.paired import LEAST_ROUNDS
+from hyperslab.quantities import digits, names_text
 from hyperslab.report.answer_words import answering, answering_method
-from hyperslab.report.wording import cache_title, contender_title, digits, names_text, operation_title, without_folders
+from hyperslab.report.wording import cache_title, contender_title, operation_title, without_folders
 
 MOST_NAMED = 4
 # A processor is overloaded if this many programs besides the measured one want it: trials then wait for them.

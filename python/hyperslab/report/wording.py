@@ -1,4 +1,4 @@
-"""Text for numbers: seconds, bytes and intervals with their units. An unknown value is a dash, never a zero."""
+"""Names and titles for what reports show: contenders, metrics, cache states, operations, arrays."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from hyperslab.bench.operations import OPERATIONS
 from hyperslab.bench.records import Summary
 from hyperslab.bench.study import Case, Conditions
 
-UNKNOWN = "–"
 _ABSOLUTE = re.compile(r"(?<![\w:/.])/(?:[^\s/'\"<>:,;()]+/)+([^\s/'\"<>:,;()]*)")
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 # Contenders that are a format with a reader that is not its own.
 CONTENDERS: dict[str, str] = {"hyperslab": "hdf5, read by hyperslab", "hdf5-zarr": "hdf5, read by zarr-python"}
@@ -42,51 +40,6 @@ CACHE_TITLES: dict[str, str] = {
     "unknown": "unknown cache",
     "new": "new file",
 }
-
-
-def unit_of(seconds: float) -> tuple[float, str]:
-    """The largest unit, as (seconds, name), in which a time is at least one."""
-    return next(((size, name) for size, name in _UNITS if seconds >= size), _UNITS[-1])
-
-
-def seconds_text(seconds: float | None) -> str:
-    """A time in a suitable unit, with three significant digits."""
-    if seconds is None:
-        return UNKNOWN
-    size, name = unit_of(seconds)
-    return f"{digits(seconds / size)} {name}"
-
-
-def interval_text(low: float | None, high: float | None) -> str:
-    """An interval of times in one unit, for example [1.20 to 1.31] ms."""
-    if low is None or high is None:
-        return UNKNOWN
-    size, name = unit_of(high)
-    return f"[{digits(low / size)} to {digits(high / size)}] {name}"
-
-
-def digits(value: float | None) -> str:
-    """A number with three significant digits; only very small and very large numbers have an exponent."""
-    if value is None:
-        return UNKNOWN
-    if value != 0 and not 1e-3 <= abs(value) < 1e6:
-        return f"{value:.2e}"
-    decimals = 2 if value == 0 else max(0, 2 - _magnitude(value))
-    return f"{value:,.{decimals}f}"
-
-
-def _magnitude(value: float) -> int:
-    return int(f"{abs(value):e}".partition("e")[2])
-
-
-def nbytes_text(nbytes: int | None) -> str:
-    """Bytes in decimal units."""
-    if nbytes is None:
-        return UNKNOWN
-    for size, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if nbytes >= size:
-            return f"{digits(nbytes / size)} {name}"
-    return f"{nbytes} B"
 
 
 def known(value: object) -> str:
@@ -161,14 +114,6 @@ def contender_title(name: str) -> str:
 def without_folders(text: str) -> str:
     """A text without the folders of absolute paths: reports are passed on, and do not say where your files are."""
     return _ABSOLUTE.sub(r"\1", text)
-
-
-def names_text(names: Iterable[str]) -> str:
-    """A list of names for a sentence, such as "a, b and c"; names with commas are set off by semicolons."""
-    *first, last = list(names)
-    if any(", " in name for name in first):
-        return f"{'; '.join(first)}; and {last}"
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def is_per_array(summary: Summary) -> bool:

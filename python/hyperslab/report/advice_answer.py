@@ -11,7 +11,7 @@ from pathlib import Path
 from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.pricing import Gain, Price
 from hyperslab.advise.results import ArrayAdvice
-from hyperslab.report.wording import seconds_text
+from hyperslab.quantities import seconds_text
 
 FORMATS = {"hdf5": "HDF5", "netcdf4": "netCDF4", "zarr2": "Zarr 2", "zarr3": "Zarr 3"}
 SUFFIXES = {"hdf5": (".h5", ".hdf5", ".he5"), "netcdf4": (".nc", ".nc4"), "zarr2": (".zarr",), "zarr3": (".zarr",)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hyperslab.advise.pricing import Gain
 from hyperslab.advise.results import ArrayAdvice, Option
-from hyperslab.report.wording import UNKNOWN, interval_text, nbytes_text, seconds_text
+from hyperslab.quantities import UNKNOWN, interval_text, nbytes_text, seconds_text
 
 HEADER = ("layout", "read by", "predicted", "95 % interval", "gain", "measured", "size", "files", "requests",
           "conversion", "pays after", "why")  # fmt: skip

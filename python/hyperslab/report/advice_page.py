@@ -8,15 +8,15 @@ from importlib.resources import files
 from math import log10
 from pathlib import Path
 
-from hyperslab.advise.answer import STYLE as ANSWER_STYLE
-from hyperslab.advise.answer import answer_of, card, headline
-from hyperslab.advise.heat_map import heat_maps
 from hyperslab.advise.results import ArrayAdvice, Option
-from hyperslab.advise.rows import HEADER, cells_of, tip_lines
 from hyperslab.advise.verdict import pareto
+from hyperslab.quantities import UNKNOWN, nbytes_text, seconds_text
 from hyperslab.replacing import replace_with
+from hyperslab.report.advice_answer import STYLE as ANSWER_STYLE
+from hyperslab.report.advice_answer import answer_of, card, headline
+from hyperslab.report.advice_heat_map import heat_maps
+from hyperslab.report.advice_rows import HEADER, cells_of, tip_lines
 from hyperslab.report.markup import section
-from hyperslab.report.wording import UNKNOWN, nbytes_text, seconds_text
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 STYLE = """
