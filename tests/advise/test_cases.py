@@ -11,9 +11,10 @@ import pytest
 from advice_cases import CASES, Case
 
 import hyperslab as hs
-from hyperslab.advise.advising import advise, today_of
+from hyperslab.advise.advising import advise
 from hyperslab.advise.asking import ask
 from hyperslab.advise.candidate import netcdf_cache
+from hyperslab.advise.counsel import today_of
 from hyperslab.advise.formats import codecs_of, encodings_of
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.results import ArrayAdvice

@@ -7,16 +7,17 @@ from dataclasses import replace
 
 from hyperslab.advise.candidate import PLAIN, Candidate, Encoding
 from hyperslab.advise.conversion import conversion_prices, conversion_seconds
+from hyperslab.advise.counsel import counsel_on
 from hyperslab.advise.defaults import default_chunks
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.formats import reader_needs
 from hyperslab.advise.limits import Limits
-from hyperslab.advise.pricing import FINAL_TOUCHES, SEARCH_TOUCHES, MeasuredCodec, Price, Pricer, gain
+from hyperslab.advise.price import Price
+from hyperslab.advise.pricing import FINAL_TOUCHES, SEARCH_TOUCHES, MeasuredCodec, gain
 from hyperslab.advise.reasons import reason_of
-from hyperslab.advise.results import ArrayAdvice, Option, Tip
+from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.advise.search import Search
 from hyperslab.advise.stored import StoredArray
-from hyperslab.advise.tips import cache_tip, engine_tip, order_tip
 from hyperslab.advise.verdict import AS_GOOD, choose, in_order
 from hyperslab.errors import Refused
 from hyperslab.model.store_profile import StoreProfile
@@ -70,11 +71,10 @@ def advise(
         Today's reads have no price, or no layout keeps to the limits.
     """
     limits.check(array.shape, array.dtype.itemsize)
-    pricer = Pricer(profile, list(demands), measured)
+    counsel = counsel_on(array, demands, profile, limits, measured)
+    pricer, today, now = counsel.pricer, counsel.today, counsel.now
     ratios: dict[tuple[str, Encoding], float | None] = {key: found.ratio for key, found in measured.items()}
-    today = today_of(array, demands, profile)
-    search = Search(pricer, limits, profile.environment.memory_nbytes or 1 << 33, ratios, today, progress)
-    now = pricer.price(today)
+    search = Search(pricer, limits, counsel.memory_nbytes, ratios, today, progress)
     if now.unknown:
         raise Refused(f"{array.title}: today's layout has no price: {'; '.join(now.unknown)}")
     seeds = list(dict.fromkeys([*search.expected_shapes(), *_defaults(array).values(), *array.cut]))
@@ -90,35 +90,18 @@ def advise(
     options = [_option(array, search, one, today, now) for one in rest]
     mine = _option(array, search, today, today, now)
     ranked = sorted([mine, *options], key=lambda option: option.price.rank)
-    tips = _tips(array, pricer, search, today, now)
     notes = list(dict.fromkeys(note for demand in demands for note in demand.notes))
     if now.is_sampled:
         notes.append("the calls touch so many chunks that stretches of them are priced, and multiplied")
     if any(one.candidate.format == "netcdf4" for one in ranked):
         notes.append("netCDF4 is priced as h5py with netCDF's own chunk cache: it is not calibrated by itself")
     advice = ArrayAdvice(
-        array, list(demands), mine, tips, ranked, mine, "", considered, search.refused, measured, notes,
-        append_axis=limits.append_axis,
+        array, list(demands), mine, counsel.tips, ranked, mine, "", considered, search.refused, measured, notes,
+        append_axis=limits.append_axis, counsel=counsel,
     )  # fmt: skip
     advice.options = in_order(advice.options, advice)
     choose(advice, profile)
     return advice
-
-
-def today_of(array: StoredArray, demands: Sequence[Demand], profile: StoreProfile) -> Candidate:
-    """Today's layout, read by the library that makes the calls today."""
-    made = next((demand for demand in demands if demand.library), None)
-    reader = array.library if made is None or made.library is None else made.library
-    if profile.is_far or reader not in profile.libraries:
-        reader = "hyperslab"
-    nbytes, slots = (made.cache_nbytes, made.cache_slots) if made is not None and reader == "hdf5" else (None, None)
-    # A trace of h5py says how large its chunk cache was.
-    by_netcdf = array.format == "netcdf4" and nbytes is None
-    caller = made.caller if made is not None and reader == "hdf5" else ""
-    return Candidate(
-        array.format, reader, array.layout, array.encoding, nbytes, slots, by_netcdf, caller, is_today=True,
-        label="today",
-    )  # fmt: skip
 
 
 def _readers(format_name: str, profile: StoreProfile, demands: Sequence[Demand]) -> list[str]:
@@ -205,8 +188,8 @@ def _option(array: StoredArray, search: Search, one: Candidate, today: Candidate
     prices = None if one.is_today else conversion_prices(array, pricer, today, one)
     needed = None
     if not one.is_today:
-        needed = reader_needs(one.format, one.encoding, array, pricer.demands, is_far=pricer.profile.is_far)
-    is_written = prices is None or not prices[1].unknown or pricer.profile.is_far
+        needed = reader_needs(one.format, one.encoding, array, pricer.demands, is_far=pricer.is_far)
+    is_written = prices is None or not prices[1].unknown or pricer.is_far
     return Option(
         one,
         price,
@@ -229,11 +212,3 @@ def _refused(one: Candidate, needed: str | None, limits: Limits, *, is_written: 
     if needed is not None and limits.codecs != "any":
         return f"its readers need {needed}: --codecs any allows it"
     return None if is_written else "what it takes to convert is unknown"
-
-
-def _tips(array: StoredArray, pricer: Pricer, search: Search, today: Candidate, now: Price) -> list[Tip]:
-    """What helps without rewriting: a larger chunk cache, our engine, another order of the calls."""
-    found = [cache_tip(array, pricer, search, today, now), engine_tip(array, pricer, today, now),
-             order_tip(pricer, today, now)]  # fmt: skip
-    kept = [tip for tip in found if tip is not None]
-    return sorted(kept, key=lambda tip: tip.price.rank)

@@ -9,14 +9,13 @@ from typing import Any
 
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.stored import StoredArray, stored_arrays
-from hyperslab.advise.traced_demands import rows_by_array, traced_demand
+from hyperslab.advise.traced_demands import open_trace, summaries_by_name, traced_demand
 from hyperslab.advise.words import demand_of
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.meant import meant_or_known
 from hyperslab.model.file_layout import file_and_array
 from hyperslab.model.workload import Workload
 from hyperslab.model.workload_file import load_workloads
-from hyperslab.trace.trace import Trace
 
 MOST_ARRAYS = 8
 
@@ -101,19 +100,21 @@ def _by_traces(
         )
     opened = []
     for where, weight in traces:
-        trace = _opened(where)
-        question.notes += [f"{where}: {note}" for note in trace.notes]
-        opened.append((trace, rows_by_array(trace, path, where), where, weight))
-    names = list(dict.fromkeys(name for _, rows, _, _ in opened for name in rows))
+        one = open_trace(where)
+        if not one.summaries:
+            raise UsageError(f"{where} has no access to any array")
+        question.notes += [f"{where}: {note}" for note in one.trace.notes]
+        opened.append((one, summaries_by_name(one, path), weight))
+    names = list(dict.fromkeys(name for _, summaries, _ in opened for name in summaries))
     if named is not None and named[0] not in names:
         raise UsageError(f"the trace has no access to {named[0]} of {path}{meant_or_known(named[0], names)}")
     for name in named or names[: MOST_ARRAYS * 2]:
         try:
             (stored,) = stored_arrays(path, [name], options, question.notes)
             demands = [
-                traced_demand(trace, rows[name], stored.shape, stored.priced_dtype, weight, where)
-                for trace, rows, where, weight in opened
-                if name in rows
+                traced_demand(one, summary, stored, weight)
+                for one, summaries, weight in opened
+                for summary in summaries.get(name, ())
             ]
         except HyperslabError as error:
             if named is not None:
@@ -121,19 +122,6 @@ def _by_traces(
             question.notes.append(f"{name} is left out: {error}")
             continue
         question.arrays.append((stored, demands))
-
-
-def _opened(where: Path) -> Trace:
-    try:
-        found = Trace.open(where)
-    except FileNotFoundError as error:
-        made = f"hyperslab trace -o {where} -- python your_program.py"
-        raise UsageError(f"there is no trace {where}: record one with `{made}`") from error
-    except OSError as error:
-        raise UsageError(f"{where} cannot be read: {error.strerror}") from error
-    if not len(found):
-        raise UsageError(f"{where} has no access to any array")
-    return found
 
 
 def _by_workload(question: Question, named: list[str] | None, where: Path, options: Mapping[str, Any]) -> None:

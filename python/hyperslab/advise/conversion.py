@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hyperslab._core import Hyperslab
 from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.demand import Demand
-from hyperslab.advise.pricing import Price, Pricer
+from hyperslab.advise.price import Price
+from hyperslab.advise.pricing import Pricer
 from hyperslab.advise.stored import StoredArray
 from hyperslab.model.workload import Step
 
@@ -43,4 +46,4 @@ def _all_of_it(array: StoredArray, pricer: Pricer, candidate: Candidate, operati
         box = Hyperslab([start, *[0] * (len(shape) - 1)], None, [1] * len(shape), [rows, *shape[1:]])
         steps.append(Step("read" if operation == "read" else "write", box))
     demand = Demand("all of it", shape, array.priced_dtype, steps, cache="cold" if operation == "read" else "new")
-    return Pricer(pricer.profile, [demand], pricer.measured).price(candidate)
+    return replace(pricer, demands=[demand], known={}).price(candidate)

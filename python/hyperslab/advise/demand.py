@@ -17,6 +17,10 @@ from pydantic import PrivateAttr
 from hyperslab._core import Hyperslab, Points
 from hyperslab.model.cells import CellCache
 from hyperslab.model.workload import Step, Workload
+from hyperslab.trace.chunk_touches import Touches, all_touched
+from hyperslab.trace.recording.log import HYPERSLAB, POINTS
+from hyperslab.trace.summaries import ArraySummary
+from hyperslab.trace.table import AccessTable
 
 # A sample consists of at most so many stretches.
 STRETCHES = 16
@@ -74,6 +78,12 @@ class Demand:
     cache_slots: int | None = None
     notes: tuple[str, ...] = ()
     decodes: frozenset[int] | None = None  # filters that the program's own libhdf5 has; None: nobody asked it
+    program: str = "python your_program.py"  # that made the calls, as one starts it
+    access_count: int | None = None  # that the program made; of very many, `steps` has stretches from all over
+    priced_count: int | None = None  # of them, how many `steps` stands for
+    measured_seconds: float | None = None  # that these took the program
+    summary: ArraySummary | None = field(default=None, repr=False, compare=False)  # what the trace says of them
+    served_share: float | None = None  # of their time, that of reads which `hyperslab run` serves; None: nobody knows
 
     @property
     def writes(self) -> bool:
@@ -166,3 +176,20 @@ def in_chunk_order(demand: Demand, chunk_shape: Sequence[int]) -> list[Step]:
     """The same calls, so that those which begin in the same chunk follow each other."""
     first = demand.boxes.starts // np.array(chunk_shape, np.int64)
     return [demand.steps[position] for position in np.lexsort(first.T[::-1]).tolist()]
+
+
+def chunk_touches(demand: Demand, chunk_shape: Sequence[int]) -> Touches:
+    """The chunks that the calls touch, one call after the other."""
+    kinds, numbers = [], []
+    for step in demand.steps:
+        found = step.selection
+        if isinstance(found, Points):
+            kinds.append(POINTS)
+            numbers.append(found.coordinates.astype(np.int64).ravel())
+        else:
+            kinds.append(HYPERSLAB)
+            numbers.append(np.array((found.start, found.stride, found.count, found.block), np.int64).T.ravel())
+    offsets = np.concatenate([[0], np.cumsum([len(each) for each in numbers])]).astype(np.int64)
+    joined = np.concatenate([*numbers, np.empty(0, np.int64)]).astype(np.int64)
+    table = AccessTable(columns={"kind": np.array(kinds, np.uint8)}, offsets=offsets, numbers=joined)
+    return all_touched(table, range(len(kinds)), demand.shape, chunk_shape)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from hyperslab.advise.advice import AdviceFile, AdvisedArray
-from hyperslab.advise.pricing import Gain
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.advise.verdict import pareto
 
@@ -26,14 +25,15 @@ def document(advice: ArrayAdvice) -> dict[str, Any]:
         "keep": advice.keeps,
         "chosen": advice.chosen.candidate.title,
         "tip": None if advice.tip is None else advice.tip.what,
+        "counsel": None if advice.counsel is None else advice.counsel.to_dict(),
         "tips": [
             {
                 "what": tip.what,
                 "call": tip.call,
-                "seconds": None if tip.price.unknown else tip.price.seconds,
+                "seconds": tip.price.known_seconds,
                 "low": tip.price.low,
                 "high": None if tip.price.unknown else tip.price.high,
-                "gain": _gain(tip.gain),
+                "gain": None if tip.gain is None else tip.gain.to_dict(),
             }
             for tip in advice.tips
         ],
@@ -69,7 +69,7 @@ def option_document(one: Option, today: Option) -> dict[str, Any]:
         "high": None if one.price.unknown else one.price.high,
         "unknown": list(one.price.unknown),
         "extrapolating": list(one.price.extrapolating),
-        "gain": _gain(one.gain),
+        "gain": None if one.gain is None else one.gain.to_dict(),
         "files": one.file_count,
         "stored_nbytes": one.stored_nbytes,
         "requests": one.price.requests,
@@ -82,12 +82,6 @@ def option_document(one: Option, today: Option) -> dict[str, Any]:
         "needs": one.needs,
         "refused": one.refused,
     }
-
-
-def _gain(found: Gain | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    return {"factor": found.factor, "low": found.low, "high": found.high, "is_sure": found.is_sure}
 
 
 def advice_file(file: str, arrays: list[ArrayAdvice]) -> AdviceFile:

@@ -10,14 +10,16 @@ from math import exp, log, prod, sqrt
 
 from hyperslab.advise.candidate import Candidate, Encoding
 from hyperslab.advise.demand import Demand
+from hyperslab.advise.price import Gain, Price
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import HyperslabError
-from hyperslab.model.calibrate import caches_of
 from hyperslab.model.cells import CellCache, ModelCell
-from hyperslab.model.costs import DEVIATIONS, CodecRate, Cost, computing, price
-from hyperslab.model.counting import Variables, count_operations
-from hyperslab.model.predict import why_not
+from hyperslab.model.costs import DEVIATIONS, CodecRate, price
+from hyperslab.model.hdf5_settings import Hdf5Settings
+from hyperslab.model.libraries import Library
+from hyperslab.model.predict import predict_cell, why_not
 from hyperslab.model.store_profile import StoreProfile
+from hyperslab.model.terms import Phase
 from hyperslab.model.workload import Step
 
 # Chunk touches that are simulated for one price. Our own engine is simulated about ten times as slowly.
@@ -25,30 +27,9 @@ SEARCH_TOUCHES, FINAL_TOUCHES = 3000.0, 50_000.0
 SLOWER = {"hyperslab": 10.0}
 SHARDS_SLOWER = ORDERS_SLOWER = 5.0
 MOST_CHUNKS = 4_000_000
-# What happens once however many calls there are, and bytes that cannot be more than the array has.
-ONCE = ("n_array", "n_made", "s_kept")
-AT_MOST_STORED = ("s_unique", "s_dirty", "s_grown")
+NO_PROFILE = "run `hyperslab calibrate` once"
 LEAST_PAIRS = 12
 LEAST_SPREAD = 0.05  # of the logarithm of a ratio: no calibration knows better than this
-DEVICE = ("n_rdisk", "s_rdisk", "n_rseek", "s_rseek", "s_rshort", "s_covered", "s_exposed", "n_rindex", "s_rindex")
-
-
-@dataclass(frozen=True)
-class Price:
-    """What a candidate costs for all demands together."""
-
-    seconds: float
-    low: float
-    high: float
-    requests: float
-    unknown: tuple[str, ...] = ()
-    extrapolating: tuple[str, ...] = ()
-    is_sampled: bool = False
-
-    @property
-    def rank(self) -> tuple[bool, float]:
-        """The fastest first; what has no price, last."""
-        return bool(self.unknown), self.seconds
 
 
 @dataclass(frozen=True)
@@ -66,9 +47,11 @@ Measured = Mapping[tuple[str, Encoding], MeasuredCodec]  # by library
 class Pricer:
     """Prices candidates for some demands, by one store profile. Each candidate is priced once for each effort."""
 
-    profile: StoreProfile
+    profile: StoreProfile | None
     demands: Sequence[Demand]
     measured: Measured = field(default_factory=dict)
+    obstacle: str = ""  # why nothing has a price
+    hdf5: Hdf5Settings = field(default_factory=Hdf5Settings)  # what the user says of HDF5
     known: dict[tuple[object, float], Price] = field(default_factory=dict)
 
     @property
@@ -80,6 +63,11 @@ class Pricer:
     def element_nbytes(self) -> int:
         """The width of an element."""
         return self.demands[0].element_nbytes
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the file will be on a server."""
+        return self.profile is not None and self.profile.is_far
 
     def price(self, candidate: Candidate, touches: float = FINAL_TOUCHES) -> Price:
         """The price of a candidate. `unknown` says why there is none."""
@@ -94,46 +82,44 @@ class Pricer:
         demands = [
             replace(demand, steps=list(steps.get(place, demand.steps))) for place, demand in enumerate(self.demands)
         ]
-        return Pricer(self.profile, demands, self.measured).price(candidate)
+        return replace(self, demands=demands, known={}).price(candidate)
 
     def _part(self, demand: Demand, candidate: Candidate, touches: float) -> Price:
+        if self.profile is None or self.obstacle:
+            return Price.without(self.obstacle or NO_PROFILE)
         layout = candidate.layout
         shape = self.shape if candidate.order is None else tuple(self.shape[axis] for axis in candidate.order)
         chunks = prod(ceil_div(n, c) for n, c in zip(shape, layout.chunk_shape, strict=True))
         if chunks > MOST_CHUNKS:
-            return _without(f"{chunks:,} chunks are too many to price")
+            return Price.without(f"{chunks:,} chunks are too many to price")
         chunk = _in_order(layout.chunk_shape, candidate.order)
         slower = SLOWER.get(candidate.reader, 1.0)
         slower *= SHARDS_SLOWER if layout.shard_shape is not None else 1.0
         slower *= ORDERS_SLOWER if candidate.order is not None else 1.0
         steps, factor = demand.sample(chunk, touches / slower)
         workload = demand.workload(steps, candidate.order)
-        library = candidate.library(shape, far=self.profile.is_far)
+        library = self._library(candidate, shape)
         cell = ModelCell(workload, layout, library, _cache_of(demand, candidate, workload.grows))
         try:
             if reason := why_not(cell):
-                return _without(reason)
-            return self._counted(cell, candidate, factor)
+                return Price.without(reason)
+            stored = candidate.stored_nbytes(tuple(workload.array.shape), self.element_nbytes)
+            rate = self.rate_of(candidate)
+            found = predict_cell(cell, self.profile, rate=rate, factor=factor, stored_nbytes=stored)
         except (HyperslabError, ValueError) as error:
-            return _without(str(error))
+            return Price.without(str(error))
+        cost, requests = found.cost, sum(each.n_rdisk for each in found.variables.values())
+        said = (cost.unknown, cost.extrapolating, factor != 1)
+        return Price(cost.seconds, cost.low, cost.high, requests, *said, cost.phases, (found,))
 
-    def _counted(self, cell: ModelCell, candidate: Candidate, factor: float) -> Price:
-        counted = count_operations(cell, caches_of(self.profile.environment))
-        rate = self.rate_of(candidate)
-        costs: list[Cost] = []
-        requests = 0.0
-        for operation, each in counted.items():
-            stored = candidate.stored_nbytes(tuple(cell.workload.array.shape), self.element_nbytes)
-            made = each if factor == 1 else multiplied(each, factor, stored)
-            coefficients = self.profile.coefficients(cell.library.name, operation)
-            costs.append(price(made, coefficients, cell.layout.codec, rate))
-            requests += made.n_rdisk
-        between = sum(step.compute_seconds for step in cell.workload.steps()) * factor
-        total = sum(costs[1:], costs[0])
-        total = total + computing(between) if between else total
-        return Price(
-            total.seconds, total.low, total.high, requests, total.unknown, total.extrapolating, is_sampled=factor != 1
-        )
+    def _library(self, candidate: Candidate, shape: tuple[int, ...]) -> Library:
+        """The candidate's library, as the user has set up HDF5."""
+        asked = self.hdf5
+        if candidate.reader != "hdf5" or asked == Hdf5Settings():
+            return candidate.library(shape, far=self.is_far)
+        nbytes, slots = candidate.cache_nbytes, candidate.cache_slots
+        settings = Hdf5Settings(rdcc_nbytes=nbytes, rdcc_nslots=slots).updated(asked)
+        return settings.library().with_file(asked.libver, shape, candidate.layout, is_before_2=settings.is_before_2)
 
     def rate_of(self, candidate: Candidate) -> CodecRate | None:
         """What the candidate's codec costs its reader on the data, if that was measured."""
@@ -157,23 +143,6 @@ def _in_order(chunk_shape: tuple[int, ...], order: tuple[int, ...] | None) -> tu
     return tuple(found)
 
 
-def multiplied(each: Variables, factor: float, stored_nbytes: int) -> Variables:
-    """The variables of `factor` times as many calls. What the page cache then holds is not read again."""
-    values = {name: value * factor for name, value in each._asdict().items()}
-    values |= {name: getattr(each, name) for name in ONCE}
-    values |= {name: min(values[name], max(getattr(each, name), stored_nbytes)) for name in AT_MOST_STORED}
-    if values["s_rdisk"] > stored_nbytes > 0:
-        kept = stored_nbytes / values["s_rdisk"]
-        values["n_cache"] += (values["n_rdisk"] + values["n_rindex"]) * (1 - kept)
-        values["s_cache"] += (values["s_rdisk"] + values["s_rindex"]) * (1 - kept)
-        values |= {name: values[name] * kept for name in DEVICE}
-    return Variables(**values)
-
-
-def _without(reason: str) -> Price:
-    return Price(0.0, 0.0, float("inf"), 0.0, (reason,))
-
-
 def _sum(parts: Sequence[Price], weights: Sequence[float]) -> Price:
     pairs = list(zip(parts, weights, strict=True))
     return Price(
@@ -184,30 +153,26 @@ def _sum(parts: Sequence[Price], weights: Sequence[float]) -> Price:
         tuple(dict.fromkeys(reason for one in parts for reason in one.unknown)),
         tuple(dict.fromkeys(reason for one in parts for reason in one.extrapolating)),
         any(one.is_sampled for one in parts),
+        _phases(pairs),
+        tuple(prediction for one in parts for prediction in one.predictions),
     )
 
 
-@dataclass(frozen=True)
-class Gain:
-    """How many times as long one candidate takes as another, with a 95 % interval."""
-
-    factor: float
-    low: float
-    high: float
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether the other candidate is faster, beyond the interval."""
-        return self.low > 1
+def _phases(pairs: Sequence[tuple[Price, float]]) -> dict[Phase, float]:
+    found: dict[Phase, float] = {}
+    for one, weight in pairs:
+        for phase, seconds in one.phases.items():
+            found[phase] = found.get(phase, 0.0) + seconds * weight
+    return found
 
 
-def gain(profile: StoreProfile, now: Price, then: Price, readers: tuple[str, str]) -> Gain | None:
+def gain(profile: StoreProfile | None, now: Price, then: Price, readers: tuple[str, str]) -> Gain | None:
     """How many times as long `now` takes as `then`; None if either has no price.
 
     Both prices come from the same calibration, so their errors resemble each other. The interval is that of ratios of
     the calibration's own cells: the same accesses in two layouts, predicted and measured.
     """
-    if now.unknown or then.unknown or then.seconds <= 0 or now.seconds <= 0:
+    if profile is None or now.unknown or then.unknown or then.seconds <= 0 or now.seconds <= 0:
         return None
     spread = ratio_spread(profile, readers)
     factor = now.seconds / then.seconds

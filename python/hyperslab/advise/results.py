@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import ceil
+from typing import Any
 
 from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.demand import Demand
-from hyperslab.advise.pricing import Gain, Measured, Price
+from hyperslab.advise.limits import Limits
+from hyperslab.advise.price import Gain, Price
+from hyperslab.advise.pricing import Measured, Pricer
 from hyperslab.advise.stored import StoredArray
+from hyperslab.advise.tip import Tip
 
 
 @dataclass(frozen=True)
@@ -48,15 +52,71 @@ class Option:
         return ceil(self.conversion_seconds / saved) if saved > 0 else None
 
 
-@dataclass(frozen=True)
-class Tip:
-    """Something that helps without rewriting any data."""
+@dataclass
+class Counsel:
+    """One array, what is asked of it and takes today, and what helps without rewriting: the same for all commands."""
 
-    what: str
-    call: str
-    price: Price
-    gain: Gain | None
-    candidate: Candidate | None = None  # None: another order of the calls
+    array: StoredArray
+    demands: list[Demand]
+    pricer: Pricer
+    limits: Limits
+    today: Candidate
+    now: Price
+    tips: list[Tip] = field(default_factory=list)
+
+    @property
+    def memory_nbytes(self) -> int:
+        """The memory of the machine that will read."""
+        profile = self.pricer.profile
+        return (None if profile is None else profile.environment.memory_nbytes) or 1 << 33
+
+    @property
+    def cache(self) -> str:
+        """What is cached beforehand, in every price."""
+        return self.demands[0].cache
+
+    @property
+    def access_count(self) -> int:
+        """How many accesses the programs make."""
+        return sum(one.access_count or len(one.steps) for one in self.demands)
+
+    @property
+    def priced_count(self) -> int:
+        """For how many of them the prices are."""
+        return sum(one.priced_count or len(one.steps) for one in self.demands)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A dictionary for JSON: the same from every command."""
+        return {
+            "file": self.array.file,
+            "array": self.array.name,
+            "cache": self.cache,
+            "accesses": self.access_count,
+            "priced_accesses": self.priced_count,
+            "seconds_now": self.now.known_seconds,
+            "low": self.now.low,
+            "high": None if self.now.unknown else self.now.high,
+            "unknown": list(self.now.unknown),
+            "tips": [self.tip_dict(tip) for tip in self.tips],
+        }
+
+    def tip_dict(self, tip: Tip) -> dict[str, Any]:
+        """A tip as a dictionary for JSON, with the seconds of today."""
+        gain = tip.gain
+        return {
+            "array": self.array.title,
+            "what": tip.what,
+            "call": tip.call,
+            "decoded_now": None if tip.decoded is None else tip.decoded[0],
+            "decoded_then": None if tip.decoded is None else tip.decoded[1],
+            "seconds_now": self.now.known_seconds,
+            "seconds_then": tip.price.known_seconds,
+            "low": tip.price.low,
+            "high": None if tip.price.unknown else tip.price.high,
+            "unknown": list(tip.price.unknown),
+            "gain": None if gain is None else gain.to_dict(),
+            "priced_count": self.priced_count if self.priced_count < self.access_count else None,
+        }
 
 
 @dataclass
@@ -77,6 +137,7 @@ class ArrayAdvice:
     verified: list[str] = field(default_factory=list)  # what verification found, in words
     append_axis: int | None = None  # that must be able to grow
     tip: Tip | None = None  # the one that is advised; then the file is kept
+    counsel: Counsel | None = field(default=None, repr=False)  # what the tips and the verdict follow from
 
     @property
     def keeps(self) -> bool:

@@ -222,8 +222,7 @@ class Search:
         chunk = candidate.chunk_nbytes(self.pricer.element_nbytes)
         for nbytes in CACHES:
             if nbytes >= chunk and nbytes <= self.memory_nbytes * MOST_CACHE_SHARE:
-                slots = next_prime(max(8191, 10 * (nbytes // max(chunk, 1))))
-                yield replace(candidate, cache_nbytes=nbytes, cache_slots=slots)
+                yield replace(candidate, cache_nbytes=nbytes, cache_slots=cache_slots(nbytes, chunk))
 
     def orders(self, candidates: Sequence[Candidate]) -> None:
         """The same arrays with their axes in another order: for programs that name their dimensions."""
@@ -248,6 +247,11 @@ def shard_of(shape: Shape, chunk: Shape, element_count: int) -> Shape:
         axis = min(growing, key=lambda one: shard[one] / shape[one])
         shard[axis] = min(shard[axis] * 2, ceil_div(shape[axis], chunk[axis]) * chunk[axis])
     return tuple(shard)
+
+
+def cache_slots(nbytes: int, chunk_nbytes: int) -> int:
+    """Slots for a chunk cache of HDF5, so many that chunks seldom share one."""
+    return next_prime(max(8191, 10 * (nbytes // max(chunk_nbytes, 1))))
 
 
 def next_prime(number: int) -> int:

@@ -1,81 +1,219 @@
-"""What a trace asks of the arrays of a file."""
+"""What a trace asks of its arrays: the trace is opened and summarized once, and every command prices the same calls."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from hyperslab.advise.demand import Demand
-from hyperslab.errors import UsageError
-from hyperslab.model.traced import LIBRARY_OF, traced_steps
+from hyperslab._core import Hyperslab
+from hyperslab.advise.candidate import PLAIN, Encoding
+from hyperslab.advise.demand import STRETCHES, Demand
+from hyperslab.advise.stored import NETCDF, StoredArray, stored_arrays
+from hyperslab.errors import HyperslabError, UsageError
+from hyperslab.model.cells import CellCache
+from hyperslab.model.libraries import Layout
 from hyperslab.model.workload import Step
-from hyperslab.trace.recording.log import FAILED
-from hyperslab.trace.table import TracedArray
+from hyperslab.trace.growing import with_largest_shapes
+from hyperslab.trace.recording.log import BOUNDS, FAILED
+from hyperslab.trace.selection import hyperslabs
+from hyperslab.trace.served import served_share
+from hyperslab.trace.summaries import ArraySummary, summaries_of
+from hyperslab.trace.table import OPERATIONS, TracedArray
 from hyperslab.trace.trace import Trace
 
+MOST_CALLS = 20_000
+"""Of an array: of more accesses, stretches from all over the trace are priced."""
+LIBRARY_OF = {
+    "h5py": "hdf5", "netCDF": "hdf5", "PyTables": "hdf5", "HDF5": "hdf5", "zarr": "zarr", "hyperslab": "hyperslab",
+}  # fmt: skip
+"""The library of the cost model that stands for the one that made an access."""
 
-def rows_by_array(trace: Trace, path: str, where: Path) -> dict[str, list[int]]:
-    """The accesses of a trace to each array of a file, in order; the array that took most time comes first.
+
+class SummarizedTrace(NamedTuple):
+    """A trace with the summaries of its arrays; the array that took most time comes first."""
+
+    where: Path
+    trace: Trace
+    summaries: list[ArraySummary]
+
+
+def open_trace(where: Path) -> SummarizedTrace:
+    """Open a trace and summarize it.
+
+    Raises
+    ------
+    UsageError
+        There is no trace, or it cannot be read.
+    NotATrace
+        It is something else.
+    """
+    try:
+        trace = with_largest_shapes(Trace.open(where))
+    except FileNotFoundError as error:
+        made = f"hyperslab trace -o {where} -- python your_program.py"
+        raise UsageError(f"there is no trace {where}: record one with `{made}`") from error
+    except OSError as error:
+        raise UsageError(f"{where} cannot be read: {error.strerror or error}") from error
+    return SummarizedTrace(where, trace, summaries_of(trace))
+
+
+def summaries_by_name(one: SummarizedTrace, path: str) -> dict[str, list[ArraySummary]]:
+    """The summaries of the arrays of a file, by their paths; several libraries may have opened one array.
 
     Raises
     ------
     UsageError
         The trace has no access to this file. The message names the files that it has.
     """
-    mine = [place for place, one in enumerate(trace.arrays) if _is_same(one.file, path)]
-    numbers = trace.columns["array"]
-    if not mine or not np.isin(numbers, mine).any():
-        files = list(dict.fromkeys(one.file for one in trace.arrays))
+    found: dict[str, list[ArraySummary]] = {}
+    for summary in one.summaries:
+        if _is_same(summary.array.file, path) and len(_rows(one.trace, summary)):
+            found.setdefault(_path_of(summary.array.array), []).append(summary)
+    if not found:
+        files = list(dict.fromkeys(summary.array.file for summary in one.summaries))
         there = ", ".join(files[:5]) or "no access at all"
         raise UsageError(
-            f"{where} is the trace of another file: it has {there}, but not {path}; name that file, or record "
-            f"your program again: hyperslab trace -o {where} -- python your_program.py"
+            f"{one.where} is the trace of another file: it has {there}, but not {path}; name that file, or record "
+            f"your program again: hyperslab trace -o {one.where} -- python your_program.py"
         )
-    found: dict[str, list[int]] = {}
-    seconds: dict[str, float] = {}
-    flags = trace.columns["flags"]
-    for row in np.flatnonzero(np.isin(numbers, mine) & (flags & FAILED == 0)).tolist():
-        name = _path_of(trace.arrays[numbers[row]].array)
-        found.setdefault(name, []).append(row)
-        seconds[name] = seconds.get(name, 0.0) + float(trace.columns["duration_ns"][row])
-    return {name: found[name] for name in sorted(found, key=lambda one: -seconds[one])}
+    return found
 
 
 def traced_demand(
-    trace: Trace, rows: Sequence[int], shape: tuple[int, ...], dtype: str, weight: float, where: Path
+    one: SummarizedTrace,
+    summary: ArraySummary,
+    stored: StoredArray,
+    weight: float = 1.0,
+    cache: CellCache | None = None,
 ) -> Demand:
-    """What some rows of a trace ask of one array.
+    """What a trace asks of one array.
 
     Raises
     ------
     UsageError
         The array had another shape when the trace was recorded, or nothing was selected.
     """
-    numbers = trace.columns["array"]
-    last = trace.arrays[numbers[rows[-1]]]
-    steps, notes = _steps(trace, rows, shape, where)
-    operations = {step.operation for step in steps}
+    trace, array = one.trace, summary.array
+    _check_shape(array, stored.shape, one.where)
+    rows = _rows(trace, summary)
+    steps, rows, notes = _steps(trace, rows, one.where)
+    if not steps:
+        raise UsageError(f"{one.where} selects nothing of {array.array}")
     # A program that only writes fills a new array; its blocks are written into an array of the final shape.
-    cache = "new" if operations == {"write"} else "cold"
-    if last.cache_nbytes is None or LIBRARY_OF.get(last.library) != "hdf5":
-        settings: tuple[int | None, int | None] = (None, None)
-    else:
-        settings = (last.cache_nbytes, last.cache_slots)
+    writes_only = all(step.operation == "write" for step in steps)
+    by_hdf5 = LIBRARY_OF.get(array.library) == "hdf5" and array.cache_nbytes is not None
     return Demand(
-        where.name,
-        shape,
-        dtype,
+        one.where.name,
+        stored.shape,
+        stored.priced_dtype,
         steps,
         weight,
-        cache,  # type: ignore[arg-type] # one of two literals
-        LIBRARY_OF.get(last.library),
-        last.library,
-        *settings,
+        cache or ("new" if writes_only else "cold"),
+        LIBRARY_OF.get(array.library),
+        array.library,
+        array.cache_nbytes if by_hdf5 else None,
+        array.cache_slots if by_hdf5 else None,
         tuple(notes),
-        _decodes(trace, last.library),
+        _decodes(trace, array.library),
+        " ".join(map(str, trace.program.get("arguments", []))) or "python your_program.py",
+        len(summary.rows),
+        len(rows),
+        float(trace.columns["duration_ns"][rows].sum()) / 1e9,
+        summary,
+        served_share(trace, summary),
     )
+
+
+def traced_array(summary: ArraySummary) -> StoredArray:
+    """A traced array as its file has it today, with a sample; as it was recorded if the file is gone or has changed."""
+    array = summary.array
+    if array.is_local and Path(array.file).exists():
+        try:
+            (found,) = stored_arrays(array.file, [array.array], {}, [])
+        except (HyperslabError, OSError, ValueError):
+            return _recorded(array)  # it has changed, or our engine cannot read it
+        if found.dtype.itemsize == array.element_nbytes and _fits(array, found.shape):
+            return found
+    return _recorded(array)
+
+
+def _recorded(array: TracedArray) -> StoredArray:
+    library = LIBRARY_OF.get(array.library, "hdf5")
+    codecs = [name for name in array.filters if name not in ("shuffle", "fletcher32", "bytes")]
+    ratio = array.nbytes / array.stored_nbytes if codecs and array.stored_nbytes else None
+    encoding = Encoding(codecs[-1], shuffle="shuffle" in array.filters) if codecs and ratio else PLAIN
+    is_whole = array.chunks is None
+    chunks = array.shape if array.chunks is None else array.chunks
+    layout = Layout(chunks, array.shards, ratio, encoding.codec, is_whole)
+    by_suffix = "netcdf4" if array.file.lower().endswith(NETCDF) else "hdf5"
+    return StoredArray(
+        array.file,
+        array.array,
+        array.shape,
+        np.dtype(array.dtype) if _is_plain(array) else np.dtype(f"V{array.element_nbytes}"),
+        None,
+        "zarr3" if library == "zarr" else by_suffix,
+        library,
+        layout,
+        encoding,
+        array.stored_nbytes or array.nbytes,
+        1,
+    )
+
+
+def _is_plain(array: TracedArray) -> bool:
+    try:
+        return np.dtype(array.dtype).itemsize == array.element_nbytes and np.dtype(array.dtype).kind != "O"
+    except TypeError:
+        return False
+
+
+def _rows(trace: Trace, summary: ArraySummary) -> npt.NDArray[np.intp]:
+    """The accesses that did not fail."""
+    rows = np.asarray(summary.rows, np.intp)
+    result: npt.NDArray[np.intp] = rows[trace.columns["flags"][rows] & FAILED == 0]
+    return result
+
+
+def _stretches(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """All rows, or stretches from all over: neighbours stay together, so that what a cache keeps is seen."""
+    if len(rows) <= MOST_CALLS:
+        return rows
+    length = MOST_CALLS // STRETCHES
+    firsts = np.linspace(0, len(rows) - length, STRETCHES).astype(int)
+    return rows[(firsts[:, None] + np.arange(length)).ravel()]
+
+
+def _steps(trace: Trace, rows: npt.NDArray[np.intp], where: Path) -> tuple[list[Step], npt.NDArray[np.intp], list[str]]:
+    """The calls that stand for the accesses, the accesses that are looked at, and how the two differ."""
+    chosen = _stretches(rows)
+    steps: list[Step] = []
+    listed = irregular = looked_at = 0
+    for row in chosen.tolist():
+        if len(steps) >= MOST_CALLS:
+            break
+        looked_at += 1
+        kind, numbers = trace.selection(row)
+        parts = hyperslabs(kind, numbers, trace.arrays[trace.columns["array"][row]].shape, MOST_CALLS - len(steps))
+        irregular += kind == BOUNDS
+        listed += len(parts) > 1
+        operation = OPERATIONS[int(trace.columns["operation"][row] != 0)]
+        for slabs in parts:
+            start, stride, count, block = (list(numbers) for numbers in zip(*slabs, strict=True)) if slabs else [[]] * 4
+            step = [max(a, b) for a, b in zip(stride, block, strict=True)]
+            if 0 not in count and 0 not in block:
+                steps.append(Step(operation, Hyperslab(start, step, count, block)))  # type: ignore[arg-type]
+    notes = []
+    if looked_at < len(rows):
+        notes.append(f"{where.name}: {looked_at:,} of {len(rows):,} accesses are priced, from all over the trace")
+    if listed:
+        notes.append(f"{where.name}: {listed:,} accesses to points, lists or several boxes count as one for each box")
+    if irregular:
+        notes.append(f"{where.name}: {irregular:,} irregular accesses count as the boxes around them")
+    return steps, chosen[:looked_at], notes
 
 
 def _decodes(trace: Trace, library: str) -> frozenset[int] | None:
@@ -84,27 +222,12 @@ def _decodes(trace: Trace, library: str) -> frozenset[int] | None:
     return frozenset().union(*known) if known else None
 
 
-def _steps(trace: Trace, rows: Sequence[int], shape: tuple[int, ...], where: Path) -> tuple[list[Step], list[str]]:
-    numbers = trace.columns["array"]
-    for number in dict.fromkeys(numbers[row] for row in rows):
-        _check_shape(trace.arrays[number], shape, where)
-    found = traced_steps(trace, rows)
-    notes: list[str] = []
-    if found.looked_at < len(rows):
-        notes.append(f"{where.name}: only the first {found.looked_at:,} of {len(rows):,} accesses are looked at")
-    if not found.steps:
-        raise UsageError(f"{where} selects nothing of {trace.arrays[numbers[rows[0]]].array}")
-    if found.listed:
-        notes.append(
-            f"{where.name}: {found.listed:,} accesses to points, lists or several boxes count as one for each box"
-        )
-    if found.irregular:
-        notes.append(f"{where.name}: {found.irregular:,} irregular accesses count as the boxes around them")
-    return found.steps, notes
+def _fits(array: TracedArray, shape: tuple[int, ...]) -> bool:
+    return len(array.shape) == len(shape) and all(a <= b for a, b in zip(array.shape, shape, strict=True))
 
 
 def _check_shape(array: TracedArray, shape: tuple[int, ...], where: Path) -> None:
-    if len(array.shape) != len(shape) or any(a > b for a, b in zip(array.shape, shape, strict=True)):
+    if not _fits(array, shape):
         raise UsageError(
             f"{where}: {array.array} had the shape {array.shape} when it was traced, but now it has {shape}: the file "
             "has changed, so record your program again"

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from hyperslab.advise.pricing import Gain, gain
+from hyperslab.advise.price import Gain
+from hyperslab.advise.pricing import gain
 from hyperslab.advise.reasons import touches_of
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.model.store_profile import StoreProfile

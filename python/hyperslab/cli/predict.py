@@ -68,7 +68,9 @@ def predict_costs(
     ] = None,
     option: Options = None,
     libraries: Annotated[str | None, typer.Option(help="Only these libraries: hdf5,zarr,hyperslab,flat.")] = None,
-    cache: Annotated[str, typer.Option(help="Cache state at the start: cold, page-warm, library-warm, new.")] = "cold",
+    cache: Annotated[
+        str | None, typer.Option(help="Cache state at the start: cold (the default), page-warm, library-warm, new.")
+    ] = None,
     hdf5: Annotated[
         str | None, typer.Option("--hdf5", help="HDF5's version, such as 1.14 (default: installed).")
     ] = None,
@@ -99,7 +101,7 @@ def predict_costs(
     Example: hyperslab predict boxes.yaml --layout 1000x8 --layout 64x64
     Example: hyperslab predict ocean.nc:sst
     """
-    if cache not in CACHES:
+    if cache is not None and cache not in CACHES:
         raise UsageError(f"--cache {cache} is not a cache state{meant_or_choose(cache, CACHES)}")
     _check_figure(figure)
     chosen = None if libraries is None else [name.strip() for name in libraries.split(",") if name.strip()]
@@ -111,6 +113,7 @@ def predict_costs(
             )
         predict_trace(trace, layout or [], chosen, store_profile, cache, settings, as_json, _print)
         return
+    cache = cache or "cold"
     if target is None:
         raise UsageError("name a workload file, an array as FILE:ARRAY, or a trace with --trace")
     if not is_workload(target):

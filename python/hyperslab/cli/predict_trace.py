@@ -14,7 +14,12 @@ from hyperslab.cli.predict_array import profile_or_offer, profile_text
 from hyperslab.errors import Refused, UsageError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hyperslab.advise.results import Counsel
     from hyperslab.model.hdf5_settings import Hdf5Settings
+    from hyperslab.model.predict import Prediction
+    from hyperslab.trace.summaries import ArraySummary
 
 
 def predict_trace(
@@ -28,62 +33,63 @@ def predict_trace(
     show: Callable[[Any, str], None],
 ) -> None:
     """Price each array of a trace in today's layout and in others, beside the seconds that were measured."""
-    from hyperslab.archive.display import counted
-    from hyperslab.model.predict import parse_layout, predict
-    from hyperslab.model.traced import LIBRARY_OF, layout_of_traced, workload_of
-    from hyperslab.quantities import seconds_text
-    from hyperslab.trace.growing import with_largest_shapes
-    from hyperslab.trace.summaries import summaries_of
-    from hyperslab.trace.trace import Trace
+    from hyperslab.advise.counsel import counsels_on
+    from hyperslab.advise.traced_demands import open_trace
 
-    trace = with_largest_shapes(opened(path, Trace.open))
-    summaries = summaries_of(trace)
-    if not summaries:
+    one = open_trace(path)
+    if not one.summaries:
         raise UsageError(f"{path} has no accesses to price")
-    trained = profile_or_offer(store_profile, console(stderr=True))
-    out, documents = console(), []
-    for note in trace.notes:
-        console(stderr=True).print(f"warning: {note}", soft_wrap=True)
-    for one in summaries:
-        array = one.array
+    log = console(stderr=True)
+    trained = profile_or_offer(store_profile, log)
+    documents = []
+    for note in one.trace.notes:
+        log.print(f"warning: {note}", soft_wrap=True)
+    for summary, counsel in counsels_on(one, trained, cache=cache, hdf5=settings):
         try:
-            workload = workload_of(trace, array, one.rows)
-            today = layout_of_traced(array, workload)
-            # A trace has several arrays: a layout is for those with as many axes.
-            others = (parse_layout(text, array.shape) for text in layouts)
-            asked = [today, *(layout for layout in others if len(layout.chunk_shape) == len(array.shape))]
-            found = predict(workload, asked, libraries=libraries, store_profile=trained, cache=cache, hdf5=settings)
+            if isinstance(counsel, str):
+                raise Refused(counsel)
+            found = _priced(counsel, layouts, libraries)
         except (Refused, ValueError) as error:
-            console(stderr=True).print(f"{array.array} of {array.file}: not priced: {error}", soft_wrap=True)
+            array = summary.array
+            log.print(f"{array.array} of {array.file}: not priced: {error}", soft_wrap=True)
             continue
-        own = LIBRARY_OF.get(array.library)
-        mine = next((each for each in found if each.library == own and each.layout == today), None)
-        predicted = None if mine is None or mine.cost.unknown else mine.cost.seconds
         if as_json:
-            documents.append(
-                {
-                    "array": array.array, "file": array.file, "library": array.library, "accesses": len(one.rows),
-                    "measured_seconds": one.seconds, "predicted_seconds": predicted, "notes": workload.notes,
-                    "predictions": [each.to_dict() for each in found],
-                }
-            )  # fmt: skip
-            continue
-        out.print(f"{array.array} of {array.file}: {counted(len(one.rows), 'access', 'accesses')}", soft_wrap=True)
-        beside = "" if predicted is None else f"; predicted for that, {cache}: {seconds_text(predicted)}"
-        out.print(f"measured with {array.library}, {today}: {seconds_text(one.seconds)}{beside}", soft_wrap=True)
-        for note in workload.notes:
-            out.print(note, soft_wrap=True)
-        show(found, profile_text(trained))
+            documents.append(_document(summary, counsel, found))
+        else:
+            _print(summary, counsel, console())
+            show(found, profile_text(trained))
     if as_json:
-        typer.echo(json.dumps({"store": trained.store, "notes": trace.notes, "arrays": documents}, indent=1))
+        typer.echo(json.dumps({"store": trained.store, "notes": one.trace.notes, "arrays": documents}, indent=1))
 
 
-def opened(path: Path, reader: Callable[[Path], Any]) -> Any:
-    """Open a trace, or say that there is none."""
-    try:
-        return reader(path)
-    except FileNotFoundError as error:
-        made = f"hyperslab trace -o {path} -- python analysis.py"
-        raise UsageError(f"there is no trace {path}: record one with `{made}`") from error
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
+def _priced(counsel: Counsel, layouts: Sequence[str], libraries: list[str] | None) -> list[Prediction]:
+    from hyperslab.advise.counsel import predictions
+    from hyperslab.model.predict import parse_layout
+
+    shape = counsel.array.shape
+    others = [parse_layout(text, shape) for text in layouts]
+    # A trace has several arrays: a layout is for those with as many axes.
+    return predictions(counsel, [one for one in others if len(one.chunk_shape) == len(shape)], libraries)
+
+
+def _document(summary: ArraySummary, counsel: Counsel, found: list[Prediction]) -> dict[str, Any]:
+    array = summary.array
+    return {
+        "array": array.array, "file": array.file, "library": array.library, "accesses": len(summary.rows),
+        "measured_seconds": summary.seconds, "predicted_seconds": counsel.now.known_seconds,
+        "notes": list(counsel.demands[0].notes), "counsel": counsel.to_dict(),
+        "predictions": [each.to_dict() for each in found],
+    }  # fmt: skip
+
+
+def _print(summary: ArraySummary, counsel: Counsel, out: Console) -> None:
+    from hyperslab.archive.display import counted
+    from hyperslab.quantities import seconds_text
+
+    array, predicted = summary.array, counsel.now.known_seconds
+    out.print(f"{array.array} of {array.file}: {counted(len(summary.rows), 'access', 'accesses')}", soft_wrap=True)
+    beside = "" if predicted is None else f"; predicted for that, {counsel.cache}: {seconds_text(predicted)}"
+    measured = f"measured with {array.library}, {counsel.array.layout}: {seconds_text(summary.seconds)}"
+    out.print(f"{measured}{beside}", soft_wrap=True)
+    for note in counsel.demands[0].notes:
+        out.print(note, soft_wrap=True)

@@ -15,9 +15,8 @@ from hyperslab.needed import need
 
 if TYPE_CHECKING:
     from hyperslab.model.store_profile import StoreProfile
-    from hyperslab.report.trace_advice import Advice
-    from hyperslab.report.trace_prices import ArrayPrices
-    from hyperslab.trace.summaries import ArraySummary
+    from hyperslab.report.trace_words import Told
+    from hyperslab.trace.trace import Trace
 
 RUN = "run-program"
 
@@ -127,35 +126,40 @@ def show(
 
     Example: hyperslab trace show run.trace --html trace.html
     """
-    from hyperslab.cli.predict_trace import opened
-    from hyperslab.report.trace_advice import advice_of
-    from hyperslab.report.trace_prices import prices_of
+    from hyperslab.advise.counsel import counsels_on
+    from hyperslab.advise.traced_demands import open_trace
     from hyperslab.report.trace_words import headline
-    from hyperslab.trace.growing import with_largest_shapes
-    from hyperslab.trace.summaries import busy_seconds, summaries_of
-    from hyperslab.trace.trace import Trace
 
-    found = with_largest_shapes(opened(trace, Trace.open))
-    summaries = summaries_of(found)
-    trained = _prices(store_profile)
-    prices = prices_of(found, summaries, trained)
-    advice = advice_of(found, summaries, trained, prices)
+    found = open_trace(trace)
+    told = list(counsels_on(found, _prices(store_profile)))
     if html is not None:
         from hyperslab.report.trace_page import write_trace_page
 
-        write_trace_page(html, found, summaries, advice, prices)
+        write_trace_page(html, found.trace, told)
     if as_json:
-        document = {
-            "program": found.program, "seconds": found.seconds, "io_seconds": busy_seconds(found),
-            "accesses": len(found), "notes": found.notes, "advice": [one.to_dict() for one in advice],
-            "arrays": [
-                {**one.to_dict(), "predicted_seconds": each.seconds(each.library), "predicted_parts": each.parts()}
-                for one, each in zip(summaries, prices, strict=True)
-            ],
-        }  # fmt: skip
-        typer.echo(json.dumps(document, indent=1))
+        typer.echo(json.dumps(_document(found.trace, told), indent=1))
         return
-    _print(headline(found, summaries), found.notes, summaries, advice, prices)
+    _print(headline(found.trace, found.summaries), found.trace.notes, told)
+
+
+def _document(trace: Trace, told: list[Told]) -> dict[str, Any]:
+    from hyperslab.report.trace_words import parts_of, ranked_tips
+    from hyperslab.trace.summaries import busy_seconds
+
+    return {
+        "program": trace.program, "seconds": trace.seconds, "io_seconds": busy_seconds(trace),
+        "accesses": len(trace), "notes": trace.notes,
+        "advice": [each.tip_dict(tip) for each, tip in ranked_tips(told)],
+        "arrays": [
+            {
+                **one.to_dict(),
+                "predicted_seconds": None if isinstance(each, str) else each.now.known_seconds,
+                "predicted_parts": parts_of(each),
+                "counsel": None if isinstance(each, str) else each.to_dict(),
+            }
+            for one, each in told
+        ],
+    }  # fmt: skip
 
 
 def _prices(path: Path | None) -> StoreProfile | None:
@@ -171,24 +175,22 @@ def _prices(path: Path | None) -> StoreProfile | None:
         return None
 
 
-def _print(
-    said: str, notes: list[str], summaries: list[ArraySummary], advice: list[Advice], prices: list[ArrayPrices]
-) -> None:
+def _print(said: str, notes: list[str], told: list[Told]) -> None:
     from hyperslab.cli.output import console, line
     from hyperslab.report.trace_words import advice_lines, facts
 
     out = console()
-    has_prices = any(each.trained is not None for each in prices)
-    if advice:
+    lines = advice_lines(told)
+    if lines:
         out.print("Without rewriting any data:", soft_wrap=True)
-    for place, (text, call) in enumerate(advice_lines(advice, has_prices), start=1):
+    for place, (text, call) in enumerate(lines, start=1):
         out.print(line(f"{place}. {text}"), soft_wrap=True)
         if call:
             out.print(line(f"   {call}"), soft_wrap=True)
     out.print(line(said), soft_wrap=True)
     for note in notes:
         out.print(line(f"warning: {note}"), soft_wrap=True)
-    for one, each in zip(summaries, prices, strict=True):
+    for one, each in told:
         out.print()
         out.print(line(one.array.title), soft_wrap=True)
         for name, text in facts(one, each):

@@ -26,6 +26,11 @@ from hyperslab.model.workload_file import load_workload
 # HDF5 stores chunk lengths in 32 bits; zarr-python's codecs use no more than 31 bits.
 MOST_HDF5_CHUNK_NBYTES, MOST_ENCODED_NBYTES = 2**32 - 1, 2**31 - 1
 
+# What happens once however many calls there are, and bytes that cannot be more than the array has.
+ONCE = ("n_array", "n_made", "s_kept")
+AT_MOST_STORED = ("s_unique", "s_dirty", "s_grown")
+DEVICE = ("n_rdisk", "s_rdisk", "n_rseek", "s_rseek", "s_rshort", "s_covered", "s_exposed", "n_rindex", "s_rindex")
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -166,9 +171,17 @@ def library_of(name: str, trained: StoreProfile | None, asked: Workload, layout:
 
 
 def predict_cell(
-    cell: ModelCell, trained: StoreProfile, model: Model = EXTENDED, *, rate: CodecRate | None = None
+    cell: ModelCell,
+    trained: StoreProfile,
+    model: Model = EXTENDED,
+    *,
+    rate: CodecRate | None = None,
+    factor: float = 1.0,
+    stored_nbytes: int = 0,
 ) -> Prediction:
     """Predict what one cell costs, by any model. `rate` is what its codec costs, if that was measured by itself.
+
+    The cell may stand for `factor` times as many calls, to an array of `stored_nbytes`.
 
     Raises
     ------
@@ -181,13 +194,28 @@ def predict_cell(
     """
     name = cell.library.name
     variables = count_operations(cell, caches_of(trained.environment))
+    if factor != 1:
+        variables = {name: multiplied(each, factor, stored_nbytes) for name, each in variables.items()}
     costs = [
         price(each, trained.coefficients(name, operation, model), cell.layout.codec, rate)
         for operation, each in variables.items()
     ]
-    between = sum(step.compute_seconds for step in cell.workload.steps())
+    between = sum(step.compute_seconds for step in cell.workload.steps()) * factor
     costs += [computing(between)] if between else []
     return Prediction(name, cell.layout, sum(costs[1:], costs[0]), variables)
+
+
+def multiplied(each: Variables, factor: float, stored_nbytes: int) -> Variables:
+    """The variables of `factor` times as many calls. What the page cache then holds is not read again."""
+    values = {name: value * factor for name, value in each._asdict().items()}
+    values |= {name: getattr(each, name) for name in ONCE}
+    values |= {name: min(values[name], max(getattr(each, name), stored_nbytes)) for name in AT_MOST_STORED}
+    if values["s_rdisk"] > stored_nbytes > 0:
+        kept = stored_nbytes / values["s_rdisk"]
+        values["n_cache"] += (values["n_rdisk"] + values["n_rindex"]) * (1 - kept)
+        values["s_cache"] += (values["s_rdisk"] + values["s_rindex"]) * (1 - kept)
+        values |= {name: values[name] * kept for name in DEVICE}
+    return Variables(**values)
 
 
 def why_not(cell: ModelCell) -> str | None:

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 
 from hyperslab.advise.candidate import Candidate
-from hyperslab.advise.pricing import Gain, Price
+from hyperslab.advise.price import Gain, Price
 from hyperslab.advise.results import ArrayAdvice
 from hyperslab.quantities import seconds_text
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hyperslab.advise.pricing import Gain
+from hyperslab.advise.price import Gain
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.quantities import UNKNOWN, interval_text, nbytes_text, seconds_text
 

@@ -7,13 +7,12 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
+from hyperslab.advise.results import Counsel
 from hyperslab.quantities import seconds_text
 from hyperslab.replacing import replace_with
 from hyperslab.report.chunk_map import chunk_map
 from hyperslab.report.markup import section
-from hyperslab.report.trace_advice import Advice
-from hyperslab.report.trace_prices import ArrayPrices
-from hyperslab.report.trace_words import advice_lines, facts, headline, measured_where
+from hyperslab.report.trace_words import CACHE_WORDS, Told, advice_lines, facts, headline, measured_where
 from hyperslab.trace.summaries import ArraySummary, timeline
 from hyperslab.trace.trace import Trace
 
@@ -35,23 +34,15 @@ MOST_ARRAYS = 50
 READ_PAINT, WRITE_PAINT = "#1f5fa8", "#e07b1a"
 
 
-def write_trace_page(
-    path: Path,
-    trace: Trace,
-    summaries: Sequence[ArraySummary],
-    advice: Sequence[Advice],
-    prices: Sequence[ArrayPrices],
-) -> None:
+def write_trace_page(path: Path, trace: Trace, told: Sequence[Told]) -> None:
     """Write the page. It needs no network and runs no scripts."""
-    replace_with(path, render(trace, summaries, advice, prices))
+    replace_with(path, render(trace, told))
 
 
-def render(
-    trace: Trace, summaries: Sequence[ArraySummary], advice: Sequence[Advice], prices: Sequence[ArrayPrices]
-) -> str:
+def render(trace: Trace, told: Sequence[Told]) -> str:
     """The HTML of the whole page."""
-    has_prices = any(each.trained is not None for each in prices)
-    shown = list(enumerate(zip(summaries, prices, strict=True)))[:MOST_ARRAYS]
+    shown = list(enumerate(told))[:MOST_ARRAYS]
+    summaries = [one for one, _ in told]
     program = " ".join(map(str, trace.program.get("arguments", []))) or "this process"
     css = files("hyperslab.report").joinpath("page.css").read_text(encoding="utf-8")
     entries = [("todo", "Without rewriting data"), ("timeline", "Timeline")]
@@ -68,7 +59,7 @@ def render(
             f'<main><header><p class="kicker">Trace of {escape(program)}</p>',
             "<h1>What your program reads and writes</h1>",
             f'<p class="lede">{escape(headline(trace, summaries))}</p>{warnings}</header>',
-            section("todo", "Without rewriting any data", _todo(advice, has_prices)),
+            section("todo", "Without rewriting any data", _todo(told)),
             section("timeline", "Timeline", _timeline(trace)),
             *(_array_section(place, one, each) for place, (one, each) in shown),
             _left_out(len(summaries) - MOST_ARRAYS),
@@ -81,19 +72,18 @@ def _left_out(count: int) -> str:
     return f"<p>{count} more arrays took less time; `hyperslab trace show --json` has them.</p>" if count > 0 else ""
 
 
-def _todo(advice: Sequence[Advice], has_prices: bool) -> str:
-    if not advice:
+def _todo(told: Sequence[Told]) -> str:
+    lines = advice_lines(told)
+    if not lines:
         return "<p>Nothing: no chunk was decoded again, and no other library would read these arrays for you.</p>"
-    items = "".join(
-        f"<li>{escape(said)}{f'<pre>{escape(call)}</pre>' if call else ''}</li>"
-        for said, call in advice_lines(advice, has_prices)
-    )
-    note = '<p class="note">Predictions assume that the files are in the page cache.</p>' if has_prices else ""
-    return f'<ol class="todo">{items}</ol>{note}'
+    items = "".join(f"<li>{escape(said)}{f'<pre>{escape(call)}</pre>' if call else ''}</li>" for said, call in lines)
+    states = {CACHE_WORDS[each.cache] for _, each in told if not isinstance(each, str) and not each.now.unknown}
+    note = f'<p class="note">Predictions are for a program that starts {" or ".join(sorted(states))}.</p>'
+    return f'<ol class="todo">{items}</ol>{note if states else ""}'
 
 
-def _array_section(place: int, one: ArraySummary, prices: ArrayPrices) -> str:
-    rows = "".join(f'<tr><th scope="row">{name}</th><td>{escape(said)}</td></tr>' for name, said in facts(one, prices))
+def _array_section(place: int, one: ArraySummary, counsel: Counsel | str) -> str:
+    rows = "".join(f'<tr><th scope="row">{name}</th><td>{escape(said)}</td></tr>' for name, said in facts(one, counsel))
     table = f'<div class="scroll"><table><tbody>{rows}</tbody></table></div>'
     return section(f"array-{place}", one.array.title, table + chunk_map(one))
 

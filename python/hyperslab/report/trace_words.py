@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hyperslab.advise.results import Counsel
+from hyperslab.advise.tip import Tip
 from hyperslab.archive.display import counted
+from hyperslab.model.terms import Phase
 from hyperslab.quantities import digits, nbytes_text, seconds_text
-from hyperslab.report.trace_advice import Advice
-from hyperslab.report.trace_prices import ArrayPrices
 from hyperslab.trace.summaries import ArraySummary, busy_seconds
 from hyperslab.trace.trace import Trace
+
+Told = tuple[ArraySummary, Counsel | str]
+"""What a trace says of an array, and the counsel on it, or why there is none."""
+PARTS: dict[str, tuple[Phase, ...]] = {
+    "device": ("device_read", "device_write", "cache_read"),
+    "decoding": ("codec",),
+    "copying": ("memory_copy",),
+    "library": ("per_chunk", "per_call"),
+}
+"""The parts into which predicted seconds are split. The page cache stands for the device."""
+CACHE_WORDS = {
+    "cold": "from a cold cache", "page-warm": "from the page cache", "library-warm": "from the library's own cache",
+    "new": "into a new array",
+}  # fmt: skip
 
 
 def headline(trace: Trace, summaries: Sequence[ArraySummary]) -> str:
@@ -24,26 +39,35 @@ def headline(trace: Trace, summaries: Sequence[ArraySummary]) -> str:
     return f"{what}: {seconds_text(busy)} in reading and writing{share}."
 
 
-def advice_lines(advice: Sequence[Advice], has_prices: bool) -> list[tuple[str, str]]:
+def ranked_tips(told: Sequence[Told]) -> list[tuple[Counsel, Tip]]:
+    """The tips of all arrays; what saves most comes first, if that is known."""
+    found = [(each, tip) for _, each in told if not isinstance(each, str) for tip in each.tips]
+    return sorted(found, key=lambda pair: -_saved(*pair))
+
+
+def _saved(each: Counsel, tip: Tip) -> float:
+    return 0.0 if each.now.unknown or tip.price.unknown else each.now.seconds - tip.price.seconds
+
+
+def advice_lines(told: Sequence[Told]) -> list[tuple[str, str]]:
     """What to do, as pairs of a sentence and the exact call."""
     found = []
-    for one in advice:
-        if one.seconds_now is not None and one.seconds_then is not None:
-            gain = f"predicted {seconds_text(one.seconds_then)} instead of {seconds_text(one.seconds_now)}"
-            gain += f" for its first {one.priced_count:,} accesses" if one.priced_count is not None else ""
+    for each, tip in ranked_tips(told):
+        unknown = (*each.now.unknown, *tip.price.unknown)
+        if unknown:
+            said = f"seconds unknown: {unknown[0]}"
         else:
-            gain = f"seconds unknown: {_why_unknown(one, has_prices)}"
-        found.append((f"{one.array}: {one.what} ({gain})", one.call))
+            said = f"predicted {seconds_text(tip.price.seconds)} instead of {seconds_text(each.now.seconds)}{_of(each)}"
+        found.append((f"{each.array.title}: {tip.said} ({said})", tip.call))
     return found
 
 
-def _why_unknown(one: Advice, has_prices: bool) -> str:
-    if one.is_elsewhere:
-        return "no store profile says what it costs where this file is"
-    return "the calibration does not cover this" if has_prices else "run `hyperslab calibrate` once"
+def _of(each: Counsel) -> str:
+    """Of how many accesses the seconds are, if not of all."""
+    return "" if each.priced_count == each.access_count else f" for {each.priced_count:,} of its accesses"
 
 
-def facts(one: ArraySummary, prices: ArrayPrices | None = None) -> list[tuple[str, str]]:
+def facts(one: ArraySummary, told: Counsel | str) -> list[tuple[str, str]]:
     """What an array is, and what was done with it, as pairs of a name and words."""
     array = one.array
     shape = " × ".join(map(str, array.shape)) or "a single element"
@@ -52,7 +76,7 @@ def facts(one: ArraySummary, prices: ArrayPrices | None = None) -> list[tuple[st
     found = [("array", f"{shape}, {array.dtype}, {stored}{encoded}; {array.library}, {array.file}")]
     found += [("pattern" if place == 0 else "", each.words) for place, each in enumerate(one.patterns)]
     found.append(("amount", f"{nbytes_text(one.nbytes)} in {seconds_text(one.seconds)}, {_throughput(one)}"))
-    found += _split(one, prices)
+    found += _split(told)
     if one.touched_count is not None and one.touch_count is not None:
         found.append(
             ("chunks", f"{one.touched_count:,} of {one.chunk_count:,} touched, {one.touch_count:,} times in all")
@@ -76,16 +100,23 @@ def facts(one: ArraySummary, prices: ArrayPrices | None = None) -> list[tuple[st
     return found
 
 
-def _split(one: ArraySummary, prices: ArrayPrices | None) -> list[tuple[str, str]]:
+def parts_of(told: Counsel | str) -> dict[str, float] | None:
+    """The predicted seconds of what the program did, by `PARTS`; None if they are not known."""
+    if isinstance(told, str) or told.now.unknown:
+        return None
+    phases = told.now.phases
+    return {name: sum(phases.get(phase, 0.0) for phase in listed) for name, listed in PARTS.items()}
+
+
+def _split(told: Counsel | str) -> list[tuple[str, str]]:
     """The predicted seconds beside the measured ones, and what they consist of."""
-    parts = None if prices is None else prices.parts()
-    if parts is None:
+    parts = parts_of(told)
+    if parts is None or isinstance(told, str):
         return []
     words = ", ".join(f"{name} {seconds_text(seconds)}" for name, seconds in parts.items() if seconds > 0)
-    total, first = sum(parts.values()), None if prices is None else prices.first_count
-    of = f" for the first {first:,} accesses" if first is not None else ""
-    measured = f"measured: {seconds_text(one.first_seconds(first))}"
-    return [("predicted", f"{seconds_text(total)}{of} ({measured}): {words}")]
+    measured = seconds_text(sum(one.measured_seconds or 0.0 for one in told.demands))
+    total = seconds_text(told.now.seconds)
+    return [("predicted", f"{total}{_of(told)}, {CACHE_WORDS[told.cache]} (measured: {measured}): {words}")]
 
 
 def _cache_text(one: ArraySummary) -> str:
