@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from hyperslab.advise.counsel import counsel_on
 from hyperslab.advise.demand import Demand
+from hyperslab.advise.results import Counsel
 from hyperslab.advise.stored import StoredArray, stored_arrays
 from hyperslab.advise.traced_demands import open_trace, summaries_by_name, traced_demand
 from hyperslab.advise.words import demand_of
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.meant import meant_or_known
+from hyperslab.model.cells import CellCache
 from hyperslab.model.file_layout import file_and_array
+from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.workload import Workload
 from hyperslab.model.workload_file import load_workloads
 
@@ -168,3 +172,24 @@ def _demand(workload: Workload, stored: StoredArray, where: Path) -> Demand:
         cache_nbytes=settings.rdcc_nbytes,
         cache_slots=settings.rdcc_nslots,
     )
+
+
+def traced_counsels(
+    target: str,
+    trace: Path,
+    profile: StoreProfile | None,
+    storage_options: Mapping[str, Any] | None = None,
+    cache: CellCache | None = None,
+) -> dict[str, Counsel]:
+    """What a traced program makes of the arrays of a file, and what helps it, by the arrays' names.
+
+    Raises
+    ------
+    UsageError
+        The trace is that of another file, or it cannot be read.
+    """
+    asked = ask(target, [(trace, 1.0)], None, None, storage_options).arrays
+    return {
+        array.name: counsel_on(array, [replace(one, cache=cache or one.cache) for one in demands], profile)
+        for array, demands in asked
+    }

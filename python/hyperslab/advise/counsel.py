@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hyperslab.advise.candidate import PLAIN, Candidate, Encoding
+from hyperslab.advise.candidate import PLAIN, Candidate
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.formats import codecs_of
 from hyperslab.advise.limits import Limits
@@ -14,6 +14,7 @@ from hyperslab.advise.results import Counsel
 from hyperslab.advise.stored import StoredArray
 from hyperslab.advise.tips import tips_of
 from hyperslab.advise.traced_demands import SummarizedTrace, traced_array, traced_demand
+from hyperslab.advise.usual_reads import encoding_of
 from hyperslab.errors import Refused, UsageError
 from hyperslab.meant import meant_or_choose
 from hyperslab.model.cells import CellCache
@@ -130,7 +131,8 @@ def predictions(counsel: Counsel, layouts: Sequence[Layout], libraries: Sequence
         A library that was named cannot store a layout or make the calls, or none can.
     """
     pricer, today = counsel.pricer, counsel.today
-    found, reasons = [], []
+    found: list[Prediction] = []
+    reasons = []
     profile = pricer.profile
     for name in libraries or ([] if profile is None else profile.libraries):
         if name not in LIBRARIES:
@@ -153,11 +155,5 @@ def _candidates(counsel: Counsel, layouts: Sequence[Layout], library: str) -> li
     mine = replace(today, reader=library)
     if library != "hdf5":
         mine = replace(mine, cache_nbytes=None, cache_slots=None)
-    others = [replace(mine, layout=one, encoding=_encoding_of(counsel, one), is_today=False) for one in layouts]
+    others = [replace(mine, layout=one, encoding=encoding_of(counsel.array, one), is_today=False) for one in layouts]
     return [mine, *others]
-
-
-def _encoding_of(counsel: Counsel, layout: Layout) -> Encoding:
-    """Today's encoding if the codec is the same, so that what was measured counts."""
-    today = counsel.array.encoding
-    return today if layout.codec == today.codec else Encoding(layout.codec)

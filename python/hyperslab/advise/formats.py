@@ -6,12 +6,14 @@ An advice must end well for the program that asked: it reads the new file with t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from hyperslab.advise.candidate import Encoding
+from hyperslab.advise.candidate import PLAIN, Encoding
 from hyperslab.advise.codecs import encodings_for, measure_codecs
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.pricing import MeasuredCodec
+from hyperslab.advise.remembering import remembered
 from hyperslab.advise.stored import StoredArray
 from hyperslab.conversion.codecs import USUAL_FILTERS, CodecChain, needs
 from hyperslab.errors import HyperslabError
@@ -97,4 +99,5 @@ def codecs_of(
         asked.setdefault(array.library, [])
         if array.encoding not in asked[array.library]:
             asked[array.library].append(array.encoding)
-    return measure_codecs(array.sample_chunk, array.sample, asked)
+    asked = {name: [one for one in listed if one != PLAIN] for name, listed in asked.items()}
+    return remembered(array, profile, asked, partial(measure_codecs, array.sample_chunk, array.sample))

@@ -52,6 +52,7 @@ class Pricer:
     measured: Measured = field(default_factory=dict)
     obstacle: str = ""  # why nothing has a price
     hdf5: Hdf5Settings = field(default_factory=Hdf5Settings)  # what the user says of HDF5
+    most_chunks: float = MOST_CHUNKS
     known: dict[tuple[object, float], Price] = field(default_factory=dict)
 
     @property
@@ -90,7 +91,7 @@ class Pricer:
         layout = candidate.layout
         shape = self.shape if candidate.order is None else tuple(self.shape[axis] for axis in candidate.order)
         chunks = prod(ceil_div(n, c) for n, c in zip(shape, layout.chunk_shape, strict=True))
-        if chunks > MOST_CHUNKS:
+        if chunks > self.most_chunks:
             return Price.without(f"{chunks:,} chunks are too many to price")
         chunk = _in_order(layout.chunk_shape, candidate.order)
         slower = SLOWER.get(candidate.reader, 1.0)

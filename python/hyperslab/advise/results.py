@@ -65,6 +65,12 @@ class Counsel:
     tips: list[Tip] = field(default_factory=list)
 
     @property
+    def file(self) -> str:
+        """The file, as the traced program named it."""
+        traced = [one.summary.array.file for one in self.demands if one.summary is not None]
+        return traced[0] if traced else self.array.file
+
+    @property
     def memory_nbytes(self) -> int:
         """The memory of the machine that will read."""
         profile = self.pricer.profile
@@ -88,7 +94,7 @@ class Counsel:
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for JSON: the same from every command."""
         return {
-            "file": self.array.file,
+            "file": self.file,
             "array": self.array.name,
             "cache": self.cache,
             "accesses": self.access_count,

@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from hyperslab.advise.candidate import Encoding
 from hyperslab.advise.codecs import encoding_of, sample_of
+from hyperslab.advise.sensible import LIBRARY_OF, OURS, sensible_layouts
 from hyperslab.archive.array import Array
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.remote import is_url
 from hyperslab.archive.tree import Group
 from hyperslab.errors import HyperslabError, Refused, UsageError
 from hyperslab.meant import meant_or_known
-from hyperslab.model.array_comparison import LIBRARY_OF, OURS, sensible_layouts
 from hyperslab.model.file_layout import facts_of, layout_of
 from hyperslab.model.libraries import Layout
 
@@ -66,9 +66,11 @@ class StoredArray:
 
 
 def stored_arrays(
-    path: str, names: list[str] | None, options: Mapping[str, Any], notes: list[str]
+    path: str, names: list[str] | None, options: Mapping[str, Any], notes: list[str], *, samples: bool = True
 ) -> list[StoredArray]:
     """Arrays of a file by their names; with None, all whose reads can be priced. `notes` says which are left out.
+
+    `samples` says whether to read a few chunks of each.
 
     Raises
     ------
@@ -83,7 +85,7 @@ def stored_arrays(
         with open_archive(path, storage_options=options) as archive:
             if names is None:
                 return _all(path, archive, options, notes)
-            return [_described(path, _named(path, archive, name), options) for name in names]
+            return [_described(path, _named(path, archive, name), options, samples=samples) for name in names]
     except FileNotFoundError as error:
         raise UsageError(f"there is no file {path}: name an existing file, or an array of it as FILE:ARRAY") from error
 
@@ -108,7 +110,7 @@ def _all(path: str, archive: Group, options: Mapping[str, Any], notes: list[str]
     return found
 
 
-def _described(path: str, array: Array, options: Mapping[str, Any]) -> StoredArray:
+def _described(path: str, array: Array, options: Mapping[str, Any], *, samples: bool = True) -> StoredArray:
     if not array.shape or 0 in array.shape:
         raise Refused(f"{path}: {array.name} has the shape {array.shape}, so there is nothing to read in parts")
     if array.dtype.hasobject or array.dtype.itemsize == 0:
@@ -119,7 +121,9 @@ def _described(path: str, array: Array, options: Mapping[str, Any]) -> StoredArr
     encoding = encoding_of(array, layout.codec)
     if layout.codec is not None:
         layout = Layout(**{**vars(layout), "codec": encoding.codec})
-    chunk, sample = sample_of(array, layout.chunk_shape if not layout.contiguous else array.shape)
+    chunk, sample = (
+        sample_of(array, layout.chunk_shape if not layout.contiguous else array.shape) if samples else ((), None)
+    )
     return StoredArray(
         path,
         array.name,

@@ -60,7 +60,7 @@ def cache_tip(counsel: Counsel) -> Tip | None:
     chosen, price = best
     size, slots = chosen.cache_nbytes or 0, chosen.cache_slots or 0
     then = sum(decode_count(one, size // max(chunk_nbytes, 1)) for one in distances)
-    calls = [cache_call(caller, counsel.array.file, counsel.array.name, size, slots) for caller in _callers(counsel)]
+    calls = [cache_call(caller, counsel.file, counsel.array.name, size, slots) for caller in _callers(counsel)]
     what = f"open the file with a chunk cache of {size // MIB} MiB"
     over = gain(counsel.pricer.profile, counsel.now, price, ("hdf5", "hdf5"))
     return Tip(what, "\n".join(dict.fromkeys(calls)), price, over, chosen, (now, then))
@@ -122,13 +122,13 @@ def engine_tip(counsel: Counsel) -> Tip | None:
     price = counsel.pricer.price(ours)
     if not _is_worth(price, counsel.now):
         return None
-    asked = _engine_call(counsel.array, demands)
+    asked = _engine_call(counsel.file, counsel.array, demands)
     if asked is None:
         return None
     return Tip(*asked, price, gain(counsel.pricer.profile, counsel.now, price, (today.reader, "hyperslab")), ours)
 
 
-def _engine_call(array: StoredArray, demands: Sequence[Demand]) -> tuple[str, str] | None:
+def _engine_call(file: str, array: StoredArray, demands: Sequence[Demand]) -> tuple[str, str] | None:
     """What to do, and the call for the program's library; None if `hyperslab run` would serve too little."""
     callers = [demand.caller for demand in demands]
     if "zarr" in callers or array.library == "zarr":
@@ -138,7 +138,7 @@ def _engine_call(array: StoredArray, demands: Sequence[Demand]) -> tuple[str, st
         or any(one in WITHOUT_LIBHDF5 for one in callers)
         or find_spec("hyperslab.running") is None
     ):
-        return "read it with our engine, which uses all cores", f"hyperslab.open({array.file!r})[{array.name!r}]"
+        return "read it with our engine, which uses all cores", f"hyperslab.open({file!r})[{array.name!r}]"
     shares = [demand.served_share for demand in demands if demand.served_share is not None]
     if shares and max(shares) < WORTH_COUNTED:
         return None

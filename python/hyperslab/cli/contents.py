@@ -15,15 +15,15 @@ from hyperslab.cli.output import NotFinite, console, line, plain
 from hyperslab.errors import HyperslabError, ReadError, UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
     from rich.table import Table
 
+    from hyperslab.advise.results import Counsel
     from hyperslab.archive.array import Array
     from hyperslab.archive.tree import Group
 
-# In stored bytes. For smaller chunks, latency costs more than transfer; for larger ones, a worker waits long and needs
-# much memory.
-LEAST_CHUNK_NBYTES, MOST_CHUNK_NBYTES = 1 << 20, 100 << 20
 WIDTH_OF_FILES = 1000  # do not fold names and shapes in logs and pipes, so that people can search there
 # What goes first if a terminal is too narrow: these columns, then names of dimensions and parts of long names, then
 # the other columns, the stored size last.
@@ -42,20 +42,25 @@ def show(
     options: list[str] | None = None,
     allowed: list[str] | None = None,
     concat: str | None = None,
+    trace: Path | None = None,
+    store_profile: Path | None = None,
 ) -> None:
     """Print what the files contain. Of several files, those that cannot be opened do not keep the others from you."""
     if concat is not None and len(files) > 1:
         raise UsageError("--concat takes one pattern, in quotes: 'sst-*.nc'")
+    told = _counsels(files if concat is None else [], trace, store_profile, options or [])
     documents, failures = [], 0
     for number, file in enumerate(files):
         try:
             with open_archive(file, options or [], concat, allowed) as root:
                 rows = [describe(entry) for entry in entries(root)]
+                rows = [{**row, **_said(told.get(row["name"]))} for row in rows]
                 if as_json:
                     documents.append(_as_json(file, root, rows))
                 else:
                     print("\n" * (number > 0), end="")
                     _print(file, root, rows, console(), advise=advise or "://" in file, every=every)
+                    _print_counsels(told, console())
         except (UsageError, ReadError) as error:
             if len(files) == 1:
                 raise
@@ -65,6 +70,36 @@ def show(
         print(json.dumps(documents[0] if len(files) == 1 else documents, indent=1))
     if failures:
         sys.exit(1)
+
+
+def _counsels(
+    files: list[str], trace: Path | None, store_profile: Path | None, options: list[str]
+) -> dict[str, Counsel]:
+    """What a traced program makes of each array of a file, and what helps it; nothing without a trace."""
+    if trace is None:
+        return {}
+    if len(files) != 1:
+        raise UsageError("--trace is about one file: name only that")
+    from hyperslab.advise.asking import traced_counsels
+    from hyperslab.cli.archives import storage_options
+    from hyperslab.model.store_profile import profile_if_any
+
+    return traced_counsels(files[0], trace, profile_if_any(store_profile), storage_options(options))
+
+
+def _said(counsel: Counsel | None) -> dict[str, Any]:
+    return {} if counsel is None else {"counsel": counsel.to_dict()}
+
+
+def _print_counsels(told: dict[str, Counsel], out: Console) -> None:
+    if told:
+        from hyperslab.report.trace_words import counsel_lines
+
+        for name, counsel in told.items():
+            first, *others = counsel_lines(counsel)
+            out.print(line(f"{name}: {first}"), soft_wrap=True)
+            for said in others:
+                out.print(line(said), soft_wrap=True)
 
 
 def describe(entry: Entry) -> dict[str, Any]:
@@ -144,23 +179,10 @@ def problems(found: dict[str, Any]) -> Iterator[str]:
 
 def advice(found: dict[str, Any]) -> Iterator[str]:
     """What a user should know before reading the array from a cloud."""
-    mean, count = found["mean_stored_chunk_nbytes"], found["stored_chunk_count"]
-    if found["chunks"] is None or mean is None:
-        return
-    if mean < LEAST_CHUNK_NBYTES and count > 1:
-        said = f"{count} stored chunks of {_size(mean)} on average are too small for reading from a cloud"
-        yield f"{said}: {_larger(found)}"
-    if mean > MOST_CHUNK_NBYTES:
-        said = f"stored chunks of {_size(mean)} on average are too large for reading from a cloud"
-        times = f"{mean / MOST_CHUNK_NBYTES * 10:.0f}"
-        yield f"{said}: reading any part of a chunk fetches the whole chunk; make them about {times} times smaller"
+    from hyperslab.advise.cloud import cloud_tips
 
-
-def _larger(found: dict[str, Any]) -> str:
-    if found["stored_nbytes"] < LEAST_CHUNK_NBYTES:
-        return "one chunk would hold them all"
-    times = LEAST_CHUNK_NBYTES * 10 / found["mean_stored_chunk_nbytes"]
-    return f"make them about {min(times, found['stored_chunk_count']):.0f} times larger (1 to 100 MiB stored)"
+    if found["chunks"] is not None:
+        yield from (tip.what for tip in cloud_tips(found["stored_chunk_count"], found["stored_nbytes"]))
 
 
 def _size(count: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,6 +21,12 @@ def info(
     advise: Annotated[
         bool, typer.Option("--advise", help="Say how the chunks suit reading from a cloud (always said of URLs).")
     ] = False,
+    trace: Annotated[
+        Path | None, typer.Option(help="Also say what a traced program's accesses take, and what helps it.")
+    ] = None,
+    store_profile: Annotated[
+        Path | None, typer.Option("--profile", help="Store profile (default: the one from `calibrate`).")
+    ] = None,
     option: Options = None,
     allowed: Allowed = None,
     concat: Concat = None,
@@ -28,4 +35,7 @@ def info(
 
     Example: hyperslab info ocean.nc
     """
-    show(files, as_json=as_json, every=every, advise=advise, options=option, allowed=allowed, concat=concat)
+    show(
+        files, as_json=as_json, every=every, advise=advise, options=option, allowed=allowed, concat=concat, trace=trace,
+        store_profile=store_profile,
+    )  # fmt: skip

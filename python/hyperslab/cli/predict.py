@@ -106,21 +106,20 @@ def predict_costs(
     _check_figure(figure)
     chosen = None if libraries is None else [name.strip() for name in libraries.split(",") if name.strip()]
     settings = _hdf5_settings(hdf5, rdcc_nbytes, rdcc_nslots, rdcc_w0, libver)
-    if trace is not None:
-        if target is not None or file is not None or figure is not None:
-            raise UsageError(
-                "--trace cannot be combined with a workload, --file or --figure: the trace has its own arrays"
-            )
+    is_alone = file is None and (figure is None if target is None else not is_workload(target))
+    if trace is not None and not is_alone:
+        raise UsageError("--trace cannot be combined with a workload, --file or --figure: the trace has its own arrays")
+    if trace is not None and target is None:
         predict_trace(trace, layout or [], chosen, store_profile, cache, settings, as_json, _print)
         return
-    cache = cache or "cold"
     if target is None:
         raise UsageError("name a workload file, an array as FILE:ARRAY, or a trace with --trace")
     if not is_workload(target):
         if file is not None:
             raise UsageError("--file is for a workload: leave it out, since FILE:ARRAY already names the array")
-        predict_array(target, layout or [], store_profile, option or [], chosen, cache, figure, as_json)
+        predict_array(target, layout or [], store_profile, option or [], chosen, cache, figure, as_json, trace)
         return
+    cache = cache or "cold"
     given = ParallelOptions(processes, servers, stripe, partition, collective)
     if given.asked_for(Path(target)):
         if file is not None or figure is not None:

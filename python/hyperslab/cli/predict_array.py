@@ -19,7 +19,8 @@ from hyperslab.errors import NotAStoreProfile
 from hyperslab.lab.other_load import BUSY
 
 if TYPE_CHECKING:
-    from hyperslab.model.array_comparison import Comparison, Row
+    from hyperslab.advise.results import Counsel
+    from hyperslab.advise.usual_reads import Comparison, Row
     from hyperslab.model.store_profile import StoreProfile
 
 WORKLOAD_SUFFIXES = (".yaml", ".yml")
@@ -41,12 +42,13 @@ def predict_array(
     cache: Any,
     figure: Path | None,
     as_json: bool,
+    trace: Path | None = None,
 ) -> None:
     """Price the usual accesses to an array and print one table."""
+    from hyperslab.advise.asking import traced_counsels
+    from hyperslab.advise.formats import codecs_of
+    from hyperslab.advise.usual_reads import compare_layouts, encoding_of, find_array
     from hyperslab.archive.remote import is_url
-    from hyperslab.model.array_comparison import compare_layouts, find_array
-    from hyperslab.model.codec_sample import codec_rates
-    from hyperslab.model.file_layout import file_and_array
     from hyperslab.model.predict import check_axes, parse_layout
 
     log = console(stderr=True)
@@ -55,25 +57,46 @@ def predict_array(
     others = [parse_layout(text, array.shape) for text in layouts]
     for layout in others:
         check_axes(layout, array.shape)
-    path = file_and_array(target)[0]
-    named = {layout.codec for layout in (array.layout, *others) if layout.codec is not None}
-    # The user's own elements, but not over a network: that would take longer than it is worth.
-    rates = {} if is_url(path) else codec_rates(f"{path}:{array.name}", array.layout, sorted(named))
-    found = compare_layouts(array, profile, layouts=others, libraries=libraries, cache=cache, codec_rates=rates)
+    path = array.file
+    named = [encoding_of(array, layout) for layout in (array.layout, *others) if layout.codec is not None]
+    measured = codecs_of(array, {array.format: list(dict.fromkeys(named))}, profile)
+    found = compare_layouts(
+        array, profile, layouts=others, libraries=libraries, cache=cache or "cold", measured=measured
+    )
+    counsel = None
+    if trace is not None:
+        whole = f"{array.file}:{array.name}"
+        (counsel,) = traced_counsels(whole, trace, profile, storage_options(options), cache).values()
     warnings = doubts(profile, None if is_url(path) else Path(path).resolve().parent)
     if is_url(path) and not profile.is_far:
         warnings.append(f"the store profile describes a {profile.store}, but {path} is far away")
     for warning in warnings:
         log.print(f"warning: {warning}", soft_wrap=True)
     if as_json:
-        document = {**found.to_dict(), "store": profile.store, "profile": profile_text(profile), "warnings": warnings}
+        said = {} if counsel is None else {"counsel": counsel.to_dict()}
+        document = {
+            **found.to_dict(),
+            **said,
+            "store": profile.store,
+            "profile": profile_text(profile),
+            "warnings": warnings,
+        }
         typer.echo(json.dumps(document, indent=1))
     else:
-        _print(found, profile, console())
+        _print(target, found, profile, console())
+        if counsel is not None:
+            _print_counsel(counsel, console())
     if figure is not None:
-        from hyperslab.report.array_comparison import draw_comparison
+        from hyperslab.report.usual_reads import draw_comparison
 
         draw_comparison(found, figure)
+
+
+def _print_counsel(counsel: Counsel, out: Console) -> None:
+    from hyperslab.report.trace_words import counsel_lines
+
+    for said in counsel_lines(counsel):
+        out.print(line(said), soft_wrap=True)
 
 
 def profile_or_offer(path: Path | None, log: Console) -> StoreProfile:
@@ -108,13 +131,13 @@ def doubts(profile: StoreProfile, directory: Path | None) -> list[str]:
     return found
 
 
-def _print(found: Comparison, profile: StoreProfile, out: Console) -> None:
+def _print(target: str, found: Comparison, profile: StoreProfile, out: Console) -> None:
     from hyperslab.quantities import nbytes_text
 
     array = found.array
     shape = " × ".join(map(str, array.shape))
     known = f"{array.layout}, by {array.library}, {found.cache}"
-    out.print(line(f"{array.where}: {array.name}, {shape} {array.dtype}, {known}"), soft_wrap=True)
+    out.print(line(f"{target}: {array.name}, {shape} {array.dtype}, {known}"), soft_wrap=True)
     table = Table("access", "asked for", box=None)
     for column in found.columns:
         table.add_column(column.title, justify="right")
@@ -143,7 +166,7 @@ def _cell(row: Row, position: int) -> str:
 
 
 def _against(row: Row) -> str:
-    from hyperslab.model.array_comparison import factor_text
+    from hyperslab.advise.usual_reads import factor_text
 
     if row.times_slower is None:
         return "unknown"

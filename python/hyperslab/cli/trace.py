@@ -14,7 +14,6 @@ from hyperslab.errors import UsageError, printable
 from hyperslab.needed import need
 
 if TYPE_CHECKING:
-    from hyperslab.model.store_profile import StoreProfile
     from hyperslab.report.trace_words import Told
     from hyperslab.trace.trace import Trace
 
@@ -128,10 +127,11 @@ def show(
     """
     from hyperslab.advise.counsel import counsels_on
     from hyperslab.advise.traced_demands import open_trace
+    from hyperslab.model.store_profile import profile_if_any
     from hyperslab.report.trace_words import headline
 
     found = open_trace(trace)
-    told = list(counsels_on(found, _prices(store_profile)))
+    told = list(counsels_on(found, profile_if_any(store_profile)))
     if html is not None:
         from hyperslab.report.trace_page import write_trace_page
 
@@ -160,19 +160,6 @@ def _document(trace: Trace, told: list[Told]) -> dict[str, Any]:
             for one, each in told
         ],
     }  # fmt: skip
-
-
-def _prices(path: Path | None) -> StoreProfile | None:
-    """The store profile, if there is one: without it, seconds are unknown."""
-    from hyperslab.errors import NotAStoreProfile
-    from hyperslab.model.store_profile import load_store_profile
-
-    try:
-        return load_store_profile(path)
-    except NotAStoreProfile:
-        if path is not None:
-            raise
-        return None
 
 
 def _print(said: str, notes: list[str], told: list[Told]) -> None:

@@ -232,3 +232,19 @@ def _fit_of(given: dict[str, Any]) -> Coefficients:
         raise ValueError("a coefficient is not a finite number of at least 0")
     ranges = {name: (float(low), float(high)) for name, (low, high) in given["ranges"].items()}
     return Coefficients(**{name: given[name] for name in FIT_FIELDS}, each=each, covariance=covariance, ranges=ranges)
+
+
+def profile_if_any(path: Path | None) -> StoreProfile | None:
+    """The store profile, or None if this machine has none: then seconds are unknown.
+
+    Raises
+    ------
+    NotAStoreProfile
+        The path that was named is none.
+    """
+    try:
+        return load_store_profile(path)
+    except NotAStoreProfile:
+        if path is not None:
+            raise
+        return None

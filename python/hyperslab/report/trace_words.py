@@ -51,15 +51,30 @@ def _saved(each: Counsel, tip: Tip) -> float:
 
 def advice_lines(told: Sequence[Told]) -> list[tuple[str, str]]:
     """What to do, as pairs of a sentence and the exact call."""
-    found = []
-    for each, tip in ranked_tips(told):
-        unknown = (*each.now.unknown, *tip.price.unknown)
-        if unknown:
-            said = f"seconds unknown: {unknown[0]}"
-        else:
-            said = f"predicted {seconds_text(tip.price.seconds)} instead of {seconds_text(each.now.seconds)}{_of(each)}"
-        found.append((f"{each.array.title}: {tip.said} ({said})", tip.call))
-    return found
+    return [(f"{each.array.title}: {tip.said} ({_seconds(each, tip)})", tip.call) for each, tip in ranked_tips(told)]
+
+
+def counsel_lines(each: Counsel) -> list[str]:
+    """What the calls of a program take today and what helps, for commands that show other things beside it."""
+    calls = f"{counted(each.access_count, 'access', 'accesses')} of {', '.join(one.name for one in each.demands)}"
+    if each.now.unknown:
+        first = f"{calls}: seconds unknown: {each.now.unknown[0]}"
+    else:
+        first = f"{calls}: predicted {seconds_text(each.now.seconds)}{_of(each)}, {CACHE_WORDS[each.cache]}"
+    lines = [part for said, call in tip_lines(each) for part in (f"  {said}", *([f"     {call}"] if call else []))]
+    return [first, *(["without rewriting any data:", *lines] if lines else [])]
+
+
+def tip_lines(each: Counsel) -> list[tuple[str, str]]:
+    """The tips for one array, as pairs of a sentence and the exact call."""
+    return [(f"{tip.said} ({_seconds(each, tip)})", tip.call) for tip in each.tips]
+
+
+def _seconds(each: Counsel, tip: Tip) -> str:
+    unknown = (*each.now.unknown, *tip.price.unknown)
+    if unknown:
+        return f"seconds unknown: {unknown[0]}"
+    return f"predicted {seconds_text(tip.price.seconds)} instead of {seconds_text(each.now.seconds)}{_of(each)}"
 
 
 def _of(each: Counsel) -> str:

@@ -13,10 +13,11 @@ from made_up import made_up_store_profile, with_codecs
 from typer.testing import CliRunner
 
 import hyperslab as hs
+from hyperslab.advise.sensible import sensible_layouts
+from hyperslab.advise.usual_reads import compare_layouts, find_array, usual_accesses
 from hyperslab.cli import app
 from hyperslab.errors import NotAStoreProfile, Refused, Untrained, UsageError
 from hyperslab.model import Layout, Workload, load_store_profile
-from hyperslab.model.array_comparison import compare_layouts, find_array, sensible_layouts, usual_accesses
 
 runner = CliRunner()
 h5py = pytest.importorskip("h5py")
@@ -47,7 +48,7 @@ def test_each_number_is_that_of_a_workload(ocean: Path, store_profile: Path) -> 
     assert [row.access for row in found.rows] == [
         "all of it", "a row along axis 0", "a row along axis 1", "a row along axis 2", "a box of 1 %", "one element",
     ]  # fmt: skip
-    assert str(found.columns[0].layout).startswith("1x300x40:deflate=")
+    assert str(found.columns[0].layout).startswith("1x300x40:deflate:4=")
     assert len(found.columns) == 4, "the made-up store profile does not know our own engine"
     for row in found.rows[1:3]:
         box = usual_accesses((200, 300, 40))[row.access]

@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hyperslab.model.array_comparison import Comparison
+from hyperslab.advise.usual_reads import Comparison
 from hyperslab.report.figures import style
 from hyperslab.report.sheet import Words, head, log_ticks, new_sheet, save_as
 

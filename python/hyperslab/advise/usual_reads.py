@@ -7,52 +7,37 @@ whole columns of the first. They keep the array's codec and its ratio.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from math import prod
+from math import inf, prod
 from typing import Any
 
-import numpy as np
-
-from hyperslab._core import ChunkGrid
+from hyperslab._core import ChunkGrid, Hyperslab
+from hyperslab.advise.candidate import Candidate, Encoding
+from hyperslab.advise.demand import Demand
+from hyperslab.advise.pricing import Measured, Pricer
+from hyperslab.advise.sensible import OURS, sensible_layouts
+from hyperslab.advise.stored import StoredArray, stored_arrays
 from hyperslab.archive.array import Array
 from hyperslab.archive.opening import open as open_archive
+from hyperslab.archive.remote import is_url
 from hyperslab.archive.tree import Group
 from hyperslab.archive.whole import check_whole
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import Refused, UsageError
 from hyperslab.model.cells import CellCache
-from hyperslab.model.costs import CodecRate
-from hyperslab.model.file_layout import facts_of, file_and_array, layout_of
+from hyperslab.model.file_layout import file_and_array
 from hyperslab.model.libraries import Layout
-from hyperslab.model.predict import Prediction, predict
+from hyperslab.model.predict import Prediction
 from hyperslab.model.store_profile import StoreProfile
-from hyperslab.model.workload import Workload
+from hyperslab.model.workload import Step
 
-MIB = 1 << 20
-# The library that reads a format; our own engine reads all of them.
-LIBRARY_OF = {"hdf5": "hdf5", "zarr": "zarr", "netcdf3": "flat", "fits": "flat"}
-OURS = "hyperslab"
 # More chunks than this take too long to price one by one.
 MOST_CHUNKS = 20_000_000
 # An access hurts if another layout would take less than this share of its time.
 HURTS = 1.5
 BOX_SHARE = 0.01
 MOST_NAMED = 10
-
-
-@dataclass(frozen=True)
-class AskedArray:
-    """An array of a file, with its layout."""
-
-    where: str
-    name: str
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    dims: tuple[str, ...] | None
-    library: str
-    layout: Layout
 
 
 @dataclass(frozen=True)
@@ -119,7 +104,7 @@ class Row:
 class Comparison:
     """Accesses by layouts. The first column is today's."""
 
-    array: AskedArray
+    array: StoredArray
     cache: CellCache
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
@@ -163,7 +148,7 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for JSON."""
         return {
-            "file": self.array.where,
+            "file": self.array.file,
             "array": self.array.name,
             "shape": list(self.array.shape),
             "dtype": str(self.array.dtype),
@@ -200,11 +185,8 @@ def _known_seconds(found: Prediction | None) -> float | None:
     return None if found is None or found.cost.unknown else found.cost.seconds
 
 
-# --- the array -----------------------------------------------------------------------------------------------
-
-
-def find_array(where: str, storage_options: Mapping[str, Any] | None = None) -> AskedArray:
-    """Find an array by `FILE:ARRAY`, or by `FILE` if it has a single one.
+def find_array(where: str, storage_options: Mapping[str, Any] | None = None) -> StoredArray:
+    """Find an array by `FILE:ARRAY`, or by `FILE` if it has a single one. Nothing is sampled over a network.
 
     Raises
     ------
@@ -217,19 +199,20 @@ def find_array(where: str, storage_options: Mapping[str, Any] | None = None) -> 
     try:
         with open_archive(path, storage_options=storage_options) as archive:
             check_whole(archive)
-            array = _chosen(where, name, archive)
-            return _described(where, array, facts_of(path, array, storage_options))
+            chosen = _chosen(where, name, archive).name
     except FileNotFoundError as error:
         raise UsageError(
             f"there is no file {path}: give a workload (.yaml), or an array as FILE:ARRAY of an existing file"
         ) from error
+    (found,) = stored_arrays(path, [chosen], storage_options or {}, [], samples=not is_url(path))
+    return found
 
 
 def _chosen(where: str, name: str, archive: Group) -> Array:
     if name.strip("/"):
-        found = archive.get(name)
-        if isinstance(found, Array):
-            return found
+        named = archive.get(name)
+        if isinstance(named, Array):
+            return named
     arrays = [each for each in archive.walk() if each.is_variable]
     if not name.strip("/") and len(arrays) == 1:
         return arrays[0]
@@ -237,18 +220,6 @@ def _chosen(where: str, name: str, archive: Group) -> Array:
     there = ", ".join([*names, *(["…"] if len(arrays) > MOST_NAMED else [])]) or "no array"
     asked = "does not name one of its arrays" if name.strip("/") else "has several arrays"
     raise UsageError(f"{where} {asked}: give FILE:ARRAY; it has {there}")
-
-
-def _described(where: str, array: Array, facts: Mapping[str, Any] | None) -> AskedArray:
-    if not array.shape or 0 in array.shape:
-        raise UsageError(f"{where}: {array.name} has the shape {array.shape}, so there is nothing to read in parts")
-    if array.dtype.hasobject or array.dtype.itemsize == 0:
-        raise UsageError(f"{where}: the elements of {array.name} have no fixed width, so their reads cannot be priced")
-    layout = layout_of(array, facts)
-    if layout is None:
-        raise UsageError(f"{where}: the chunks of {array.name} have different shapes, so they cannot be priced")
-    library = LIBRARY_OF.get(array.format, OURS)
-    return AskedArray(where, array.name, array.shape, array.dtype, array.dims, library, layout)
 
 
 # --- accesses and layouts ------------------------------------------------------------------------------------
@@ -272,52 +243,20 @@ def usual_accesses(shape: Sequence[int], dims: Sequence[str] | None = None) -> d
     return found
 
 
-def sensible_layouts(shape: Sequence[int], width: int, today: Layout) -> list[Layout]:
-    """Three other layouts: chunks of the array's proportions, whole rows, whole columns. One axis: three lengths."""
-    if len(shape) == 1:
-        shapes = [_balanced(shape, nbytes // width) for nbytes in (MIB // 16, MIB, 16 * MIB)]
-    else:
-        count = max(1, MIB // width)
-        shapes = [_balanced(shape, count), _filled(shape, count, reversed(range(len(shape)))),
-                  _filled(shape, count, range(len(shape)))]  # fmt: skip
-    known = {today.chunk_shape} if not today.contiguous else set()
-    found = [chunk for chunk in dict.fromkeys(shapes) if chunk not in known]
-    return [Layout(chunk, None, today.ratio, today.codec) for chunk in found]
-
-
-def _balanced(shape: Sequence[int], count: int) -> tuple[int, ...]:
-    """A chunk of about `count` elements that cuts every axis into as many parts, as far as it is long enough."""
-    parts = 1.0
-    while True:
-        chunk = tuple(max(1, ceil_div(length, max(1, int(parts)))) for length in shape)
-        if prod(chunk) <= count or max(chunk) == 1:
-            return chunk
-        parts = max(parts + 1, parts * 1.05)
-
-
-def _filled(shape: Sequence[int], count: int, axes: Iterable[int]) -> tuple[int, ...]:
-    """A chunk of at most `count` elements that is as long as the array along the first of `axes`, then the next."""
-    chunk, left = [1] * len(shape), max(1, count)
-    for axis in axes:
-        chunk[axis] = min(shape[axis], left)
-        left //= chunk[axis]
-    return tuple(chunk)
-
-
 def compare_layouts(
-    array: AskedArray,
+    array: StoredArray,
     profile: StoreProfile,
     *,
     layouts: Sequence[Layout] = (),
     libraries: Sequence[str] | None = None,
     cache: CellCache = "cold",
-    codec_rates: Mapping[tuple[str, str], CodecRate] | None = None,
+    measured: Measured | None = None,
 ) -> Comparison:
     """Price the usual accesses to an array.
 
     Parameters
     ----------
-    array : AskedArray
+    array : StoredArray
         The array.
     profile : StoreProfile
         What accesses cost.
@@ -327,8 +266,8 @@ def compare_layouts(
         Libraries; by default the array's own, and ours for its layout of today.
     cache : CellCache
         What is cached beforehand.
-    codec_rates : Mapping[tuple[str, str], CodecRate] | None
-        What codecs cost on the array's own elements, by library and codec. Others have the trained cost.
+    measured : Measured | None
+        What codecs cost on the array's own elements. Others have the trained cost.
 
     Returns
     -------
@@ -344,23 +283,24 @@ def compare_layouts(
     """
     others = list(layouts) or sensible_layouts(array.shape, array.dtype.itemsize, array.layout)
     columns = _columns(array, others, profile, libraries)
-    price = partial(predict, store_profile=profile, cache=cache, codec_rates=codec_rates)
     notes, rows = [], []
     for name, box in usual_accesses(array.shape, array.dims).items():
         if too_many := _too_many(array, box, columns):
             notes.append(f"{name} is left out: {too_many}")
             continue
-        given = {"shape": list(array.shape), "dtype": _priced_dtype(array.dtype)}
-        workload = Workload.model_validate({"array": given, "accesses": [{"select": "list", "boxes": [box]}]})
-        costs = tuple(_priced(workload, column, price) for column in columns)
+        ones = [1] * len(array.shape)
+        step = Step("read", Hyperslab(box["start"], ones, box["shape"], ones))
+        demand = Demand(name, array.shape, array.priced_dtype, [step], cache=cache)
+        pricer = Pricer(profile, [demand], measured or {}, most_chunks=inf)
+        costs = tuple(_priced(array, column, pricer) for column in columns)
         rows.append(Row(name, prod(box["shape"]) * array.dtype.itemsize, costs))
     if all(cost is None for row in rows for cost in row.costs):
-        raise Refused(f"{array.where}: no library can read this layout from this cache state ({cache})")
+        raise Refused(f"{array.title}: no library can read this layout from this cache state ({cache})")
     return Comparison(array, cache, columns, tuple(rows), tuple(notes))
 
 
 def _columns(
-    array: AskedArray, others: Sequence[Layout], profile: StoreProfile, libraries: Sequence[str] | None
+    array: StoredArray, others: Sequence[Layout], profile: StoreProfile, libraries: Sequence[str] | None
 ) -> tuple[Column, ...]:
     own = array.library if array.library in profile.libraries else OURS
     chosen = list(libraries) if libraries else [own]
@@ -375,12 +315,7 @@ def _columns(
     return (*found, *(Column(layout, name, is_today=False, is_own=name == own) for layout, name in cut))
 
 
-def _priced_dtype(dtype: np.dtype[Any]) -> str:
-    """A dtype of the same width that a workload accepts: the meaning of the elements does not matter."""
-    return dtype.str if dtype.fields is None and dtype.kind in "iufcb" else f"V{dtype.itemsize}"
-
-
-def _too_many(array: AskedArray, box: Mapping[str, list[int]], columns: Sequence[Column]) -> str | None:
+def _too_many(array: StoredArray, box: Mapping[str, list[int]], columns: Sequence[Column]) -> str | None:
     for column in columns:
         grid = ChunkGrid(array.shape, column.layout.chunk_shape)
         count = prod(
@@ -392,8 +327,13 @@ def _too_many(array: AskedArray, box: Mapping[str, list[int]], columns: Sequence
     return None
 
 
-def _priced(workload: Workload, column: Column, price: Callable[..., list[Prediction]]) -> Prediction | None:
-    try:
-        return price(workload, [column.layout], libraries=[column.library])[0]
-    except Refused:
-        return None
+def _priced(array: StoredArray, column: Column, pricer: Pricer) -> Prediction | None:
+    encoding = encoding_of(array, column.layout)
+    found = pricer.price(Candidate(array.format, column.library, column.layout, encoding, is_today=column.is_today))
+    return found.predictions[0] if found.predictions else None
+
+
+def encoding_of(array: StoredArray, layout: Layout) -> Encoding:
+    """The codec of a layout: today's if it is the same, so that what was measured of it counts."""
+    today = array.encoding
+    return today if layout.codec == today.codec else Encoding(layout.codec, shuffle=today.shuffle)

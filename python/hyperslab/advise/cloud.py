@@ -1,0 +1,33 @@
+"""How the chunks of an array suit reading from a cloud. It imports little: `hyperslab info` must start at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hyperslab.advise.tip import Tip
+from hyperslab.archive import display
+
+# In stored bytes. For smaller chunks, latency costs more than transfer; for larger ones, a worker waits long and needs
+# much memory.
+LEAST_CHUNK_NBYTES, MOST_CHUNK_NBYTES = 1 << 20, 100 << 20
+
+
+def cloud_tips(stored_count: int | None, stored_nbytes: int | None) -> Iterator[Tip]:
+    """What you should know before you read an array of so many stored chunks and bytes from a cloud."""
+    if not stored_count or not stored_nbytes:
+        return
+    mean = stored_nbytes / stored_count
+    if mean < LEAST_CHUNK_NBYTES and stored_count > 1:
+        said = f"{stored_count} stored chunks of {display.nbytes(mean)} on average are too small"
+        yield Tip(f"{said} for reading from a cloud: {_larger(stored_count, stored_nbytes)}")
+    if mean > MOST_CHUNK_NBYTES:
+        said = f"stored chunks of {display.nbytes(mean)} on average are too large for reading from a cloud"
+        times = f"{mean / MOST_CHUNK_NBYTES * 10:.0f}"
+        yield Tip(f"{said}: reading any part of a chunk fetches the whole chunk; make them about {times} times smaller")
+
+
+def _larger(count: int, nbytes: int) -> str:
+    if nbytes < LEAST_CHUNK_NBYTES:
+        return "one chunk would hold them all"
+    times = LEAST_CHUNK_NBYTES * 10 / (nbytes / count)
+    return f"make them about {min(times, count):.0f} times larger (1 to 100 MiB stored)"
