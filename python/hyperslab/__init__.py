@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hyperslab._core import ChunkGrid, Hyperslab, Points, __version__
+    from hyperslab.advise.answering import advise
     from hyperslab.archive import Array, Group, credentials, open, stats
     from hyperslab.conversion import Conversion, convert, save
     from hyperslab.model import predict
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Array", "ChunkGrid", "Conversion", "Group", "Hyperslab", "Index", "Points", "Trace", "VersionedFile",
-    "__version__", "accelerate", "accelerated", "convert", "credentials", "index", "open", "predict", "record", "save",
-    "stats",
+    "__version__", "accelerate", "accelerated", "advise", "convert", "credentials", "index", "open", "predict",
+    "record", "save", "stats",
 ]  # fmt: skip
 
 _HOMES = {
@@ -29,6 +30,7 @@ _HOMES = {
     **dict.fromkeys(("Conversion", "convert", "save"), "conversion"),
     **dict.fromkeys(("Index", "index"), "references"),
     **dict.fromkeys(("accelerate", "accelerated"), "running.accelerating"),
+    "advise": "advise",
     "record": "trace.recorder",
     "Trace": "trace.trace",
     "predict": "model",
@@ -46,4 +48,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'hyperslab' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"hyperslab.{_HOMES[name]}"), name)
+    home = import_module(f"hyperslab.{_HOMES[name]}")
+    return home if _HOMES[name] == name else getattr(home, name)  # `advise` is a room that can be called

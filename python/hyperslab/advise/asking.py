@@ -20,6 +20,7 @@ from hyperslab.model.file_layout import file_and_array
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.workload import Workload
 from hyperslab.model.workload_file import load_workloads
+from hyperslab.trace.trace import Trace
 
 MOST_ARRAYS = 8
 
@@ -35,7 +36,7 @@ class Question:
 
 def ask(
     target: str,
-    traces: Sequence[tuple[Path, float]],
+    traces: Sequence[tuple[Path | Trace, float]],
     workload: Path | None,
     like: str | None,
     storage_options: Mapping[str, Any] | None = None,
@@ -46,8 +47,8 @@ def ask(
     ----------
     target : str
         `FILE` or `FILE:ARRAY`.
-    traces : Sequence[tuple[Path, float]]
-        Traces with their weights.
+    traces : Sequence[tuple[Path | Trace, float]]
+        Traces, or their paths, with their weights.
     workload : Path | None
         A workload file.
     like : str | None
@@ -95,7 +96,10 @@ def ask(
 
 
 def _by_traces(
-    question: Question, named: list[str] | None, traces: Sequence[tuple[Path, float]], options: Mapping[str, Any]
+    question: Question,
+    named: list[str] | None,
+    traces: Sequence[tuple[Path | Trace, float]],
+    options: Mapping[str, Any],
 ) -> None:
     path = question.file
     if "://" not in path and not Path(path).exists():
@@ -103,8 +107,9 @@ def _by_traces(
             f"there is no file {path}: if it was moved since it was traced, record your program again with its new path"
         )
     opened = []
-    for where, weight in traces:
-        one = open_trace(where)
+    for given, weight in traces:
+        one = open_trace(given)
+        where = one.where
         if not one.summaries:
             raise UsageError(f"{where} has no access to any array")
         question.notes += [f"{where}: {note}" for note in one.trace.notes]

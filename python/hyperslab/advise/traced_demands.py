@@ -40,8 +40,8 @@ class SummarizedTrace(NamedTuple):
     summaries: list[ArraySummary]
 
 
-def open_trace(where: Path) -> SummarizedTrace:
-    """Open a trace and summarize it.
+def open_trace(given: Path | Trace) -> SummarizedTrace:
+    """Open a trace, if it is not open yet, and summarize it.
 
     Raises
     ------
@@ -50,8 +50,9 @@ def open_trace(where: Path) -> SummarizedTrace:
     NotATrace
         It is something else.
     """
+    where = Path("the trace") if isinstance(given, Trace) else given
     try:
-        trace = with_largest_shapes(Trace.open(where))
+        trace = with_largest_shapes(given if isinstance(given, Trace) else Trace.open(where))
     except FileNotFoundError as error:
         made = f"hyperslab trace -o {where} -- python your_program.py"
         raise UsageError(f"there is no trace {where}: record one with `{made}`") from error

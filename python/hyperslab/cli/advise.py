@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +14,13 @@ import typer
 from hyperslab.cli.archives import storage_options
 from hyperslab.cli.arguments import Options
 from hyperslab.cli.output import console, line
-from hyperslab.errors import Refused, UsageError
+from hyperslab.errors import UsageError
 
 if TYPE_CHECKING:
     from hyperslab.advise.asking import Question
     from hyperslab.advise.limits import Limits
     from hyperslab.advise.results import ArrayAdvice
+    from hyperslab.advise.stored import StoredArray
     from hyperslab.model.store_profile import StoreProfile
 
 SHOWN = 12
@@ -69,6 +71,7 @@ def advise(
     Example: hyperslab advise ocean.nc:sst --trace run.trace
     Example: hyperslab advise ocean.nc:sst --like "maps and series" --verify 3
     """
+    from hyperslab.advise.answering import answer
     from hyperslab.advise.asking import ask
     from hyperslab.cli.predict_array import profile_text
     from hyperslab.cli.sizes import nbytes_of
@@ -82,13 +85,9 @@ def advise(
     profile = _profile(place, question.file, log)
     if verify is not None and profile.is_far:
         raise UsageError("--verify measures on this machine: leave it out, or leave --target out")
-    found: list[ArrayAdvice] = []
-    for array, demands in question.arrays:
-        limits = _limits(array, sizes, max_files, append_axis, keep, price_per_request, codecs)
-        advice = _advise_one(array, demands, profile, limits, question, log)
-        found += [] if advice is None else [advice]
-    if not found:
-        raise Refused(f"{question.file}: there is no advice for any of its arrays: {'; '.join(question.notes)}")
+    show = (lambda what: log.print(line(f"searching: {what}"), soft_wrap=True)) if log.is_terminal else lambda _: None
+    limits_of = partial(_limits, sizes, max_files, append_axis, keep, price_per_request, codecs)
+    found = answer(question, profile, limits_of, show)
     if verify is not None:
         for one in found:
             _verify(one, profile, verify, scratch, most_sampled, option or [], log)
@@ -133,37 +132,18 @@ def _profile(place: str, file: str, log: Any) -> StoreProfile:
 
 
 def _limits(
-    array: Any,
     sizes: list[int | None],
     max_files: int | None,
     axis: str | None,
     keep: Any,
     price: float | None,
     codecs: Any,
+    array: StoredArray,
 ) -> Limits:
     from hyperslab.advise.limits import Limits, axis_of
 
     memory, least, most, size = sizes
     return Limits(max_files, memory, least, most, axis_of(axis, array.shape, array.dims), keep, price, size, codecs)
-
-
-def _advise_one(
-    array: Any, demands: Any, profile: StoreProfile, limits: Limits, question: Question, log: Any
-) -> ArrayAdvice | None:
-    from hyperslab.advise.advising import advise as advise_on
-    from hyperslab.advise.formats import codecs_of, encodings_of
-
-    limits.check(array.shape, array.dtype.itemsize)
-    show = (lambda what: log.print(line(f"searching: {what}"), soft_wrap=True)) if log.is_terminal else lambda _: None
-    encodings = encodings_of(array, limits, profile, demands)
-    measured = codecs_of(array, encodings, profile)
-    try:
-        return advise_on(array, demands, profile, limits, measured, encodings, progress=show)
-    except Refused as error:
-        if len(question.arrays) == 1:
-            raise
-        question.notes.append(str(error))
-        return None
 
 
 def _verify(

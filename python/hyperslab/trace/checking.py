@@ -10,6 +10,8 @@ from hyperslab.trace.selection import NAMES, list_axes
 from hyperslab.trace.table import OPERATIONS, AccessTable
 
 MOST = 1 << 62
+BLOCK = 1 << 14
+"""Of a long trace, so many rows are checked at a time: what they need then stays in the processor's caches."""
 
 
 def valid_rows(table: AccessTable) -> npt.NDArray[np.bool_]:
@@ -27,8 +29,10 @@ def valid_rows(table: AccessTable) -> npt.NDArray[np.bool_]:
         kinds = columns["kind"][rows]
         found[rows] = np.isin(kinds, (ALL, NOTHING)) & (lengths[rows] == 0)
         slabs = rows[(kinds == HYPERSLAB) & (lengths[rows] == 4 * len(shape))]
-        places = table.offsets[slabs][:, None] + np.arange(4 * len(shape))
-        found[slabs] = _are_inside(table.numbers[places].reshape(len(slabs), len(shape), 4), shape)
+        for first in range(0, len(slabs), BLOCK):
+            some = slabs[first : first + BLOCK]
+            places = table.offsets[some][:, None] + np.arange(4 * len(shape))
+            found[some] = _are_inside(table.numbers[places].reshape(len(some), len(shape), 4), shape)
         for row in rows[np.isin(kinds, (BOXES, POINTS, LISTS, BOUNDS))].tolist():
             found[row] = _is_inside(*table.selection(row), shape)
     return found
