@@ -97,7 +97,11 @@ def advise(
     NotAStoreProfile
         This machine has no store profile: run `hyperslab calibrate --quick`.
     """
-    profile = store_profile if isinstance(store_profile, StoreProfile) else load_store_profile(store_profile)
+    profile = (
+        store_profile
+        if isinstance(store_profile, StoreProfile)
+        else (load_store_profile(None if store_profile is None else os.fspath(store_profile)))
+    )
     sizes = (min_chunk, max_chunk)
 
     def limits_of(array: StoredArray) -> Limits:

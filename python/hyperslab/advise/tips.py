@@ -52,8 +52,11 @@ def cache_tip(counsel: Counsel) -> Tip | None:
     nbytes = ceil_div(needed * chunk_nbytes, MIB) * MIB
     exact = replace(today, cache_nbytes=nbytes, cache_slots=cache_slots(nbytes, chunk_nbytes))
     search = Search(counsel.pricer, counsel.limits, counsel.memory_nbytes, {}, today)
+    # A smaller cache is worth a price only if it decodes about as few chunks.
+    least = sum(decode_count(one, needed) for one in distances) * (1 + WORTH)
     smaller = [one for one in search.larger_caches(today) if capacity * chunk_nbytes < (one.cache_nbytes or 0) < nbytes]
-    sizes = [*smaller, *([exact] if nbytes <= MOST_CACHE_NBYTES else [])]
+    able = [one for one in smaller if sum(decode_count(d, _capacity(one, chunk_nbytes)) for d in distances) <= least]
+    sizes = [*able, *([exact] if nbytes <= MOST_CACHE_NBYTES else smaller[-1:])]
     best = _smallest([(one, counsel.pricer.price(one)) for one in sizes if not search.broken_limit(one)], counsel.now)
     if best is None:
         return None

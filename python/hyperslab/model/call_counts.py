@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import Hyperslab, Points
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.model.libraries import Hdf5, Zarr
+from hyperslab.model.libraries import Hdf5, Library, Zarr
 from hyperslab.model.workload import Step
 
 Column: TypeAlias = npt.NDArray[np.float64]  # a number for each call
@@ -103,10 +104,11 @@ def touched_chunk_count(steps: Sequence[Step], shape: Sequence[int], chunk_shape
     grid = tuple(ceil_div(length, chunk) for length, chunk in zip(shape, chunk_shape, strict=True))
     if prod(grid) > MOST_MARKED:
         return prod(grid), prod(shape)
-    marks = np.zeros(grid, bool)
+    boxes = [step.selection for step in steps if isinstance(step.selection, Hyperslab) and step.selection.size]
+    marks = _marked(boxes, chunk_shape, grid)
     for step in steps:
-        if step.selection.size:
-            marks[_chunks_of(step, chunk_shape)] = True
+        if isinstance(step.selection, Points) and step.selection.size:
+            marks[tuple((step.selection.coordinates // np.array(chunk_shape)).T)] = True
     inside = marks.astype(float)
     for axis, (length, chunk) in enumerate(zip(shape, chunk_shape, strict=True)):
         last = [slice(None)] * axis + [slice(-1, None)]
@@ -114,13 +116,27 @@ def touched_chunk_count(steps: Sequence[Step], shape: Sequence[int], chunk_shape
     return int(marks.sum()), round(float(inside.sum()) * prod(chunk_shape))
 
 
-def _chunks_of(step: Step, chunk_shape: Sequence[int]) -> Any:
-    """An index of the grid's chunks."""
-    selection = step.selection
-    if isinstance(selection, Points):
-        return tuple((selection.coordinates // np.array(chunk_shape)).T)
-    each = zip(selection.start, selection.stride, selection.count, selection.block, chunk_shape, strict=True)
-    return tuple(slice(a // n, (a + s * (c - 1) + b - 1) // n + 1) for a, s, c, b, n in each)
+def _marked(boxes: Sequence[Hyperslab], chunk_shape: Sequence[int], grid: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """Which chunks of the grid boxes touch: how many begin and end at each chunk is summed along all axes."""
+    changes = np.zeros([count + 1 for count in grid], np.int64)
+    if boxes:
+        extents = {key: _extents(*key) for key in {(one.stride, one.count, one.block) for one in boxes}}
+        starts = np.array([one.start for one in boxes], np.int64).reshape(len(boxes), len(grid))
+        lengths = np.array([extents[one.stride, one.count, one.block] for one in boxes], np.int64)
+        chunk = np.array(chunk_shape, np.int64)
+        ends = (starts // chunk, (starts + lengths.reshape(starts.shape) - 1) // chunk + 1)
+        for corner in product((0, 1), repeat=len(grid)):
+            places = tuple(ends[end][:, axis] for axis, end in enumerate(corner))
+            np.add.at(changes, places, (-1) ** sum(corner))
+    for axis in range(len(grid)):
+        changes = changes.cumsum(axis=axis)
+    marked: npt.NDArray[np.bool_] = changes[tuple(slice(count) for count in grid)] > 0
+    return marked
+
+
+def _extents(stride: Sequence[int], count: Sequence[int], block: Sequence[int]) -> list[int]:
+    """From the first to the last index along each axis."""
+    return [s * (c - 1) + b for s, c, b in zip(stride, count, block, strict=True)]
 
 
 def fresh_nbytes(sizes: Iterable[int]) -> int:
@@ -190,3 +206,48 @@ def device_bytes(column: dict[str, Column], elements: Column, *, reads_side_by_s
         "s_covered": float(covered.sum()),
         "s_exposed": float((nbytes - covered).sum()),
     }
+
+
+class StepFacts(NamedTuple):
+    """What follows from one call's selection, in numbers."""
+
+    lines: float
+    is_apart: float
+    one_by_one: float
+    stepped_runs: float
+    spread_nbytes: float
+    row_nbytes: float
+    nbytes: float
+
+
+def facts_of(
+    steps: Sequence[Step], chunk_shape: tuple[int, ...], library: Library, width: int
+) -> npt.NDArray[np.float64]:
+    """The `StepFacts` of all calls, a row for each. Calls of one shape at one place within a chunk share theirs."""
+    known: dict[Any, StepFacts] = {}
+    found = np.empty((len(steps), len(StepFacts._fields)))
+    for row, step in enumerate(steps):
+        selection = step.selection
+        if isinstance(selection, Points) or not chunk_shape:
+            found[row] = _facts(step, chunk_shape, library, width)
+            continue
+        within = tuple(a % n for a, n in zip(selection.start, chunk_shape, strict=True))
+        places = within if isinstance(library, Zarr) else within[-1]
+        key = (selection.stride, selection.count, selection.block, places)
+        if key not in known:
+            known[key] = _facts(step, chunk_shape, library, width)
+        found[row] = known[key]
+    return found
+
+
+def _facts(step: Step, chunk: tuple[int, ...], library: Library, width: int) -> StepFacts:
+    is_zarr, selection = isinstance(library, Zarr), step.selection
+    return StepFacts(
+        line_count(step, chunk, numpy_axis(step, chunk) if is_zarr else -1),
+        are_apart(step),
+        one_by_one(library, step) if isinstance(library, Hdf5 | Zarr) else 0,
+        stepped_runs(step) if isinstance(library, Hdf5) else 0,
+        numpy_spread_nbytes(step, chunk, width) if is_zarr else spread_nbytes(step, width),
+        selection.shape[-1] * width,
+        int(selection.size) * width,
+    )

@@ -11,19 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import CacheState, ChunkGrid
-from hyperslab.model.call_counts import (
-    are_apart,
-    device_bytes,
-    far,
-    fresh_nbytes,
-    line_count,
-    numpy_axis,
-    numpy_spread_nbytes,
-    one_by_one,
-    spread_nbytes,
-    stepped_runs,
-    touched_chunk_count,
-)
+from hyperslab.model.call_counts import device_bytes, facts_of, far, fresh_nbytes, touched_chunk_count
 from hyperslab.model.cells import ModelCell
 from hyperslab.model.libraries import Caches, Hdf5, HyperslabEngine, Layout, Library, Zarr, options_of
 from hyperslab.model.workload import Step, Workload
@@ -294,26 +282,24 @@ def _summed(
     elements, lines = np.zeros(len(sums)), np.zeros(len(sums))
     chunk = layout.chunk_shape
     is_zarr = isinstance(library, Zarr)
-    lines[: len(steps)] = [line_count(step, chunk, numpy_axis(step, chunk) if is_zarr else -1) for step in steps]
+    width = workload.array.element_nbytes
     apart = np.zeros(len(sums), bool)
-    apart[: len(steps)] = [are_apart(step) for step in steps]
-    if isinstance(library, Hdf5 | Zarr):
-        elements[: len(steps)] = [one_by_one(library, step) for step in steps]
+    rows_nbytes = np.zeros(len(sums))  # of the selections' last axis
+    facts = facts_of(steps, chunk, library, width)
+    lines[: len(steps)], apart[: len(steps)], elements[: len(steps)], runs, spread, last, nbytes = facts.T
+    rows_nbytes[: len(steps)] = last
     if is_zarr:  # NumPy copies a line at once, with a step or not
         copies = COUNTED.index("n_memcpy")
         sums[: len(steps), copies] = np.minimum(sums[: len(steps), copies], lines[: len(steps)])
     is_hdf5 = isinstance(library, Hdf5)
     found = Variables(*sums.sum(axis=0).tolist())
     column = {name: sums[:, position] for position, name in enumerate(COUNTED)}
-    width = workload.array.element_nbytes
-    rows_nbytes = np.zeros(len(sums))  # of the selections' last axis
-    rows_nbytes[: len(steps)] = [step.selection.shape[-1] * width for step in steps]
     ratio = layout.ratio or 1.0
     chunk_nbytes = float(prod(layout.chunk_shape) * width)
     touched_chunks, inside = touched_chunk_count(steps, _last_shape(workload, steps), layout.chunk_shape)
     touched = touched_chunks * chunk_nbytes
     dirty = min(found.s_wdisk, touched / ratio)
-    written = sum(int(step.selection.size) * width for step in steps if step.operation == "write")
+    written = float(nbytes[[step.operation == "write" for step in steps]].sum())
     is_new = chunks == "missing"
     filler = max(0.0, 1.0 - (written if is_new else inside * width) / touched) if touched else 0.0
     return found._replace(
@@ -323,8 +309,8 @@ def _summed(
         n_element=float(elements.sum()),
         n_line=float(lines[elements > 0].sum()) if is_hdf5 else 0.0,
         n_apart=float(lines[(elements > 0) & apart].sum()) if is_hdf5 else 0.0,
-        n_run=float(sum(map(stepped_runs, steps))) if is_hdf5 else 0.0,
-        s_fresh=float(fresh_nbytes(int(step.selection.size) * width for step in steps if step.operation == "read")),
+        n_run=float(runs.sum()),
+        s_fresh=float(fresh_nbytes(nbytes[[step.operation == "read" for step in steps]].astype(np.int64).tolist())),
         s_mshort=float(np.minimum(column["s_memcpy"], column["n_memcpy"] * SHORT_COPY_NBYTES).sum()),
         s_dirty=dirty,
         s_grown=dirty if is_new else 0.0,
@@ -333,9 +319,7 @@ def _summed(
         s_decode_alone=0.0 if is_hdf5 else _alone(column["s_decode"], chunk_nbytes),
         s_encode_alone=0.0 if is_hdf5 else _alone(column["s_encode"], chunk_nbytes),
         s_kept=_kept(found, layout, library, chunk_nbytes),
-        s_spread=float(sum(numpy_spread_nbytes(step, chunk, width) for step in steps))
-        if is_zarr
-        else float(sum(spread_nbytes(step, width) for step in steps)),
+        s_spread=float(spread.sum()),
         s_decode_in=found.s_decode / ratio,
         s_encode_out=found.s_encode / ratio,
         **device_bytes(column, elements, reads_side_by_side=isinstance(library, Zarr)),
