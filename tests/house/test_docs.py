@@ -52,6 +52,7 @@ ALONE = [page for page in PAGES if page.name not in ("clusters.md", "collections
 def test_page_runs_from_top_to_bottom(page: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     give(page, tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(home))  # Python blocks run in this process
     run_page(page, tmp_path, {"XDG_DATA_HOME": str(home)}, **LESS_TIME)
 
 

@@ -17,8 +17,8 @@ from hyperslab.model.cells import CellCache
 from hyperslab.model.libraries import Layout
 from hyperslab.model.workload import Step
 from hyperslab.trace.growing import with_largest_shapes
-from hyperslab.trace.recording.log import BOUNDS, FAILED
-from hyperslab.trace.selection import hyperslabs
+from hyperslab.trace.recording.log import BOUNDS, FAILED, HYPERSLAB
+from hyperslab.trace.selection import Slabs, hyperslabs
 from hyperslab.trace.served import served_share
 from hyperslab.trace.summaries import ArraySummary, summaries_of
 from hyperslab.trace.table import OPERATIONS, TracedArray
@@ -174,7 +174,7 @@ def _is_plain(array: TracedArray) -> bool:
 
 def _rows(trace: Trace, summary: ArraySummary) -> npt.NDArray[np.intp]:
     """The accesses that did not fail."""
-    rows = np.asarray(summary.rows, np.intp)
+    rows = summary.rows
     result: npt.NDArray[np.intp] = rows[trace.columns["flags"][rows] & FAILED == 0]
     return result
 
@@ -192,18 +192,23 @@ def _steps(trace: Trace, rows: npt.NDArray[np.intp], where: Path) -> tuple[list[
     """The calls that stand for the accesses, the accesses that are looked at, and how the two differ."""
     chosen = _stretches(rows)
     steps: list[Step] = []
+    kinds, arrays = trace.columns["kind"], trace.columns["array"]
     listed = irregular = looked_at = 0
     for row in chosen.tolist():
         if len(steps) >= MOST_CALLS:
             break
         looked_at += 1
-        kind, numbers = trace.selection(row)
-        parts = hyperslabs(kind, numbers, trace.arrays[trace.columns["array"][row]].shape, MOST_CALLS - len(steps))
-        irregular += kind == BOUNDS
-        listed += len(parts) > 1
         operation = OPERATIONS[int(trace.columns["operation"][row] != 0)]
-        for slabs in parts:
-            start, stride, count, block = (list(numbers) for numbers in zip(*slabs, strict=True)) if slabs else [[]] * 4
+        if kinds[row] == HYPERSLAB and len(trace.arrays[arrays[row]].shape):  # nearly all are
+            start, stride, count, block = trace.selection(row)[1].reshape(-1, 4).T.tolist()
+            parts = [(start, stride, count, block)]
+        else:
+            kind, numbers = trace.selection(row)
+            slabs = hyperslabs(kind, numbers, trace.arrays[arrays[row]].shape, MOST_CALLS - len(steps))
+            parts = [_four_lists(one) for one in slabs]
+            irregular += kind == BOUNDS
+            listed += len(parts) > 1
+        for start, stride, count, block in parts:
             step = [max(a, b) for a, b in zip(stride, block, strict=True)]
             if 0 not in count and 0 not in block:
                 steps.append(Step(operation, Hyperslab(start, step, count, block)))  # type: ignore[arg-type]
@@ -215,6 +220,11 @@ def _steps(trace: Trace, rows: npt.NDArray[np.intp], where: Path) -> tuple[list[
     if irregular:
         notes.append(f"{where.name}: {irregular:,} irregular accesses count as the boxes around them")
     return steps, chosen[:looked_at], notes
+
+
+def _four_lists(slabs: Slabs) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Start, stride, count and block, each with an entry for every axis."""
+    return tuple([axis[place] for axis in slabs] for place in range(4))  # type: ignore[return-value]
 
 
 def _decodes(trace: Trace, library: str) -> frozenset[int] | None:

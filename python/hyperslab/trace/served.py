@@ -26,7 +26,7 @@ Flags = npt.NDArray[np.bool_]
 
 def served_reads(trace: Trace, one: ArraySummary) -> Flags:
     """For each of the analysed accesses to an array, in order, whether it is a read that would be served."""
-    rows = np.array(one.rows[: one.analysed_count], np.intp)
+    rows = one.rows[: one.analysed_count]
     if not _may_be_served(one.array) or one.write_count or not len(rows):
         return np.zeros(len(rows), bool)
     nbytes = trace.columns["nbytes"][rows]

@@ -27,7 +27,7 @@ class ArraySummary:
     """The accesses to one array."""
 
     array: TracedArray
-    rows: list[int] = field(repr=False)
+    rows: npt.NDArray[np.intp] = field(repr=False)
     patterns: list[Pattern]
     read_count: int
     write_count: int
@@ -47,8 +47,6 @@ class ArraySummary:
     distances: npt.NDArray[np.int64] | None = field(default=None, repr=False)
     sorted_decoded_count: int | None = None
     """The same if the accesses were made in the order of their first chunks."""
-    sorted_rows: list[int] = field(default_factory=list, repr=False)
-    """The rows in that order."""
     heat: list[list[int]] = field(default_factory=list, repr=False)
     heat_axes: tuple[int, ...] = ()
 
@@ -56,10 +54,6 @@ class ArraySummary:
     """How many chunks each of the analysed accesses touches; empty without chunks."""
     durations: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
     """Of all accesses, in nanoseconds."""
-
-    def first_seconds(self, count: int | None) -> float:
-        """The sum of the durations of the first accesses; of all of them for None."""
-        return float(self.durations[:count].sum()) / 1e9
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for JSON."""
@@ -93,7 +87,7 @@ def _summary(trace: Trace, array: TracedArray, rows: npt.NDArray[np.int64]) -> A
     looked_at = rows[:MOST_ROWS].tolist()
     found = ArraySummary(
         array,
-        rows.tolist(),
+        rows,
         patterns_of(trace, looked_at, array.shape),
         int(np.count_nonzero(~is_write)),
         int(np.count_nonzero(is_write)),
@@ -133,7 +127,6 @@ def _look_at_chunks(found: ArraySummary, trace: Trace, rows: list[int], chunks: 
         if found.decoded_count > len(distinct):
             order = touches.sorted_order()
             found.sorted_decoded_count = decode_count(reuse_distances(touches.reordered(order)), capacity)
-            found.sorted_rows = [rows[k] for k in order.tolist()]
     found.heat, found.heat_axes = _heat(distinct, counts, grid_shape(array.shape, chunks))
 
 
