@@ -73,7 +73,7 @@ def advise(
     limits.check(array.shape, array.dtype.itemsize)
     counsel = counsel_on(array, demands, profile, limits, measured)
     pricer, today, now = counsel.pricer, counsel.today, counsel.now
-    ratios: dict[tuple[str, Encoding], float | None] = {key: found.ratio for key, found in measured.items()}
+    ratios: dict[tuple[str, Encoding], float | None] = {key: codec.ratio for key, codec in measured.items()}
     search = Search(pricer, limits, counsel.memory_nbytes, ratios, today, progress)
     if now.unknown:
         raise Refused(f"{array.title}: today's layout has no price: {'; '.join(now.unknown)}")
@@ -150,11 +150,11 @@ def _finalists(
                 like = search.best_of([one for one in listed if one.order is None], 1)
                 is_had = array.encoding in encodings[name] and (reader, array.encoding) in measured
                 encoding = array.encoding if is_had else PLAIN
-                found = measured.get((reader, encoding))
+                codec = measured.get((reader, encoding))
                 if like:
                     usual = (search.today.cache_nbytes, search.today.cache_slots) if reader == "hdf5" else (None, None)
                     made = replace(like[0], cache_nbytes=usual[0], cache_slots=usual[1], order=None).with_chunks(chunk)
-                    made = made.with_encoding(encoding, None if found is None else found.ratio)
+                    made = made.with_encoding(encoding, None if codec is None else codec.ratio)
                     chosen.append(replace(made, label=f"{LIBRARY_NAMES[name]}'s default chunks"))
     return list({one.key: one for one in chosen}.values())
 
@@ -163,9 +163,9 @@ def _distinct(search: Search, listed: Sequence[Candidate]) -> list[Candidate]:
     """The best distinct files of some candidates; of nearly equal ones, the one that asks for least."""
     ranked = search.best_of(listed, len(listed))
     costs = {one.key: search.pricer.price(one, SEARCH_TOUCHES).seconds for one in ranked}
-    found: dict[object, Candidate] = {}
+    files: dict[object, Candidate] = {}
     for one in ranked:
-        if len(found) == KEPT:
+        if len(files) == KEPT:
             break
         usual = [other for other in ranked if other.order is None]
         # Another order must be worth changing the program.
@@ -174,8 +174,8 @@ def _distinct(search: Search, listed: Sequence[Candidate]) -> list[Candidate]:
         alike = [
             each for each in ranked if each.file_key == one.file_key and costs[each.key] <= costs[one.key] * AS_GOOD
         ]
-        found.setdefault(one.file_key, min(alike, key=lambda each: each.cache_nbytes or 0))
-    return list(found.values())
+        files.setdefault(one.file_key, min(alike, key=lambda each: each.cache_nbytes or 0))
+    return list(files.values())
 
 
 def _option(array: StoredArray, search: Search, one: Candidate, today: Candidate, now: Price) -> Option:

@@ -112,12 +112,12 @@ def advise(
         if trace is not None:
             raise UsageError("source is a trace already: leave `trace` out, or name a file as the source")
         trace = source
-    found: list[ArrayAdvice] = []
+    advised: list[ArrayAdvice] = []
     for target in _targets(source):
         path = None if workload is None else Path(workload)
         question = ask(target, _weighted(trace), path, like, storage_options)
-        found += answer(question, profile, limits_of, progress or (lambda _: None))
-    return found
+        advised += answer(question, profile, limits_of, progress or (lambda _: None))
+    return advised
 
 
 def answer(
@@ -130,21 +130,21 @@ def answer(
     Refused
         There is no advice for any of the arrays.
     """
-    found = []
+    advised = []
     for array, demands in question.arrays:
         limits = limits_of(array)
         limits.check(array.shape, array.dtype.itemsize)
         encodings = encodings_of(array, limits, profile, demands)
         measured = codecs_of(array, encodings, profile)
         try:
-            found.append(advise_on(array, demands, profile, limits, measured, encodings, progress=progress))
+            advised.append(advise_on(array, demands, profile, limits, measured, encodings, progress=progress))
         except Refused as error:
             if len(question.arrays) == 1:
                 raise
             question.notes.append(str(error))
-    if not found:
+    if not advised:
         raise Refused(f"{question.file}: there is no advice for any of its arrays: {'; '.join(question.notes)}")
-    return found
+    return advised
 
 
 def _targets(source: str | os.PathLike[str] | Array | Trace) -> list[str]:

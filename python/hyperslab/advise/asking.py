@@ -81,9 +81,9 @@ def ask(
         _by_workload(question, named, workload, options)
     else:
         assert like is not None
-        found = stored_arrays(path, named, options, question.notes)
-        found.sort(key=lambda one: -one.nbytes)
-        for one in found:
+        arrays = stored_arrays(path, named, options, question.notes)
+        arrays.sort(key=lambda one: -one.nbytes)
+        for one in arrays:
             question.arrays.append((one, demand_of(like, one.shape, one.priced_dtype, one.dims)))
     if not question.arrays:
         raise UsageError(f"{path} has no array to advise on: {'; '.join(question.notes) or 'it is empty'}")
@@ -149,8 +149,8 @@ def _stored_for(
     question: Question, named: list[str] | None, key: str, workload: Workload, options: Mapping[str, Any]
 ) -> StoredArray:
     if named is not None or key:
-        (found,) = stored_arrays(question.file, named or [f"/{key}"], options, question.notes)
-        listed = [found]
+        (stored,) = stored_arrays(question.file, named or [f"/{key}"], options, question.notes)
+        listed = [stored]
     else:
         listed = stored_arrays(question.file, None, options, question.notes)
     fitting = [one for one in listed if one.shape == tuple(workload.array.shape)]

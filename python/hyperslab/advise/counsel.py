@@ -102,12 +102,11 @@ def counsels_on(
         try:
             array = traced_array(summary)
             demand = traced_demand(one, summary, array, 1.0, cache)
-        except UsageError as error:
+            measured: Measured | None = None if place < MOST_SAMPLED else {}
+            why = obstacle(summary, profile)
+            yield summary, counsel_on(array, [demand], profile, None, measured, obstacle=why, hdf5=hdf5)
+        except ValueError as error:  # of ours, or of a trace that was edited
             yield summary, str(error)
-            continue
-        is_sampled = place < MOST_SAMPLED
-        why = obstacle(summary, profile)
-        yield summary, counsel_on(array, [demand], profile, None, None if is_sampled else {}, obstacle=why, hdf5=hdf5)
 
 
 def obstacle(summary: ArraySummary, profile: StoreProfile | None) -> str:
@@ -131,7 +130,7 @@ def predictions(counsel: Counsel, layouts: Sequence[Layout], libraries: Sequence
         A library that was named cannot store a layout or make the calls, or none can.
     """
     pricer, today = counsel.pricer, counsel.today
-    found: list[Prediction] = []
+    predicted: list[Prediction] = []
     reasons = []
     profile = pricer.profile
     for name in libraries or ([] if profile is None else profile.libraries):
@@ -139,12 +138,12 @@ def predictions(counsel: Counsel, layouts: Sequence[Layout], libraries: Sequence
             raise UsageError(f"unknown library {name!r}{meant_or_choose(name, LIBRARIES)}")
         for candidate in _candidates(counsel, layouts, name):
             price = pricer.price(today if candidate.key == today.key else candidate)
-            found += price.predictions
+            predicted += price.predictions
             if not price.predictions:
                 reasons.append(f"{name}, layout {candidate.layout}: {'; '.join(price.unknown)}")
-    if reasons and (libraries or not found):
+    if reasons and (libraries or not predicted):
         raise Refused("; ".join(reasons))
-    return sorted(found, key=lambda prediction: prediction.cost.rank)
+    return sorted(predicted, key=lambda prediction: prediction.cost.rank)
 
 
 def _candidates(counsel: Counsel, layouts: Sequence[Layout], library: str) -> list[Candidate]:

@@ -10,19 +10,19 @@ import numpy as np
 
 def default_chunks(shape: tuple[int, ...], dtype: np.dtype[Any]) -> dict[str, tuple[int, ...]]:
     """The default chunk shapes by format: `hdf5`, `netcdf4`, `zarr3`. A library that is not installed is left out."""
-    found: dict[str, tuple[int, ...]] = {}
+    by_format: dict[str, tuple[int, ...]] = {}
     with suppress(Exception):  # private functions of libraries may move; then their default is not shown
         from h5py._hl.filters import guess_chunk
 
-        found["hdf5"] = tuple(map(int, guess_chunk(shape, None, dtype.itemsize)))
+        by_format["hdf5"] = tuple(map(int, guess_chunk(shape, None, dtype.itemsize)))
     with suppress(Exception):
-        found["netcdf4"] = _netcdf_chunks(shape, dtype)
+        by_format["netcdf4"] = _netcdf_chunks(shape, dtype)
     with suppress(Exception):
         import zarr
 
         made = zarr.create_array({}, shape=shape, dtype=dtype)
-        found["zarr3"] = tuple(map(int, made.chunks))
-    return {name: chunk for name, chunk in found.items() if len(chunk) == len(shape) and min(chunk) > 0}
+        by_format["zarr3"] = tuple(map(int, made.chunks))
+    return {name: chunk for name, chunk in by_format.items() if len(chunk) == len(shape) and min(chunk) > 0}
 
 
 def _netcdf_chunks(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...]:

@@ -48,9 +48,9 @@ class GivenSteps(Workload):
         array: dict[str, object] = {"shape": list(shape), "dtype": dtype}
         if max_shape is not None:
             array["max_shape"] = max_shape
-        found = cls.model_validate({"array": array, "accesses": accesses})
-        found._steps = list(steps)
-        return found
+        workload = cls.model_validate({"array": array, "accesses": accesses})
+        workload._steps = list(steps)
+        return workload
 
 
 @dataclass(frozen=True)
@@ -165,10 +165,10 @@ def _box(selection: Hyperslab | Points) -> tuple[list[int], list[int], list[int]
 
 def permuted(step: Step, order: Sequence[int]) -> Step:
     """The same call for an array whose axes are stored in another order."""
-    found = step.selection
-    if isinstance(found, Points):
-        return step._replace(selection=Points(found.coordinates[:, list(order)]))
-    parts = (found.start, found.stride, found.count, found.block)
+    selection = step.selection
+    if isinstance(selection, Points):
+        return step._replace(selection=Points(selection.coordinates[:, list(order)]))
+    parts = (selection.start, selection.stride, selection.count, selection.block)
     return step._replace(selection=Hyperslab(*([part[axis] for axis in order] for part in parts)))
 
 
@@ -182,13 +182,15 @@ def chunk_touches(demand: Demand, chunk_shape: Sequence[int]) -> Touches:
     """The chunks that the calls touch, one call after the other."""
     kinds, numbers = [], []
     for step in demand.steps:
-        found = step.selection
-        if isinstance(found, Points):
+        selection = step.selection
+        if isinstance(selection, Points):
             kinds.append(POINTS)
-            numbers.append(found.coordinates.astype(np.int64).ravel())
+            numbers.append(selection.coordinates.astype(np.int64).ravel())
         else:
             kinds.append(HYPERSLAB)
-            numbers.append(np.array((found.start, found.stride, found.count, found.block), np.int64).T.ravel())
+            numbers.append(
+                np.array((selection.start, selection.stride, selection.count, selection.block), np.int64).T.ravel()
+            )
     offsets = np.concatenate([[0], np.cumsum([len(each) for each in numbers])]).astype(np.int64)
     joined = np.concatenate([*numbers, np.empty(0, np.int64)]).astype(np.int64)
     table = AccessTable(columns={"kind": np.array(kinds, np.uint8)}, offsets=offsets, numbers=joined)

@@ -27,15 +27,15 @@ def encodings_of(
     array: StoredArray, limits: Limits, profile: StoreProfile, demands: Sequence[Demand] = ()
 ) -> dict[str, list[Encoding]]:
     """The codecs of each file format that the limits allow, and the program that makes the demands can read."""
-    found = {}
+    allowed = {}
     for name in _formats(array, limits, profile, demands):
         listed = [one for one in encodings_for(name, array.encoding) if _is_written(name, one)]
-        found[name] = [
+        allowed[name] = [
             one
             for one in listed
             if limits.codecs == "any" or reader_needs(name, one, array, demands, is_far=profile.is_far) is None
         ]
-    return found
+    return allowed
 
 
 def _is_written(name: str, encoding: Encoding) -> bool:

@@ -17,41 +17,41 @@ CONTRADICTED = (
 )
 
 
-def judge(advice: ArrayAdvice, found: Verification) -> None:
+def judge(advice: ArrayAdvice, verification: Verification) -> None:
     """Rank the measured options by what they took, choose again, and say what measuring contradicts."""
     before = advice.chosen
-    weights = found.weights
-    now = next((one for one in found.each if one.option.candidate.is_today and not _is_tip(advice, one)), None)
+    weights = verification.weights
+    now = next((one for one in verification.each if one.option.candidate.is_today and not _is_tip(advice, one)), None)
     ranked = []
     for option in advice.options:
-        mine = found.of(option.candidate)
+        mine = verification.of(option.candidate)
         seconds = None if mine is None else mine.seconds(weights)
         interval = None if mine is None else mine.interval(weights)
         ranked.append(replace(option, measured_seconds=seconds, measured_interval=interval))
     advice.options = in_order(ranked, advice)
     advice.today = next(one for one in advice.options if one.candidate.is_today)
-    advice.verified = [f"measured on {found.words}"]
+    advice.verified = [f"measured on {verification.words}"]
     base = None if now is None else now.seconds(weights)
     if now is None or base is None:
         reason = "no pass was accepted" if now is None else now.reason or now.last_rejection
         advice.verified.append(f"today's layout could not be measured ({reason}), so nothing is decided by measuring")
         return
-    _choose(advice, found, now, base)
-    _contradictions(advice, found, now, base, before)
+    _choose(advice, verification, now, base)
+    _contradictions(advice, verification, now, base, before)
 
 
 def _is_tip(advice: ArrayAdvice, one: Verified) -> bool:
     return one.option.candidate.key != advice.today.candidate.key
 
 
-def _choose(advice: ArrayAdvice, found: Verification, now: Verified, base: float) -> None:
-    weights = found.weights
-    tips = [one for one in found.each if one.option.candidate.is_today and _is_tip(advice, one)]
+def _choose(advice: ArrayAdvice, verification: Verification, now: Verified, base: float) -> None:
+    weights = verification.weights
+    tips = [one for one in verification.each if one.option.candidate.is_today and _is_tip(advice, one)]
     free = min((one for one in [now, *tips] if one.seconds(weights)), key=lambda one: one.seconds(weights) or 0.0)
     known = [one for one in advice.options if one.measured_seconds is not None and one.can_be_advised]
     best = known[0] if known else None  # they are in order
     least = free.seconds(weights) or base
-    mine = None if best is None else found.of(best.candidate)
+    mine = None if best is None else verification.of(best.candidate)
     if best is not None and mine is not None and _is_faster(mine, free, weights, len(known)):
         advice.chosen, advice.tip = best, None
         advice.verdict = (
@@ -81,10 +81,12 @@ def _is_faster(mine: Verified, other: Verified, weights: list[float], choice: in
     return ratio is not None and ratio.is_above
 
 
-def _contradictions(advice: ArrayAdvice, found: Verification, now: Verified, base: float, before: Option) -> None:
-    weights, said = found.weights, advice.verified
+def _contradictions(
+    advice: ArrayAdvice, verification: Verification, now: Verified, base: float, before: Option
+) -> None:
+    weights, said = verification.weights, advice.verified
     is_contradicted = False
-    for one in found.each:
+    for one in verification.each:
         seconds, title = one.seconds(weights), one.option.candidate.title
         if seconds is None:
             why = one.reason or f"no pass was accepted: {one.last_rejection}"
@@ -101,8 +103,8 @@ def _contradictions(advice: ArrayAdvice, found: Verification, now: Verified, bas
             said.append(
                 f"contradicted: {title} was predicted to be {other} than today's layout, but was measured to be {which}"
             )
-    first = found.first_predicted
-    regret = None if first is None else found.regret(first.candidate)
+    first = verification.first_predicted
+    regret = None if first is None else verification.regret(first.candidate)
     if first is not None and regret is not None:
         said.append(
             f"regret: {first.candidate.title}, which was predicted to be the fastest, took {100 * regret:.0f} % longer "

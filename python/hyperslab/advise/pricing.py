@@ -99,19 +99,19 @@ class Pricer:
         slower *= ORDERS_SLOWER if candidate.order is not None else 1.0
         steps, factor = demand.sample(chunk, touches / slower)
         workload = demand.workload(steps, candidate.order)
-        library = self._library(candidate, shape)
-        cell = ModelCell(workload, layout, library, _cache_of(demand, candidate, workload.grows))
         try:
+            library = self._library(candidate, shape)
+            cell = ModelCell(workload, layout, library, _cache_of(demand, candidate, workload.grows))
             if reason := why_not(cell):
                 return Price.without(reason)
             stored = candidate.stored_nbytes(tuple(workload.array.shape), self.element_nbytes)
             rate = self.rate_of(candidate)
-            found = predict_cell(cell, self.profile, rate=rate, factor=factor, stored_nbytes=stored)
+            prediction = predict_cell(cell, self.profile, rate=rate, factor=factor, stored_nbytes=stored)
         except (HyperslabError, ValueError) as error:
             return Price.without(str(error))
-        cost, requests = found.cost, sum(each.n_rdisk for each in found.variables.values())
+        cost, requests = prediction.cost, sum(each.n_rdisk for each in prediction.variables.values())
         said = (cost.unknown, cost.extrapolating, factor != 1)
-        return Price(cost.seconds, cost.low, cost.high, requests, *said, cost.phases, (found,))
+        return Price(cost.seconds, cost.low, cost.high, requests, *said, cost.phases, (prediction,))
 
     def _library(self, candidate: Candidate, shape: tuple[int, ...]) -> Library:
         """The candidate's library, as the user has set up HDF5."""
@@ -124,8 +124,8 @@ class Pricer:
 
     def rate_of(self, candidate: Candidate) -> CodecRate | None:
         """What the candidate's codec costs its reader on the data, if that was measured."""
-        found = self.measured.get((candidate.reader, candidate.encoding))
-        return None if found is None else found.rate
+        measured = self.measured.get((candidate.reader, candidate.encoding))
+        return None if measured is None else measured.rate
 
 
 def _cache_of(demand: Demand, candidate: Candidate, grows: bool) -> CellCache:
@@ -138,10 +138,10 @@ def _in_order(chunk_shape: tuple[int, ...], order: tuple[int, ...] | None) -> tu
     """The chunk shape along the axes of today."""
     if order is None:
         return chunk_shape
-    found = [0] * len(order)
+    lengths = [0] * len(order)
     for place, axis in enumerate(order):
-        found[axis] = chunk_shape[place]
-    return tuple(found)
+        lengths[axis] = chunk_shape[place]
+    return tuple(lengths)
 
 
 def _sum(parts: Sequence[Price], weights: Sequence[float]) -> Price:
@@ -160,11 +160,11 @@ def _sum(parts: Sequence[Price], weights: Sequence[float]) -> Price:
 
 
 def _phases(pairs: Sequence[tuple[Price, float]]) -> dict[Phase, float]:
-    found: dict[Phase, float] = {}
+    summed: dict[Phase, float] = {}
     for one, weight in pairs:
         for phase, seconds in one.phases.items():
-            found[phase] = found.get(phase, 0.0) + seconds * weight
-    return found
+            summed[phase] = summed.get(phase, 0.0) + seconds * weight
+    return summed
 
 
 def gain(profile: StoreProfile | None, now: Price, then: Price, readers: tuple[str, str]) -> Gain | None:
@@ -184,15 +184,15 @@ def ratio_spread(profile: StoreProfile, readers: tuple[str, str]) -> float:
     """The standard deviation of log(predicted ratio / measured ratio), over pairs of layouts with the same accesses."""
     errors = _errors_of(profile)
     first, second = (errors.get(name, {}) for name in readers)
-    found = []
+    errors_apart = []
     for asked, mine in first.items():
         for layout, error in mine:
             others = second.get(asked, [])
-            found += [error - other for one, other in others if (readers[0], layout) != (readers[1], one)]
-    if len(found) < LEAST_PAIRS:
+            errors_apart += [error - other for one, other in others if (readers[0], layout) != (readers[1], one)]
+    if len(errors_apart) < LEAST_PAIRS:
         spreads = [each.spread for name in readers for each in profile.fits if each.library == name][:2] or [1.0]
         return sqrt(sum(one**2 for one in spreads))
-    return max(LEAST_SPREAD, sqrt(sum(one**2 for one in found) / len(found)))
+    return max(LEAST_SPREAD, sqrt(sum(one**2 for one in errors_apart) / len(errors_apart)))
 
 
 Errors = dict[str, dict[tuple[str, str, str], list[tuple[str, float]]]]
@@ -203,17 +203,17 @@ def _errors_of(profile: StoreProfile) -> Errors:
     """For each library and access: the layouts with log(predicted / measured)."""
     if id(profile) in _ERRORS:
         return _ERRORS[id(profile)][1]
-    found: Errors = defaultdict(lambda: defaultdict(list))
+    errors: Errors = defaultdict(lambda: defaultdict(list))
     for cell in profile.cells:
         if cell.asked and cell.cache != "library-warm":
             coefficients = profile.coefficients(cell.library, cell.operation)
             predicted = price(cell.variables, coefficients, cell.codec).seconds
             if predicted > 0 and cell.seconds > 0:
                 key = (cell.operation, cell.cache, cell.asked)
-                found[cell.library][key].append((cell.layout, log(predicted / cell.seconds)))
+                errors[cell.library][key].append((cell.layout, log(predicted / cell.seconds)))
     _ERRORS.clear()
-    _ERRORS[id(profile)] = (profile, found)
-    return found
+    _ERRORS[id(profile)] = (profile, errors)
+    return errors
 
 
 def threads() -> int:

@@ -39,8 +39,8 @@ def remembered(
     if new and begin:
         kept = {**known, **new}
         _write(path, dict(list(kept.items())[-MOST_REMEMBERED:]))
-    found = {pair: _measured(known[key]) for pair, key in keys.items() if key in known} | made
-    return {pair: one for pair, one in found.items() if one is not None}
+    codecs = {pair: _measured(known[key]) for pair, key in keys.items() if key in known} | made
+    return {pair: one for pair, one in codecs.items() if one is not None}
 
 
 def _begin(array: StoredArray, profile: StoreProfile) -> str:
@@ -58,12 +58,12 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MOST_NBYTES:
             return {}
-        found = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         return {}
-    return {key: one for key, one in found.items() if one is None or _are_numbers(one)}
+    return {key: one for key, one in content.items() if one is None or _are_numbers(one)}
 
 
 def _are_numbers(one: Any) -> bool:

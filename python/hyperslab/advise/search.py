@@ -262,8 +262,8 @@ def next_prime(number: int) -> int:
 
 
 def _powers(length: int, step: int) -> list[int]:
-    found, value = [], 1
+    powers, value = [], 1
     while value < length:
-        found.append(value)
+        powers.append(value)
         value *= step
-    return [*found, length]
+    return [*powers, length]

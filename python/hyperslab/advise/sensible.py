@@ -23,8 +23,8 @@ def sensible_layouts(shape: Sequence[int], width: int, today: Layout) -> list[La
         shapes = [_balanced(shape, count), _filled(shape, count, reversed(range(len(shape)))),
                   _filled(shape, count, range(len(shape)))]  # fmt: skip
     known = {today.chunk_shape} if not today.contiguous else set()
-    found = [chunk for chunk in dict.fromkeys(shapes) if chunk not in known]
-    return [Layout(chunk, None, today.ratio, today.codec) for chunk in found]
+    cut = [chunk for chunk in dict.fromkeys(shapes) if chunk not in known]
+    return [Layout(chunk, None, today.ratio, today.codec) for chunk in cut]
 
 
 def _balanced(shape: Sequence[int], count: int) -> tuple[int, ...]:

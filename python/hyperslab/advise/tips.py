@@ -31,8 +31,8 @@ ZARR_LINE = 'zarr.config.set({"codec_pipeline.path": "hyperslab.archive.zarr_pip
 
 def tips_of(counsel: Counsel) -> list[Tip]:
     """What helps, the fastest first; what has no price comes last."""
-    found = [make(counsel) for make in TIPS]
-    return sorted((tip for tip in found if tip is not None), key=lambda tip: tip.price.rank)
+    tips = [make(counsel) for make in TIPS]
+    return sorted((tip for tip in tips if tip is not None), key=lambda tip: tip.price.rank)
 
 
 def cache_tip(counsel: Counsel) -> Tip | None:

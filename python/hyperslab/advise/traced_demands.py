@@ -69,18 +69,18 @@ def summaries_by_name(one: SummarizedTrace, path: str) -> dict[str, list[ArraySu
     UsageError
         The trace has no access to this file. The message names the files that it has.
     """
-    found: dict[str, list[ArraySummary]] = {}
+    by_name: dict[str, list[ArraySummary]] = {}
     for summary in one.summaries:
         if _is_same(summary.array.file, path) and len(_rows(one.trace, summary)):
-            found.setdefault(_path_of(summary.array.array), []).append(summary)
-    if not found:
+            by_name.setdefault(_path_of(summary.array.array), []).append(summary)
+    if not by_name:
         files = list(dict.fromkeys(summary.array.file for summary in one.summaries))
         there = ", ".join(files[:5]) or "no access at all"
         raise UsageError(
             f"{one.where} is the trace of another file: it has {there}, but not {path}; name that file, or record "
             f"your program again: hyperslab trace -o {one.where} -- python your_program.py"
         )
-    return found
+    return by_name
 
 
 def traced_demand(
@@ -133,11 +133,11 @@ def traced_array(summary: ArraySummary) -> StoredArray:
     array = summary.array
     if array.is_local and Path(array.file).exists():
         try:
-            (found,) = stored_arrays(array.file, [array.array], {}, [])
+            (stored,) = stored_arrays(array.file, [array.array], {}, [])
         except (HyperslabError, OSError, ValueError):
             return _recorded(array)  # it has changed, or our engine cannot read it
-        if found.dtype.itemsize == array.element_nbytes and _fits(array, found.shape):
-            return found
+        if stored.dtype.itemsize == array.element_nbytes and _fits(array, stored.shape):
+            return stored
     return _recorded(array)
 
 
@@ -168,7 +168,7 @@ def _recorded(array: TracedArray) -> StoredArray:
 def _is_plain(array: TracedArray) -> bool:
     try:
         return np.dtype(array.dtype).itemsize == array.element_nbytes and np.dtype(array.dtype).kind != "O"
-    except TypeError:
+    except (TypeError, ValueError):
         return False
 
 

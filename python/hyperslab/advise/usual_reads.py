@@ -181,8 +181,8 @@ def factor_text(factor: float | None) -> str:
     return f"{factor:.1f} ×" if factor < 9.95 else f"{factor:,.0f} ×"
 
 
-def _known_seconds(found: Prediction | None) -> float | None:
-    return None if found is None or found.cost.unknown else found.cost.seconds
+def _known_seconds(prediction: Prediction | None) -> float | None:
+    return None if prediction is None or prediction.cost.unknown else prediction.cost.seconds
 
 
 def find_array(where: str, storage_options: Mapping[str, Any] | None = None) -> StoredArray:
@@ -204,8 +204,8 @@ def find_array(where: str, storage_options: Mapping[str, Any] | None = None) -> 
         raise UsageError(
             f"there is no file {path}: give a workload (.yaml), or an array as FILE:ARRAY of an existing file"
         ) from error
-    (found,) = stored_arrays(path, [chosen], storage_options or {}, [], samples=not is_url(path))
-    return found
+    (stored,) = stored_arrays(path, [chosen], storage_options or {}, [], samples=not is_url(path))
+    return stored
 
 
 def _chosen(where: str, name: str, archive: Group) -> Array:
@@ -228,19 +228,19 @@ def _chosen(where: str, name: str, archive: Group) -> Array:
 def usual_accesses(shape: Sequence[int], dims: Sequence[str] | None = None) -> dict[str, dict[str, list[int]]]:
     """The usual accesses by name, each as one box."""
     middle = [length // 2 for length in shape]
-    found = {"all of it": {"start": [0] * len(shape), "shape": list(shape)}}
+    boxes = {"all of it": {"start": [0] * len(shape), "shape": list(shape)}}
     for axis, length in enumerate(shape):
         if len(shape) > 1:
             start = [0 if one == axis else middle[one] for one in range(len(shape))]
             name = f" ({dims[axis]})" if dims is not None else ""
             lengths = [length if one == axis else 1 for one in range(len(shape))]
-            found[f"a row along axis {axis}{name}"] = {"start": start, "shape": lengths}
+            boxes[f"a row along axis {axis}{name}"] = {"start": start, "shape": lengths}
     share = BOX_SHARE ** (1 / len(shape))
     box = [max(1, round(length * share)) for length in shape]
     placed = [(length - part) // 2 for length, part in zip(shape, box, strict=True)]
-    found["a box of 1 %"] = {"start": placed, "shape": box}
-    found["one element"] = {"start": middle, "shape": [1] * len(shape)}
-    return found
+    boxes["a box of 1 %"] = {"start": placed, "shape": box}
+    boxes["one element"] = {"start": middle, "shape": [1] * len(shape)}
+    return boxes
 
 
 def compare_layouts(
@@ -310,9 +310,9 @@ def _columns(
     # Formats in one piece have no other layout, so their arrays would have to move to HDF5.
     held = dict.fromkeys("hdf5" if name == "flat" else name for name in chosen)
     others_by = [name for name in held if name in profile.libraries]
-    found = [Column(array.layout, name, is_today=True, is_own=name == own) for name in today]
+    today_columns = [Column(array.layout, name, is_today=True, is_own=name == own) for name in today]
     cut = [(layout, name) for layout in others for name in others_by]
-    return (*found, *(Column(layout, name, is_today=False, is_own=name == own) for layout, name in cut))
+    return (*today_columns, *(Column(layout, name, is_today=False, is_own=name == own) for layout, name in cut))
 
 
 def _too_many(array: StoredArray, box: Mapping[str, list[int]], columns: Sequence[Column]) -> str | None:
@@ -329,8 +329,8 @@ def _too_many(array: StoredArray, box: Mapping[str, list[int]], columns: Sequenc
 
 def _priced(array: StoredArray, column: Column, pricer: Pricer) -> Prediction | None:
     encoding = encoding_of(array, column.layout)
-    found = pricer.price(Candidate(array.format, column.library, column.layout, encoding, is_today=column.is_today))
-    return found.predictions[0] if found.predictions else None
+    price = pricer.price(Candidate(array.format, column.library, column.layout, encoding, is_today=column.is_today))
+    return price.predictions[0] if price.predictions else None
 
 
 def encoding_of(array: StoredArray, layout: Layout) -> Encoding:

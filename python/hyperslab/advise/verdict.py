@@ -95,19 +95,19 @@ def needed_text(option: Option) -> str:
     return "" if option.needs is None else f"; its readers need {option.needs}"
 
 
-def factor_text(found: Gain | None) -> str:
+def factor_text(gain: Gain | None) -> str:
     """A gain with its interval in words."""
-    if found is None:
+    if gain is None:
         return "an unknown number of times"
-    return f"{digits(found.factor)} × [{digits(found.low)} to {digits(found.high)}]"
+    return f"{digits(gain.factor)} × [{digits(gain.low)} to {digits(gain.high)}]"
 
 
 def pareto(options: Sequence[Option]) -> list[Option]:
     """The options that no other one beats in both seconds and size, the fastest first."""
     known = [one for one in options if one.seconds is not None]
     known.sort(key=lambda one: (one.seconds, one.stored_nbytes))
-    found: list[Option] = []
+    front: list[Option] = []
     for one in known:
-        if not found or one.stored_nbytes < found[-1].stored_nbytes:
-            found.append(one)
-    return found
+        if not front or one.stored_nbytes < front[-1].stored_nbytes:
+            front.append(one)
+    return front

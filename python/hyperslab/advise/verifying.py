@@ -189,10 +189,10 @@ def _stored_shape(option: Option, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _elements(advice: ArrayAdvice, sample: Sample, options: Mapping[str, Any] | None) -> np.ndarray[Any, Any]:
     with open_archive(advice.array.file, storage_options=options) as archive:
-        found = archive[advice.array.name]
-        if not isinstance(found, Array):
+        array = archive[advice.array.name]
+        if not isinstance(array, Array):
             raise UsageError(f"{advice.array.title} is not an array any more")
-        taken = np.ascontiguousarray(found[sample.slices])
+        taken = np.ascontiguousarray(array[sample.slices])
         return taken.astype(taken.dtype.newbyteorder("="), copy=False)
 
 

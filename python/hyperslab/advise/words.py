@@ -45,18 +45,18 @@ def demand_of(text: str, shape: Sequence[int], dtype: str, dims: Sequence[str] |
         (writes if word == "appends" else reads).extend(steps)
     if len(reads) + len(writes) > MOST_CALLS:
         raise UsageError(f"--like {text!r} makes {len(reads) + len(writes)} calls; use smaller numbers")
-    found = []
+    demands = []
     if reads:
         mixed = [reads[place] for place in random.permutation(len(reads))]
-        found.append(Demand(text if not writes else f"{text}: reads", tuple(shape), dtype, mixed))
+        demands.append(Demand(text if not writes else f"{text}: reads", tuple(shape), dtype, mixed))
     if writes:
-        found.append(Demand("appends", tuple(shape), dtype, writes, cache="new"))
-    return found
+        demands.append(Demand("appends", tuple(shape), dtype, writes, cache="new"))
+    return demands
 
 
 def parse(text: str) -> list[tuple[str, float]]:
     """The words with their weights: `maps 3 and series` gives maps 3, series 1."""
-    found = []
+    words = []
     for part in re.split(r"\s*(?:\band\b|,|\+)\s*", text.strip().lower()):
         matched = re.fullmatch(r"(\d+(?:\.\d+)?)?\s*([a-z ]+?)\s*(\d+(?:\.\d+)?)?", part)
         word = None if matched is None else SYNONYMS.get(matched[2], matched[2])
@@ -68,8 +68,8 @@ def parse(text: str) -> list[tuple[str, float]]:
         weight = float(matched[1] or matched[3] or 1)
         if weight <= 0:
             raise UsageError(f"--like {text!r}: the number behind {word} must be larger than 0")
-        found.append((word, weight))
-    return found
+        words.append((word, weight))
+    return words
 
 
 def time_axis(shape: Sequence[int], dims: Sequence[str] | None) -> int:

@@ -87,15 +87,15 @@ def advise(
         raise UsageError("--verify measures on this machine: leave it out, or leave --target out")
     show = (lambda what: log.print(line(f"searching: {what}"), soft_wrap=True)) if log.is_terminal else lambda _: None
     limits_of = partial(_limits, sizes, max_files, append_axis, keep, price_per_request, codecs)
-    found = answer(question, profile, limits_of, show)
+    advised = answer(question, profile, limits_of, show)
     if verify is not None:
-        for one in found:
+        for one in advised:
             _verify(one, profile, verify, scratch, most_sampled, option or [], log)
-    _write(question.file, found, profile_text(profile), output, html)
+    _write(question.file, advised, profile_text(profile), output, html)
     if as_json:
-        _print_json(found, question, profile_text(profile))
+        _print_json(advised, question, profile_text(profile))
         return
-    _print(found, question, profile_text(profile), output)
+    _print(advised, question, profile_text(profile), output)
 
 
 def _check(keep: str | None, codecs: str, verify: int | None) -> None:
@@ -121,14 +121,14 @@ def _profile(place: str, file: str, log: Any) -> StoreProfile:
     from hyperslab.archive.remote import is_url
     from hyperslab.cli.predict_array import doubts, profile_or_offer
 
-    found = profile_or_offer(None if place == "local" else Path(place), log)
-    warnings = doubts(found, None if is_url(file) else Path(file).resolve().parent)
-    if is_url(file) and not found.is_far:
-        warnings.append(f"the store profile describes a {found.store}, but {file} is far away: give its profile "
+    profile = profile_or_offer(None if place == "local" else Path(place), log)
+    warnings = doubts(profile, None if is_url(file) else Path(file).resolve().parent)
+    if is_url(file) and not profile.is_far:
+        warnings.append(f"the store profile describes a {profile.store}, but {file} is far away: give its profile "
                         "with --target")  # fmt: skip
     for warning in warnings:
         log.print(line(f"warning: {warning}"), soft_wrap=True)
-    return found
+    return profile
 
 
 def _limits(
@@ -157,45 +157,45 @@ def _verify(
     if not directory.is_dir():
         raise UsageError(f"--scratch {directory} is not a directory")
     with live(log, "passes") as progress:
-        found = verify(one, profile, count, directory, most_nbytes=most, storage_options=storage_options(option),
+        verification = verify(one, profile, count, directory, most_nbytes=most, storage_options=storage_options(option),
                        progress=progress)  # fmt: skip
-    judge(one, found)
+    judge(one, verification)
 
 
-def _write(file: str, found: list[ArrayAdvice], profile: str, output: Path | None, html: Path | None) -> None:
+def _write(file: str, advised: list[ArrayAdvice], profile: str, output: Path | None, html: Path | None) -> None:
     if output is not None:
         from hyperslab.advise.documents import advice_file
 
-        advice_file(file, found).save(output)
+        advice_file(file, advised).save(output)
     if html is not None:
         from hyperslab.report.advice_page import write_page
 
-        write_page(html, file, found, profile, output)
+        write_page(html, file, advised, profile, output)
 
 
-def _print_json(found: list[ArrayAdvice], question: Question, profile: str) -> None:
+def _print_json(advised: list[ArrayAdvice], question: Question, profile: str) -> None:
     from hyperslab.advise.documents import document
 
     made = {"file": question.file, "profile": profile, "notes": question.notes}
-    typer.echo(json.dumps({**made, "arrays": [document(one) for one in found]}, indent=1))
+    typer.echo(json.dumps({**made, "arrays": [document(one) for one in advised]}, indent=1))
 
 
-def _print(found: list[ArrayAdvice], question: Question, profile: str, output: Path | None) -> None:
+def _print(advised: list[ArrayAdvice], question: Question, profile: str, output: Path | None) -> None:
     out = console()
-    for one in found:
+    for one in advised:
         _print_one(one, out)
     for note in question.notes:
         out.print(line(f"note: {note}"), soft_wrap=True)
     out.print(line(f"store: {profile}"), soft_wrap=True)
     if output is not None:
-        call = ["hyperslab", "convert", question.file, f"better{_suffix(found)}", "--like", str(output)]
-        call += ["--format", "zarr2"] if {str(one.chosen.candidate.format) for one in found} == {"zarr2"} else []
+        call = ["hyperslab", "convert", question.file, f"better{_suffix(advised)}", "--like", str(output)]
+        call += ["--format", "zarr2"] if {str(one.chosen.candidate.format) for one in advised} == {"zarr2"} else []
         out.print(line(f"apply it: {shlex.join(call)}"), soft_wrap=True)
 
 
-def _suffix(found: list[ArrayAdvice]) -> str:
+def _suffix(advised: list[ArrayAdvice]) -> str:
     """The ending of a file or folder that may have what is advised for most of its arrays."""
-    formats = [str(one.chosen.candidate.format) for one in found]
+    formats = [str(one.chosen.candidate.format) for one in advised]
     name = max(formats, key=formats.count)
     return {"hdf5": ".h5", "zarr2": ".zarr", "zarr3": ".zarr"}.get(name, ".nc")
 

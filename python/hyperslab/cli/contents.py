@@ -118,12 +118,12 @@ def describe(entry: Entry) -> dict[str, Any]:
     return {**row, "kind": "group", "again": entry.is_again, "attributes": shown}
 
 
-def attributes_of(found: Group | Array) -> dict[str, Any]:
+def attributes_of(named: Group | Array) -> dict[str, Any]:
     """The attributes of a group or an array as JSON expresses them; a problem takes the place of a value."""
     made = {}
-    for name in found.attrs:
+    for name in named.attrs:
         try:
-            made[name] = plain(found.attrs[name])
+            made[name] = plain(named.attrs[name])
         except (HyperslabError, OSError) as error:
             made[name] = f"({message_of(error)})"
     return made
@@ -133,7 +133,7 @@ def facts(array: Array) -> dict[str, Any]:
     """Shape, element, chunks, codecs, sizes and advice of an array."""
     count, stored_count, stored_nbytes = array.chunk_count, array.stored_chunk_count, array.stored_nbytes
     element, nbytes = _element(array)
-    found = {
+    known = {
         "shape": None if array.is_null else list(array.shape),
         "dims": None if array.dims is None else list(array.dims),
         "is_dimension_only": array.is_dimension_only,
@@ -151,7 +151,7 @@ def facts(array: Array) -> dict[str, Any]:
         "unsupported": array.unsupported,
         "damaged": array.damaged,
     }
-    return {**found, "advice": [*problems(found), *advice(found)]}
+    return {**known, "advice": [*problems(known), *advice(known)]}
 
 
 def _element(array: Array) -> tuple[str | None, int | None]:
@@ -168,21 +168,21 @@ def _element(array: Array) -> tuple[str | None, int | None]:
         return None, None
 
 
-def problems(found: dict[str, Any]) -> Iterator[str]:
+def problems(known: dict[str, Any]) -> Iterator[str]:
     """What keeps an array from being read, or from being read fast."""
-    if found["damaged"]:
-        yield f"damaged: {found['damaged']}"
-    if found["unsupported"]:
-        how = "hyperslab reads it through h5py, with one thread" if found["via"] == "h5py" else "it cannot be read"
-        yield f"unsupported: {found['unsupported']}; {how}"
+    if known["damaged"]:
+        yield f"damaged: {known['damaged']}"
+    if known["unsupported"]:
+        how = "hyperslab reads it through h5py, with one thread" if known["via"] == "h5py" else "it cannot be read"
+        yield f"unsupported: {known['unsupported']}; {how}"
 
 
-def advice(found: dict[str, Any]) -> Iterator[str]:
+def advice(known: dict[str, Any]) -> Iterator[str]:
     """What a user should know before reading the array from a cloud."""
     from hyperslab.advise.cloud import cloud_tips
 
-    if found["chunks"] is not None:
-        yield from (tip.what for tip in cloud_tips(found["stored_chunk_count"], found["stored_nbytes"]))
+    if known["chunks"] is not None:
+        yield from (tip.what for tip in cloud_tips(known["stored_chunk_count"], known["stored_nbytes"]))
 
 
 def _size(count: float | None) -> str:
@@ -194,7 +194,7 @@ def _size(count: float | None) -> str:
 def _as_json(file: str, root: Group, rows: list[dict[str, Any]]) -> dict[str, Any]:
     plain = [{key: value for key, value in row.items() if key not in ("branch", "again")} for row in rows]
     said = {"array": "arrays", "group": "groups"}
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "file": str(file),
         "format": root.format,
         "attributes": attributes_of(root),
@@ -205,8 +205,8 @@ def _as_json(file: str, root: Group, rows: list[dict[str, Any]]) -> dict[str, An
     }
     for row, again in zip(plain, (row.get("again") for row in rows), strict=True):
         if not again:
-            found[said.get(row["kind"], "problems")].append(row)
-    return found
+            document[said.get(row["kind"], "problems")].append(row)
+    return document
 
 
 def _print(
@@ -289,17 +289,17 @@ def _cut(name: str, branch: int, most: int) -> str:
 
 def _attribute_lines(rows: list[dict[str, Any]], out: Console, *, every: bool) -> Iterator[str]:
     """Attributes as `ncdump -h` writes them: `sst:units = "K"`."""
-    found = [
+    attributes = [
         f"{row['name'].lstrip('/')}:{name} = {_value(value)}"
         for row in rows
         for name, value in row.get("attributes", {}).items()
     ]
-    most = len(found) if every else MOST_ATTRIBUTES
+    most = len(attributes) if every else MOST_ATTRIBUTES
     width = out.width if out.is_terminal else MOST_ATTRIBUTE_LENGTH
-    for said in found[:most]:
+    for said in attributes[:most]:
         yield said if every or len(said) <= width else f"{said[: width - 1]}…"
-    if len(found) > most:
-        yield f"… {len(found) - most} more attributes: -v shows all of them"
+    if len(attributes) > most:
+        yield f"… {len(attributes) - most} more attributes: -v shows all of them"
 
 
 def _value(value: Any) -> str:

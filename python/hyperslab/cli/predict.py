@@ -168,7 +168,7 @@ def _predict_workload(
     (asked,) = workloads.values()
     layouts, rates = _layouts(asked, texts, file, storage_options(option))
     trained = profile_or_offer(store_profile, log)
-    found = predict(
+    priced = predict(
         asked,
         layouts,
         libraries=chosen,
@@ -179,15 +179,15 @@ def _predict_workload(
     )
     document = _document(trained, log)
     if as_json:
-        near = {id(prediction) for prediction in too_close(found)}
-        predictions = [{**each.to_dict(), "too_close_to_call": id(each) in near} for each in found]
+        near = {id(prediction) for prediction in too_close(priced)}
+        predictions = [{**each.to_dict(), "too_close_to_call": id(each) in near} for each in priced]
         typer.echo(json.dumps({**document, "predictions": predictions}, indent=1))
     else:
-        _print(found, profile_text(trained))
+        _print(priced, profile_text(trained))
     if figure is not None:
         from hyperslab.report.costs import draw_costs
 
-        known = [prediction for prediction in found if not prediction.cost.unknown]
+        known = [prediction for prediction in priced if not prediction.cost.unknown]
         if not known:
             raise UsageError(f"--figure {figure}: no cost is known, so there is nothing to draw")
         draw_costs(known, workload.stem, cache, figure)
@@ -236,17 +236,17 @@ def _document(trained: StoreProfile, log: Console) -> dict[str, Any]:
     return {"store": trained.store, "profile": profile_text(trained), "warnings": warnings}
 
 
-def _print(found: list[Prediction], store: str) -> None:
+def _print(predictions: list[Prediction], store: str) -> None:
     from hyperslab.model.predict import too_close
     from hyperslab.model.terms import PHASES
     from hyperslab.quantities import interval_text, seconds_text
 
     out = console()
-    shown = [phase for phase in PHASES if any(prediction.cost.phases[phase] > 0 for prediction in found)]
+    shown = [phase for phase in PHASES if any(prediction.cost.phases[phase] > 0 for prediction in predictions)]
     table = Table("layout", "library", "predicted", "95 % interval", box=None)
     for phase in shown:
         table.add_column(phase.replace("_", " "), justify="right")
-    for prediction in found:
+    for prediction in predictions:
         cost = prediction.cost
         shares = (seconds_text(cost.phases[phase]) if cost.phases[phase] > 0 else "–" for phase in shown)
         name = str(prediction.layout) + ("*" if cost.extrapolating else "")
@@ -254,15 +254,15 @@ def _print(found: list[Prediction], store: str) -> None:
         interval = f"over {seconds_text(cost.low)}" if cost.unknown else interval_text(cost.low, cost.high)
         table.add_row(name, prediction.library, seconds, interval, *shares)
     out.print(table)
-    if near := too_close(found):
+    if near := too_close(predictions):
         names = ", ".join(f"{each.library} {each.layout}" for each in near)
         out.print(f"too close to call: {names}", soft_wrap=True)
     out.print(f"store: {store}", soft_wrap=True)
     reasons: dict[str, str] = {}
-    for prediction in found:
+    for prediction in predictions:
         for reason in prediction.cost.extrapolating:
             reasons.setdefault(f"{prediction.library}: {reason}", str(prediction.layout))
     for reason, layout in reasons.items():
         out.print(f"* extrapolating, {layout}, {reason}", soft_wrap=True)
-    for reason in dict.fromkeys(f"{each.library}: {word}" for each in found for word in each.cost.unknown):
+    for reason in dict.fromkeys(f"{each.library}: {word}" for each in predictions for word in each.cost.unknown):
         out.print(f"unknown: {reason}; hyperslab calibrate --full measures more codecs", soft_wrap=True)

@@ -60,7 +60,7 @@ def predict_array(
     path = array.file
     named = [encoding_of(array, layout) for layout in (array.layout, *others) if layout.codec is not None]
     measured = codecs_of(array, {array.format: list(dict.fromkeys(named))}, profile)
-    found = compare_layouts(
+    comparison = compare_layouts(
         array, profile, layouts=others, libraries=libraries, cache=cache or "cold", measured=measured
     )
     counsel = None
@@ -75,7 +75,7 @@ def predict_array(
     if as_json:
         said = {} if counsel is None else {"counsel": counsel.to_dict()}
         document = {
-            **found.to_dict(),
+            **comparison.to_dict(),
             **said,
             "store": profile.store,
             "profile": profile_text(profile),
@@ -83,13 +83,13 @@ def predict_array(
         }
         typer.echo(json.dumps(document, indent=1))
     else:
-        _print(target, found, profile, console())
+        _print(target, comparison, profile, console())
         if counsel is not None:
             _print_counsel(counsel, console())
     if figure is not None:
         from hyperslab.report.usual_reads import draw_comparison
 
-        draw_comparison(found, figure)
+        draw_comparison(comparison, figure)
 
 
 def _print_counsel(counsel: Counsel, out: Console) -> None:
@@ -123,35 +123,35 @@ def profile_text(profile: StoreProfile) -> str:
 
 def doubts(profile: StoreProfile, directory: Path | None) -> list[str]:
     """Why a store profile may not describe this machine any more, or the disk below `directory`."""
-    found = []
+    reasons = []
     if differences := profile.differs_from_this_machine(directory):
-        found.append(f"calibrated on another machine or store, at {profile.made_at}: {'; '.join(differences)}")
+        reasons.append(f"calibrated on another machine or store, at {profile.made_at}: {'; '.join(differences)}")
     if profile.hyperslab_version != __version__:
-        found.append(f"calibrated by hyperslab {profile.hyperslab_version}, but this is {__version__}")
-    return found
+        reasons.append(f"calibrated by hyperslab {profile.hyperslab_version}, but this is {__version__}")
+    return reasons
 
 
-def _print(target: str, found: Comparison, profile: StoreProfile, out: Console) -> None:
+def _print(target: str, comparison: Comparison, profile: StoreProfile, out: Console) -> None:
     from hyperslab.quantities import nbytes_text
 
-    array = found.array
+    array = comparison.array
     shape = " × ".join(map(str, array.shape))
-    known = f"{array.layout}, by {array.library}, {found.cache}"
+    known = f"{array.layout}, by {array.library}, {comparison.cache}"
     out.print(line(f"{target}: {array.name}, {shape} {array.dtype}, {known}"), soft_wrap=True)
     table = Table("access", "asked for", box=None)
-    for column in found.columns:
+    for column in comparison.columns:
         table.add_column(column.title, justify="right")
     table.add_column("today against the best")
-    for row in found.rows:
-        cells = (_cell(row, position) for position in range(len(found.columns)))
+    for row in comparison.rows:
+        cells = (_cell(row, position) for position in range(len(comparison.columns)))
         table.add_row(line(row.access), nbytes_text(row.nbytes), *cells, _against(row))
     out.print(table)
-    for sentence in found.verdict():
+    for sentence in comparison.verdict():
         out.print(line(sentence), soft_wrap=True)
-    for note in found.notes:
+    for note in comparison.notes:
         out.print(line(f"note: {note}"), soft_wrap=True)
     out.print(line(f"store: {profile_text(profile)}"), soft_wrap=True)
-    _print_reasons(found, out)
+    _print_reasons(comparison, out)
 
 
 def _cell(row: Row, position: int) -> str:
@@ -175,8 +175,8 @@ def _against(row: Row) -> str:
     return "too close to call" if row.is_too_close else f"{factor_text(row.times_slower)} as long"
 
 
-def _print_reasons(found: Comparison, out: Console) -> None:
-    costs = [cost.cost for row in found.rows for cost in row.costs if cost is not None]
+def _print_reasons(comparison: Comparison, out: Console) -> None:
+    costs = [cost.cost for row in comparison.rows for cost in row.costs if cost is not None]
     # What lies outside matters here, not in which of many cells and how far.
     outside = dict.fromkeys(_subject(reason) for cost in costs for reason in cost.extrapolating)
     if outside:

@@ -29,14 +29,14 @@ def predict_arrays(
 ) -> None:
     """Price each array. Print a table for each and the sum, or `document` with all of them as JSON."""
     layouts = layouts_of(workloads, texts)
-    found = {name: predict(asked, layouts[name]) for name, asked in workloads.items()}
-    least = sum(min(one.cost.seconds for one in each) for each in found.values())
+    predictions = {name: predict(asked, layouts[name]) for name, asked in workloads.items()}
+    least = sum(min(one.cost.seconds for one in each) for each in predictions.values())
     if document is not None:
-        arrays = {name: {"predictions": [one.to_dict() for one in each]} for name, each in found.items()}
+        arrays = {name: {"predictions": [one.to_dict() for one in each]} for name, each in predictions.items()}
         typer.echo(json.dumps({**document, "arrays": arrays, "least_seconds": least}, indent=1))
         return
     out = console()
-    for name, each in found.items():
+    for name, each in predictions.items():
         array = workloads[name].array
         out.print(line(f"{name}, {' × '.join(map(str, array.shape))} {array.dtype}"), soft_wrap=True)
         show(each)
@@ -50,7 +50,7 @@ def layouts_of(workloads: dict[str, Workload], texts: Sequence[str]) -> dict[str
     """The layouts of each array. `NAME@100x8` is for one array; `100x8` is for all arrays with as many axes."""
     from hyperslab.model.predict import parse_layout
 
-    found: dict[str, list[Layout]] = {name: [] for name in workloads}
+    by_array: dict[str, list[Layout]] = {name: [] for name in workloads}
     for text in texts:
         name, at, layout = text.rpartition("@")
         if at and name not in workloads:
@@ -59,9 +59,9 @@ def layouts_of(workloads: dict[str, Workload], texts: Sequence[str]) -> dict[str
             shape = workloads[each].array.shape
             parsed = parse_layout(layout, shape)
             if at or len(parsed.chunk_shape) == len(shape):
-                found[each].append(parsed)
-    for name, layouts in found.items():
+                by_array[each].append(parsed)
+    for name, layouts in by_array.items():
         if not layouts:
             axes = len(workloads[name].array.shape)
             raise UsageError(f"no --layout has the {axes} axes of {name}: give one as {name}@{'x'.join('1' * axes)}")
-    return found
+    return by_array

@@ -85,16 +85,18 @@ def predict_processes(
     else:
         trained = profile_or_offer(profile_path, console(stderr=True))
         store, servers = profile_text(trained), given.servers or workload.servers or 1
-    found: list[ParallelPrediction] = []
+    predictions: list[ParallelPrediction] = []
     for layout in layouts:
         sharing = _sharing(workload, layout, given, servers)
-        found += predict_parallel(workload, [layout], sharing, trained, libraries=libraries, cache=cache, hdf5=hdf5)
-    found.sort(key=lambda each: each.seconds)
+        predictions += predict_parallel(
+            workload, [layout], sharing, trained, libraries=libraries, cache=cache, hdf5=hdf5
+        )
+    predictions.sort(key=lambda each: each.seconds)
     if as_json:
         document = {"store": store, "processes": sharing.processes, "servers": servers, "partition": sharing.partition}
-        typer.echo(json.dumps({**document, "predictions": [each.to_dict() for each in found]}, indent=1))
+        typer.echo(json.dumps({**document, "predictions": [each.to_dict() for each in predictions]}, indent=1))
         return
-    _print(found, sharing, store)
+    _print(predictions, sharing, store)
 
 
 def _sharing(workload: Workload, layout: Layout, given: ParallelOptions, servers: int) -> Sharing:
@@ -114,13 +116,13 @@ def _sharing(workload: Workload, layout: Layout, given: ParallelOptions, servers
     return Sharing(given.processes or workload.processes, Striping(servers, size, count), partition, transfer)
 
 
-def _print(found: list[ParallelPrediction], sharing: Sharing, store: str) -> None:
+def _print(predictions: list[ParallelPrediction], sharing: Sharing, store: str) -> None:
     from hyperslab.quantities import digits, interval_text, nbytes_text, seconds_text
 
     table = Table("layout", "library", "time", "95 % interval", "servers", "cf", box=None)
     for title in ("requests of the slowest process", "bytes", "P2: bytes only"):
         table.add_column(title, justify="right")
-    for each in found:
+    for each in predictions:
         table.add_row(
             str(each.layout),
             each.library,
@@ -134,12 +136,14 @@ def _print(found: list[ParallelPrediction], sharing: Sharing, store: str) -> Non
         )
     out = console()
     out.print(table)
-    best = found[0]
-    close = [each for each in found[1:] if each.low <= best.high and best.low <= each.high]
+    best = predictions[0]
+    close = [each for each in predictions[1:] if each.low <= best.high and best.low <= each.high]
     said = f"{sharing.processes} processes, by {sharing.partition}; the time is that of the slowest process."
     if close:
-        said += f" Too close to call: {len(close) + 1} of {len(found)}."
+        said += f" Too close to call: {len(close) + 1} of {len(predictions)}."
     out.print(said, soft_wrap=True)
-    for reason in dict.fromkeys(f"{each.library}, {each.layout}: {r}" for each in found for r in each.extrapolating):
+    for reason in dict.fromkeys(
+        f"{each.library}, {each.layout}: {r}" for each in predictions for r in each.extrapolating
+    ):
         out.print(f"extrapolating: {reason}", soft_wrap=True, markup=False)
     out.print(f"store: {store}", soft_wrap=True, markup=False)

@@ -48,16 +48,16 @@ def predict_trace(
         try:
             if isinstance(counsel, str):
                 raise Refused(counsel)
-            found = _priced(counsel, layouts, libraries)
+            predictions = _priced(counsel, layouts, libraries)
         except (Refused, ValueError) as error:
             array = summary.array
             log.print(f"{array.array} of {array.file}: not priced: {error}", soft_wrap=True)
             continue
         if as_json:
-            documents.append(_document(summary, counsel, found))
+            documents.append(_document(summary, counsel, predictions))
         else:
             _print(summary, counsel, console())
-            show(found, profile_text(trained))
+            show(predictions, profile_text(trained))
     if as_json:
         typer.echo(json.dumps({"store": trained.store, "notes": one.trace.notes, "arrays": documents}, indent=1))
 
@@ -72,13 +72,13 @@ def _priced(counsel: Counsel, layouts: Sequence[str], libraries: list[str] | Non
     return predictions(counsel, [one for one in others if len(one.chunk_shape) == len(shape)], libraries)
 
 
-def _document(summary: ArraySummary, counsel: Counsel, found: list[Prediction]) -> dict[str, Any]:
+def _document(summary: ArraySummary, counsel: Counsel, predictions: list[Prediction]) -> dict[str, Any]:
     array = summary.array
     return {
         "array": array.array, "file": array.file, "library": array.library, "accesses": len(summary.rows),
         "measured_seconds": summary.seconds, "predicted_seconds": counsel.now.known_seconds,
         "notes": list(counsel.demands[0].notes), "counsel": counsel.to_dict(),
-        "predictions": [each.to_dict() for each in found],
+        "predictions": [each.to_dict() for each in predictions],
     }  # fmt: skip
 
 

@@ -99,13 +99,13 @@ def import_log(
     from hyperslab.trace.storing import write
 
     try:
-        found = read_darshan(log)
+        log_trace = read_darshan(log)
     except FileNotFoundError as error:
         raise UsageError(f"there is no Darshan log {log}") from error
     path = output or context.obj[0]
-    write(found, path)
-    arrays = counted(len(found.arrays), "array", "arrays")
-    for line in [f"{path}: {counted(len(found), 'access', 'accesses')} to {arrays}", *found.notes]:
+    write(log_trace, path)
+    arrays = counted(len(log_trace.arrays), "array", "arrays")
+    for line in [f"{path}: {counted(len(log_trace), 'access', 'accesses')} to {arrays}", *log_trace.notes]:
         typer.echo(printable(f"hyperslab trace: {line}"), err=True)
     typer.echo(printable(f"look at it: hyperslab trace show {path}"), err=True)
 
@@ -130,16 +130,16 @@ def show(
     from hyperslab.model.store_profile import profile_if_any
     from hyperslab.report.trace_words import headline
 
-    found = open_trace(trace)
-    told = list(counsels_on(found, profile_if_any(store_profile)))
+    summarized = open_trace(trace)
+    told = list(counsels_on(summarized, profile_if_any(store_profile)))
     if html is not None:
         from hyperslab.report.trace_page import write_trace_page
 
-        write_trace_page(html, found.trace, told)
+        write_trace_page(html, summarized.trace, told)
     if as_json:
-        typer.echo(json.dumps(_document(found.trace, told), indent=1))
+        typer.echo(json.dumps(_document(summarized.trace, told), indent=1))
         return
-    _print(headline(found.trace, found.summaries), found.trace.notes, told)
+    _print(headline(summarized.trace, summarized.summaries), summarized.trace.notes, told)
 
 
 def _document(trace: Trace, told: list[Told]) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def _layout(candidate: Candidate) -> str:
     return f"{name} {shape}, {candidate.encoding}, read by {candidate.reader_text}"
 
 
-def _gain(advice: ArrayAdvice, found: Gain | None, price: Price) -> tuple[str, str]:
+def _gain(advice: ArrayAdvice, known: Gain | None, price: Price) -> tuple[str, str]:
     """How much faster it is, and how sure that is."""
     chosen, today = advice.chosen, advice.today
     if advice.verified and chosen.measured_seconds and today.measured_seconds and not advice.keeps:
@@ -92,13 +92,13 @@ def _gain(advice: ArrayAdvice, found: Gain | None, price: Price) -> tuple[str, s
         return f"{_times(factor)} as fast: {instead}", "measured, and faster by an exact test at 5 %"
     if advice.verified:
         return advice.verdict.partition(": ")[2], "measured, and faster by an exact test at 5 %"
-    if found is None or price.unknown:
+    if known is None or price.unknown:
         return "unknown", "not known: the calibration does not cover it"
     instead = f"{seconds_text(price.seconds)} instead of {seconds_text(today.seconds)}"
-    sure = f"predicted: {_number(found.low)} to {_number(found.high)} times (95 %)"
+    sure = f"predicted: {_number(known.low)} to {_number(known.high)} times (95 %)"
     if price.extrapolating:
         sure += ", but it lies outside of what was calibrated; --verify 3 measures it"
-    return f"{_times(found.factor)} as fast: {instead}", sure
+    return f"{_times(known.factor)} as fast: {instead}", sure
 
 
 def _times(factor: float) -> str:

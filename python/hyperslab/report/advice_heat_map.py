@@ -37,11 +37,11 @@ def heat_maps(advice: ArrayAdvice) -> str:
         return ""
     names = [f"axis {axis}" if advice.array.dims is None else advice.array.dims[axis] for axis in axes]
     parts, said = [], []
-    for place, (title, found, chunk) in enumerate(zip(("today", "advised"), counted, chunks, strict=True)):
-        assert found is not None
+    for place, (title, counts, chunk) in enumerate(zip(("today", "advised"), counted, chunks, strict=True)):
+        assert counts is not None
         left = place * (SIDE + GAP)
         parts.append(f'<text x="{left}" y="14">{title}: chunks of {escape(" × ".join(map(str, chunk)))}</text>')
-        parts.append(_cells(found, left, most))
+        parts.append(_cells(counts, left, most))
         total = sum(float(one.touches(chunk).sum()) * one.weight for one in advice.demands)
         said.append(f"{title}, {total:,.0f} chunks are read or written")
     caption = (
@@ -86,8 +86,8 @@ def _counts(
         (a, b), (c, d) = ((first[:, axis], last[:, axis] + 1) for axis in axes)
         for row, column, sign in ((a, c, 1), (a, d, -1), (b, c, -1), (b, d, 1)):
             np.add.at(corners, (row, column), sign * weight)
-    found: Counts = corners.cumsum(axis=0).cumsum(axis=1)[:rows, :columns]
-    return found
+    touches: Counts = corners.cumsum(axis=0).cumsum(axis=1)[:rows, :columns]
+    return touches
 
 
 def _cells(counts: Counts, left: int, most: float) -> str:
@@ -97,7 +97,7 @@ def _cells(counts: Counts, left: int, most: float) -> str:
         counts = np.maximum.reduceat(counts, np.arange(0, counts.shape[axis], width), axis=axis)
     rows, columns = counts.shape
     high, wide = SIDE / rows, SIDE / columns
-    found = [f'<rect x="{left}" y="{TOP}" width="{SIDE}" height="{SIDE}" fill="none" stroke="var(--rule)"/>']
+    shapes = [f'<rect x="{left}" y="{TOP}" width="{SIDE}" height="{SIDE}" fill="none" stroke="var(--rule)"/>']
     for row in range(rows):
         shades = [round(log1p(value) / log1p(most), 2) for value in counts[row].tolist()]
         start = 0
@@ -108,11 +108,11 @@ def _cells(counts: Counts, left: int, most: float) -> str:
             if shades[start] > 0:
                 place = f'x="{left + start * wide:.1f}" y="{TOP + row * high:.1f}"'
                 size = f'width="{(stop - start) * wide:.1f}" height="{high:.1f}"'
-                found.append(f'<rect {place} {size} fill="{PAINT}" fill-opacity="{shades[start]}"/>')
+                shapes.append(f'<rect {place} {size} fill="{PAINT}" fill-opacity="{shades[start]}"/>')
             start = stop
     grid = 'stroke="var(--rule)" stroke-width="0.4"'
-    found += [f'<line x1="{left}" y1="{TOP + row * high:.1f}" x2="{left + SIDE}" y2="{TOP + row * high:.1f}" {grid}/>'
+    shapes += [f'<line x1="{left}" y1="{TOP + row * high:.1f}" x2="{left + SIDE}" y2="{TOP + row * high:.1f}" {grid}/>'
               for row in range(1, rows)]  # fmt: skip
-    found += [f'<line x1="{left + n * wide:.1f}" y1="{TOP}" x2="{left + n * wide:.1f}" y2="{TOP + SIDE}" {grid}/>'
+    shapes += [f'<line x1="{left + n * wide:.1f}" y1="{TOP}" x2="{left + n * wide:.1f}" y2="{TOP + SIDE}" {grid}/>'
               for n in range(1, columns)]  # fmt: skip
-    return "".join(found)
+    return "".join(shapes)

@@ -39,15 +39,15 @@ def _why(option: Option) -> str:
     return "; ".join([*against, *([option.reason] if option.reason else [])])
 
 
-def gain_text(found: Gain | None, *, brief: bool = False) -> str:
+def gain_text(gain: Gain | None, *, brief: bool = False) -> str:
     """How many times as fast, with the interval; `tie` if the interval does not exclude that nothing is gained."""
-    if found is None:
+    if gain is None:
         return "unknown"
     if brief:
-        return f"{_digits(found.factor)} ×" + ("" if found.is_sure or found.high < 1 else ", tie")
-    low, high = (_digits(one) for one in (found.low, found.high))
-    said = f"{_digits(found.factor)} × [{low} to {high}]"
-    return said if found.is_sure or found.high < 1 else f"{said}, tie"
+        return f"{_digits(gain.factor)} ×" + ("" if gain.is_sure or gain.high < 1 else ", tie")
+    low, high = (_digits(one) for one in (gain.low, gain.high))
+    said = f"{_digits(gain.factor)} × [{low} to {high}]"
+    return said if gain.is_sure or gain.high < 1 else f"{said}, tie"
 
 
 def _digits(value: float) -> str:
@@ -71,11 +71,11 @@ def _pays(option: Option, today: Option) -> str:
 
 def tip_lines(advice: ArrayAdvice) -> list[tuple[str, str]]:
     """What helps without rewriting, as pairs of a sentence and the exact call."""
-    found = []
+    lines = []
     for tip in advice.tips:
         said = "seconds unknown" if tip.price.unknown else (
             f"predicted {seconds_text(tip.price.seconds)} instead of {seconds_text(advice.today.seconds)}, "
             f"gain {gain_text(tip.gain)}"
         )  # fmt: skip
-        found.append((f"{tip.what[0].upper()}{tip.what[1:]} ({said})", tip.call))
-    return found
+        lines.append((f"{tip.what[0].upper()}{tip.what[1:]} ({said})", tip.call))
+    return lines

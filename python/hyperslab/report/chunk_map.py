@@ -69,16 +69,16 @@ def _bars(counts: list[int]) -> tuple[str, int]:
     """Bars as high as the counts, with the highest count at the side."""
     most, wide = max(max(counts), 1), ROOM / len(counts)
     base = TOP + BARS_HEIGHT
-    found = [
+    shapes = [
         _rule(LEFT, base, WIDTH - RIGHT, base),
         f'<text x="{LEFT - 5}" y="{TOP + 9}" text-anchor="end">{most:,}</text>',
     ]
-    found.append(f'<text x="{LEFT - 5}" y="{base}" text-anchor="end">0</text>')
+    shapes.append(f'<text x="{LEFT - 5}" y="{base}" text-anchor="end">0</text>')
     for place, count in enumerate(counts):
         high = BARS_HEIGHT * count / most
         box = f'x="{LEFT + place * wide:.2f}" y="{base - high:.2f}" width="{wide - 0.6:.2f}" height="{high:.2f}"'
-        found.append(f'<rect {box} fill="{PAINT}"><title>touched {count:,} times</title></rect>')
-    return "".join(found), BARS_HEIGHT
+        shapes.append(f'<rect {box} fill="{PAINT}"><title>touched {count:,} times</title></rect>')
+    return "".join(shapes), BARS_HEIGHT
 
 
 def _grid(cells: Cells, one: ArraySummary, axes: tuple[int, ...]) -> tuple[str, int]:
@@ -87,17 +87,17 @@ def _grid(cells: Cells, one: ArraySummary, axes: tuple[int, ...]) -> tuple[str, 
     wide = ROOM / columns
     high = min(max(min(wide, MOST_CELL), LEAST_HEIGHT / rows), MOST_HEIGHT / rows)
     most = max(map(max, cells))
-    found = []
+    shapes = []
     for y, row in enumerate(cells):
         for x, count in enumerate(row):
             box = (
                 f'x="{LEFT + x * wide:.2f}" y="{TOP + y * high:.2f}" width="{wide - 0.6:.2f}" height="{high - 0.6:.2f}"'
             )
-            found.append(f"<rect {box} {_fill(count, most)}><title>touched {count:,} times</title></rect>")
+            shapes.append(f"<rect {box} {_fill(count, most)}><title>touched {count:,} times</title></rect>")
     last = _chunk_count(one, axes[0]) - 1
-    found.append(f'<text x="{LEFT - 5}" y="{TOP + 9}" text-anchor="end">0</text>')
-    found.append(f'<text x="{LEFT - 5}" y="{TOP + rows * high - 1:.1f}" text-anchor="end">{last:,}</text>')
-    return "".join(found), round(rows * high)
+    shapes.append(f'<text x="{LEFT - 5}" y="{TOP + 9}" text-anchor="end">0</text>')
+    shapes.append(f'<text x="{LEFT - 5}" y="{TOP + rows * high - 1:.1f}" text-anchor="end">{last:,}</text>')
+    return "".join(shapes), round(rows * high)
 
 
 def _fill(count: int, most: int) -> str:
@@ -116,12 +116,12 @@ def _ticks_below(count: int, base: float) -> str:
 def _legend(most: int, top: float) -> str:
     """Samples of the paint with their counts."""
     counts = dict.fromkeys((0, 1, round(most**0.5), most))
-    found, x = [f'<text x="{LEFT}" y="{top + 10}">touches</text>'], LEFT + 54
+    shapes, x = [f'<text x="{LEFT}" y="{top + 10}">touches</text>'], LEFT + 54
     for count in sorted(counts):
-        found.append(f'<rect x="{x}" y="{top}" width="12" height="12" {_fill(count, most)}/>')
-        found.append(f'<text x="{x + 17}" y="{top + 10}">{count:,}</text>')
+        shapes.append(f'<rect x="{x}" y="{top}" width="12" height="12" {_fill(count, most)}/>')
+        shapes.append(f'<text x="{x + 17}" y="{top + 10}">{count:,}</text>')
         x += 34 + 7 * len(f"{count:,}")
-    return "".join(found)
+    return "".join(shapes)
 
 
 def _rule(x1: float, y1: float, x2: float, y2: float) -> str:

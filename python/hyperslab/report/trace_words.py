@@ -41,8 +41,8 @@ def headline(trace: Trace, summaries: Sequence[ArraySummary]) -> str:
 
 def ranked_tips(told: Sequence[Told]) -> list[tuple[Counsel, Tip]]:
     """The tips of all arrays; what saves most comes first, if that is known."""
-    found = [(each, tip) for _, each in told if not isinstance(each, str) for tip in each.tips]
-    return sorted(found, key=lambda pair: -_saved(*pair))
+    pairs = [(each, tip) for _, each in told if not isinstance(each, str) for tip in each.tips]
+    return sorted(pairs, key=lambda pair: -_saved(*pair))
 
 
 def _saved(each: Counsel, tip: Tip) -> float:
@@ -88,16 +88,16 @@ def facts(one: ArraySummary, told: Counsel | str) -> list[tuple[str, str]]:
     shape = " × ".join(map(str, array.shape)) or "a single element"
     stored = "chunks of " + " × ".join(map(str, array.chunks)) if array.chunks else array.layout
     encoded = f", {', '.join(array.filters)}" if array.filters else ""
-    found = [("array", f"{shape}, {array.dtype}, {stored}{encoded}; {array.library}, {array.file}")]
-    found += [("pattern" if place == 0 else "", each.words) for place, each in enumerate(one.patterns)]
-    found.append(("amount", f"{nbytes_text(one.nbytes)} in {seconds_text(one.seconds)}, {_throughput(one)}"))
-    found += _split(told)
+    rows = [("array", f"{shape}, {array.dtype}, {stored}{encoded}; {array.library}, {array.file}")]
+    rows += [("pattern" if place == 0 else "", each.words) for place, each in enumerate(one.patterns)]
+    rows.append(("amount", f"{nbytes_text(one.nbytes)} in {seconds_text(one.seconds)}, {_throughput(one)}"))
+    rows += _split(told)
     if one.touched_count is not None and one.touch_count is not None:
-        found.append(
+        rows.append(
             ("chunks", f"{one.touched_count:,} of {one.chunk_count:,} touched, {one.touch_count:,} times in all")
         )
     if one.read_amplification is not None:
-        found.append(
+        rows.append(
             (
                 "amplification",
                 f"the touched chunks hold {digits(one.read_amplification)} times the elements that were asked for",
@@ -109,10 +109,10 @@ def facts(one: ArraySummary, told: Counsel | str) -> list[tuple[str, str]]:
         by = (
             "our cache" if array.library == "hyperslab" else "no cache" if array.library == "zarr" else _cache_text(one)
         )
-        found.append(("decoded", f"{one.decoded_count:,} chunks with {by}{often}"))
+        rows.append(("decoded", f"{one.decoded_count:,} chunks with {by}{often}"))
     if one.analysed_count < len(one.rows):
-        found.append(("", f"the figures on chunks are those of the first {one.analysed_count:,} accesses"))
-    return found
+        rows.append(("", f"the figures on chunks are those of the first {one.analysed_count:,} accesses"))
+    return rows
 
 
 def parts_of(told: Counsel | str) -> dict[str, float] | None:

@@ -33,8 +33,8 @@ def unmeasured_lines(run: Run) -> list[str]:
     groups = expand(run.description.cases, run.description.methods)
     cells = [cell for group in groups for cell in group.cells if cell.format not in UNRANKED]
     cells = [cell for cell in cells if all(trial.status != "refused" for trial in known[cell.key])]
-    found = [_begun(cells, known), _rejected(cells, known), _nowhere(cells, known), _incomplete(run, cells)]
-    return [*filter(None, found), *_histories(run), *_overloaded(run)]
+    reasons = [_begun(cells, known), _rejected(cells, known), _nowhere(cells, known), _incomplete(run, cells)]
+    return [*filter(None, reasons), *_histories(run), *_overloaded(run)]
 
 
 def _accepted(cell: Cell, known: Known) -> int:
