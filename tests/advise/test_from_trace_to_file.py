@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from command_line import run_hyperslab
+
 netcdf = pytest.importorskip("netCDF4", reason="not installed: pip install 'hyperslab[formats]'")
 
 pytestmark = [
@@ -38,9 +40,7 @@ with h5py.File(sys.argv[1]) as file:
 
 
 def command(*words: object) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "hyperslab", *map(str, words)], capture_output=True, text=True, check=False, timeout=300
-    )
+    done = run_hyperslab(*words)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -6,7 +6,6 @@ import json
 import os
 import pickle
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hyperslab as hs
+from command_line import run_hyperslab
 from hyperslab.archive.url_prefix import is_below
 from hyperslab.cli import app
 from hyperslab.errors import HyperslabError, NotAllowed, ReadError, UsageError
@@ -264,8 +264,7 @@ def test_the_command_line_takes_places(home: Path, secret: Path) -> None:
     path = external(home / "a.h5", secret)
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "hyperslab", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return run_hyperslab(*arguments)
 
     assert run("read", str(path), "x", "--json", "--allowed", str(secret.parent)).returncode == 0
     refused = run("read", str(path), "x", "--json", "--allowed", "")

@@ -6,11 +6,12 @@ import io
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from command_line import run_hyperslab
 
 h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
 VALUES = np.arange(20 * 30, dtype="f4").reshape(20, 30)
@@ -18,8 +19,7 @@ FUTURE_FILTER = 32767  # an unregistered number
 
 
 def hyperslab(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hyperslab", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return run_hyperslab(*arguments)
 
 
 def as_json(*arguments: object) -> dict:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import h5py
 import pytest
 
 import hyperslab as hs
+from command_line import run_hyperslab
 from hyperslab.cli.output import console, line
 from hyperslab.errors import HyperslabError, printable
 
@@ -46,9 +45,8 @@ def steering(text: str) -> list[str]:
 
 
 def run(*words: object) -> str:
-    command = [sys.executable, "-m", "hyperslab", *map(str, words)]
-    ran = subprocess.run(command, capture_output=True, env={**os.environ, "COLUMNS": "200"}, check=False)
-    return (ran.stdout + ran.stderr).decode()
+    ran = run_hyperslab(*words, env={**os.environ, "COLUMNS": "200"})
+    return ran.stdout + ran.stderr
 
 
 @pytest.mark.parametrize("command", ["info", "verify"])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
+
+from command_line import run_hyperslab
 
 TINY = {
     "name": "tiny",
@@ -36,8 +37,7 @@ def hyperslab() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the command line and returns its output and exit status."""
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "hyperslab", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=240)
+        return run_hyperslab(*arguments)
 
     return run
 

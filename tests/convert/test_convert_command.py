@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import h5py
@@ -13,14 +12,14 @@ import pytest
 from convert_sources import assert_same, make_rich
 
 import hyperslab as hs
+from command_line import run_hyperslab
 from hyperslab.cli.convert import _duration
 from hyperslab.conversion.equivalents import equivalents
 from hyperslab.conversion.wishes import wish
 
 
 def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    call = [sys.executable, "-m", "hyperslab", "convert", *map(str, words)]
-    return subprocess.run(call, capture_output=True, text=True, check=False)
+    return run_hyperslab("convert", *words)
 
 
 def test_it_converts_and_says_so(tmp_path: Path) -> None:

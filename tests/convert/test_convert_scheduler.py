@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import pytest
 from convert_sources import assert_same
 
 import hyperslab as hs
+from command_line import run_hyperslab
 from hyperslab.conversion import filling
 from hyperslab.errors import UsageError
 
@@ -91,9 +90,8 @@ def test_an_interrupted_conversion_goes_on_with_or_without_workers(
 
 
 def test_the_command_takes_an_address(source: Path, tmp_path: Path, client: Any) -> None:
-    call = [sys.executable, "-m", "hyperslab", "convert", str(source), str(tmp_path / "t.zarr"), "--json",
-            "--chunks", "100,10", "--chunks", "plain:500", "--chunks", "texts:2"]  # fmt: skip
-    done = subprocess.run([*call, "--scheduler", client.scheduler.address], capture_output=True, text=True, check=False)
+    call = ["convert", source, tmp_path / "t.zarr", "--json", "--chunks", "100,10", "--chunks", "plain:500"]
+    done = run_hyperslab(*call, "--chunks", "texts:2", "--scheduler", client.scheduler.address)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["verified"] == "checksum"
     assert not list(tmp_path.glob(".*"))

@@ -1,4 +1,4 @@
-"""The blocks of a chunk index in an HDF5 file. This module needs only Python, so that workers can use it."""
+"""The blocks of a chunk index in an HDF5 file."""
 
 import hashlib
 import re

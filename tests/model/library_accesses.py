@@ -1,16 +1,16 @@
 """Run cases through a library in a process that strace watches. This module needs only the library and NumPy.
 
-It reads a JSON list of cases from standard input, and writes the findings of each to standard output. Before each
+It reads a JSON list of cases from standard input, and writes the version of each to standard output. Of HDF5 files, a
+copy named `.before` shows how they were before the accesses. Before each
 access, the position of a marker file identifies it: `case * STEPS + step`. Step 0 is creating and opening, the accesses
 count from 1, and closing comes last (for HDF5, first the array and then the file).
 """
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
-
-from index_blocks import index_blocks
 
 STEPS = 1000
 
@@ -44,20 +44,6 @@ def access_all(np, array, case, mark):
             array[selected] = new
 
 
-def chunk_places(file):
-    """The linear index, offset and stored length of each chunk, and the shape of the grid."""
-    array = file["x"]
-    grid = [-(-length // chunk) for length, chunk in zip(array.shape, array.chunks, strict=False)]
-    found = []
-    for number in range(array.id.get_num_chunks()):
-        info = array.id.get_chunk_info(number)
-        linear = 0
-        for start, chunk, length in zip(info.chunk_offset, array.chunks, grid, strict=False):
-            linear = linear * length + start // chunk
-        found.append((linear, info.byte_offset, info.size))
-    return found
-
-
 CODECS = {
     None: {},
     "gzip": {"compression": "gzip", "compression_opts": 1},
@@ -78,16 +64,6 @@ def creation_list(h5py, case):
     return made
 
 
-def found_in(h5py, path):
-    """The locations of chunks and index blocks, or of the array. `shown` has digests of the index blocks."""
-    with h5py.File(path, "r") as file:
-        array = file["x"]
-        if array.chunks is None:
-            return {"chunks": [], "offset": array.id.get_offset(), "shown": {}}
-        chunks, ndim = chunk_places(file), array.ndim
-    return {"chunks": chunks, "shown": index_blocks(Path(path).read_bytes(), chunks, ndim)}
-
-
 def hdf5(case, path, mark):
     import h5py
     import numpy as np
@@ -105,7 +81,7 @@ def hdf5(case, path, mark):
         for written in case["written"]:
             selected = slices(written)
             array[selected] = values(np, [len(range(*axis)) for axis in written["slices"]], case["dtype"])
-    before = found_in(h5py, path)
+    shutil.copyfile(path, f"{path}.before")
     writes = any(access["operation"] != "read" for access in case["accesses"])
     file = h5py.File(path, "r+" if writes else "r", **libver, **library)
     array = file["x"]
@@ -115,7 +91,7 @@ def hdf5(case, path, mark):
     mark(len(case["accesses"]) + 2)
     file.close()
     mark(0)
-    return {"before": before, "after": found_in(h5py, path), "version": h5py.version.hdf5_version}
+    return {"version": h5py.version.hdf5_version}
 
 
 def compressed(name):
@@ -166,14 +142,14 @@ def hyperslab(case, path, mark):
         options = {"compression": "gzip"} if case.get("compression") else {}
         shape, chunks = tuple(case["shape"]), tuple(case["chunks"])
         file.create_dataset("x", data=values(np, shape, case["dtype"]), chunks=chunks, **options)
-        before = chunk_places(file)
+    shutil.copyfile(path, f"{path}.before")
     array = hs.open(path, chunk_cache_nbytes=case["nbytes"])["x"]
     _ = array.shape, array.dtype, array.via  # these are looked up once
     for step, access in enumerate(case["accesses"], start=1):
         mark(step)
         array.read(hs.Hyperslab.from_slices(slices(access), case["shape"]))
     mark(len(case["accesses"]) + 1)
-    return {"before": before}
+    return {}
 
 
 def main(library, folder):

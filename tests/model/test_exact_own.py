@@ -28,7 +28,7 @@ def own_cases(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def check(case: dict[str, Any], watched: Watched) -> None:
-    columns = np.array(sorted(watched.found["before"]), np.uint64).reshape(-1, 3).T
+    columns = np.array(sorted(watched.found["before"]["chunks"]), np.uint64).reshape(-1, 3).T
     state = CacheState(
         hs.ChunkGrid(case["shape"], case["chunks"]),
         np.dtype(case["dtype"]).itemsize,

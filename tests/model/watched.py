@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import h5py
+from index_blocks import index_blocks
+
 STEPS = 1000
 WORKER = Path(__file__).with_name("library_accesses.py")
 CALLS = "openat,pread64,preadv,preadv2,pwrite64,pwritev,read,write,lseek,rename,renameat,unlink"
@@ -59,10 +62,40 @@ def watch(library: str, cases: list[dict[str, Any]], folder: Path, python: str =
     done = subprocess.run(command, input=json.dumps(cases).encode(), stdout=subprocess.PIPE, check=True)
     by_mark = calls_by_mark(trace.read_text(errors="replace"), str(folder))
     found = json.loads(done.stdout)
+    if library != "zarr":
+        for number, each in enumerate(found):
+            path = folder / str(number)
+            each.update(before=places_in(Path(f"{path}.before")), after=places_in(path))
     return [
         Watched(found[number], {mark % STEPS: calls for mark, calls in by_mark.items() if mark // STEPS == number})
         for number in range(len(cases))
     ]
+
+
+def places_in(path: Path) -> dict[str, Any]:
+    """The locations of chunks and index blocks, or of the array. `shown` has digests of the index blocks."""
+    with h5py.File(path, "r") as file:
+        array = file["x"]
+        if array.chunks is None:
+            return {"chunks": [], "offset": array.id.get_offset(), "shown": {}}
+        chunks, ndim = chunk_places(array), array.ndim
+    return {"chunks": chunks, "shown": index_blocks(path.read_bytes(), chunks, ndim)}
+
+
+def chunk_places(array: Any) -> list[tuple[int, int, int]]:
+    """The linear index, offset and stored length of each chunk."""
+    lengths = array.chunks
+    grid = [-(-length // chunk) for length, chunk in zip(array.shape, lengths, strict=True)]
+    places = []
+
+    def keep(info: Any) -> None:
+        linear = 0
+        for start, chunk, length in zip(info.chunk_offset, lengths, grid, strict=True):
+            linear = linear * length + start // chunk
+        places.append((linear, info.byte_offset, info.size))
+
+    array.id.chunk_iter(keep)  # one pass: `get_chunk_info` starts from the first chunk for each
+    return places
 
 
 def calls_by_mark(text: str, folder: str) -> dict[int, list[Call]]:

@@ -13,14 +13,13 @@ import pytest
 import reference_files as made
 
 import hyperslab as hs
+from command_line import run_hyperslab
 from hyperslab.errors import Unsupported
 from hyperslab.references import index
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hyperslab", "index", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+    return run_hyperslab("index", *arguments)
 
 
 @pytest.mark.parametrize("suffix", ["hs", "json", "parquet"])

@@ -14,6 +14,7 @@ import pytest
 import servers
 
 import hyperslab as hs
+from command_line import run_hyperslab
 from hyperslab.errors import Unsupported, UsageError
 
 h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[versions]'")
@@ -128,7 +129,6 @@ def test_all_else_is_refused_by_name(web: servers.Nginx, folder: Path) -> None:
         with pytest.raises(UsageError, match=r"not a local file: hyperslab.open\(URL, version=...\)") as said:
             hs.VersionedFile(url, mode)
         assert "secret" not in str(said.value)
-    command = [sys.executable, "-m", "hyperslab", "versions", "log", url]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = run_hyperslab("versions", "log", url)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert "not a local file" in done.stderr

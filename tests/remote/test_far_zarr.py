@@ -10,6 +10,7 @@ import pytest
 import servers
 
 import hyperslab as hs
+from command_line import run_hyperslab
 from hyperslab.errors import NoSuchRemoteFile, RemoteError, Unsupported
 
 zarr = pytest.importorskip("zarr", reason="not installed: pip install 'hyperslab[formats]'")
@@ -175,15 +176,13 @@ def test_on_s3(s3: str, tmp_path: Path, version: int, consolidated: bool) -> Non
 @pytest.mark.slow
 def test_commands(server: servers.Nginx, hierarchy) -> None:
     import json
-    import subprocess
-    import sys
 
     name, expected = hierarchy
 
     def run(*words: str) -> str:
-        return subprocess.run(
-            [sys.executable, "-m", "hyperslab", *words], capture_output=True, text=True, check=True
-        ).stdout
+        done = run_hyperslab(*words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     said = json.loads(run("info", f"{server.url}/{name}", "--json"))
     assert {array["name"].strip("/") for array in said["arrays"]} == set(expected)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 
 import pytest
 import servers
 
+from command_line import run_hyperslab
+
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "hyperslab", *words], capture_output=True, text=True, timeout=120)
+    return run_hyperslab(*words)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import h5py
@@ -25,14 +26,20 @@ COMPUTES = """
 """
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "a.h5"
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ahead") / "a.h5"
     values = np.random.default_rng(1).integers(0, 1000, SHAPE, "i4")
     with h5py.File(path, "w") as made:
         made.create_dataset("rows", data=values, chunks=(1, 250, 600), compression="gzip")
         made.create_dataset("tall", data=values, chunks=(6, 250, 300), compression="gzip")
     return path
+
+
+@pytest.fixture
+def file(original: Path, tmp_path: Path) -> Path:
+    """One that a test may change."""
+    return Path(shutil.copy(original, tmp_path / "a.h5"))
 
 
 def check(code: str, path: Path, **environment: str) -> Ran:

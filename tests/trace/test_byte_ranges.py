@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from preloaded_programs import IS_PRELOADED, mask, traced, union
 
 import hyperslab as hs
+from command_line import run_hyperslab
 from hyperslab.trace.byte_ranges import Row, Rows, bytes_of, mapped
 from hyperslab.trace.chunk_places import boxes_of_run
 from hyperslab.trace.recording.log import HYPERSLAB
@@ -168,8 +169,7 @@ EXPECTED = [(100, 30), (130, 50), (180, 40), (700, 24), (1000, 64), (10, 4), (30
 
 
 def run(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], Trace]:
-    made = [sys.executable, "-m", "hyperslab", "trace", "-o", "run.trace", "--posix", "--", *words]
-    done = subprocess.run(made, cwd=folder, capture_output=True, text=True, timeout=240)
+    done = run_hyperslab("trace", "-o", "run.trace", "--posix", "--", *words, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done, Trace.open(folder / "run.trace")
 

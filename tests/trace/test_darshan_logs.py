@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import types
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from preloaded_programs import mask
 
+from command_line import run_hyperslab
 from hyperslab.errors import MissingLibrary, NotATrace
 from hyperslab.trace import darshan_logs
 from hyperslab.trace.darshan_logs import read_darshan
@@ -167,19 +167,17 @@ def test_what_is_no_log(tmp_path: Path) -> None:
     (tmp_path / "a.darshan").write_bytes(b"no log")
     with pytest.raises((NotATrace, MissingLibrary)):
         read_darshan(tmp_path / "a.darshan")
-    words = [sys.executable, "-m", "hyperslab", "trace", "import", "missing.darshan"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    done = run_hyperslab("trace", "import", "missing.darshan", cwd=tmp_path)
     assert done.returncode == 2
     assert "there is no Darshan log missing.darshan" in done.stderr or "hyperslab[darshan]" in done.stderr
 
 
 def test_the_command(tmp_path: Path) -> None:
     path = next(path for path in shipped() if path.name == "ior_hdf5_example.darshan")
-    words = [sys.executable, "-m", "hyperslab", "trace"]
-    done = subprocess.run([*words, "import", str(path), "-o", "a.trace"], cwd=tmp_path, capture_output=True, text=True)
+    done = run_hyperslab("trace", "import", path, "-o", "a.trace", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "a.trace: 6 accesses to 1 array\n" in done.stderr
-    shown = subprocess.run([*words, "show", "a.trace"], cwd=tmp_path, capture_output=True, text=True)
+    shown = run_hyperslab("trace", "show", "a.trace", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert "test123.h5:/Dataset-0000.0000" in shown.stdout
     assert "hyperslab run" not in shown.stdout

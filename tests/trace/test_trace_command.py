@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import hyperslab as hs
+from command_line import run_hyperslab
 
 pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
 pytest.importorskip("pyarrow", reason="not installed: pip install 'hyperslab[report]'")
@@ -29,8 +30,7 @@ def traced(folder: Path, program: str, *options: str) -> subprocess.CompletedPro
 
 
 def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    made = [sys.executable, "-m", "hyperslab", "trace", "-o", "run.trace", *words]
-    return subprocess.run(made, cwd=folder, capture_output=True, text=True, timeout=240)
+    return run_hyperslab("trace", "-o", "run.trace", *words, cwd=folder)
 
 
 def test_a_script_is_recorded(tmp_path: Path) -> None:

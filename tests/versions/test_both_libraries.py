@@ -390,7 +390,7 @@ class Versions(RuleBasedStateMachine):
 
 
 Versions.TestCase.settings = settings(
-    max_examples=600 if ALL else 25,
+    max_examples=600 if ALL else 12,
     stateful_step_count=12 if ALL else 8,
     deadline=None,
     suppress_health_check=list(HealthCheck),

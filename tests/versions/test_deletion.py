@@ -113,6 +113,7 @@ def check_goes_on(path: Path) -> None:
 
 
 LIBRARIES = ["ours", "theirs"]
+COMBINATIONS = 6  # of a library and a way: later tests of the same one do not go on with the file again
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +157,8 @@ def test_deleting_versions(made: Path, way: str, names: list[str]) -> None:
     for name in theirs:  # and chunks of arrays that are empty in all deleted versions
         assert mine[name] == theirs[name], name
     check_reads(made)
-    check_goes_on(made)
+    if len(names) == 2:
+        check_goes_on(made)
 
 
 @pytest.mark.slow
@@ -218,7 +220,8 @@ def test_changing_how_an_array_is_stored(made: Path, array: str, options: dict[s
                 assert mine[name][key] == theirs[name][key], (name, key)
             assert [code for code, *_ in mine[name]["filters"]] == [code for code, *_ in theirs[name]["filters"]], name
     check_reads(made)
-    check_goes_on(made)
+    if OPTIONS.index((array, options)) < COMBINATIONS:
+        check_goes_on(made)
 
 
 def test_what_cannot_be_changed(made: Path) -> None:

@@ -234,7 +234,7 @@ def test_table_of_chunks() -> None:
 def test_chunks_that_we_encode_are_overwritten_in_part_by_libhdf5(tmp_path: Path, options: dict[str, Any]) -> None:
     """versioned-hdf5 does so when it deletes versions. Short chunks, so that stored lengths often stay the same."""
     rng = np.random.default_rng(6)
-    for _ in range(15):
+    for _ in range(5):
         made = {str(number): rng.integers(0, 3, (13, 10)).astype(bool) for number in range(3)}
         with hs.VersionedFile(tmp_path / "v.h5", "w") as file:
             for name, data in made.items():

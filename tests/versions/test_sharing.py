@@ -18,6 +18,7 @@ import pytest
 from test_crashes import check, commit, committed
 
 import hyperslab as hs
+from command_line import run_hyperslab
 from hyperslab.errors import HyperslabError, UsageError
 
 HOLDS = "import h5py, sys\nwith h5py.File(sys.argv[1], sys.argv[2]):\n print('open', flush=True)\n sys.stdin.read()\n"
@@ -181,8 +182,7 @@ def test_closing_lets_go_of_descriptors(tmp_path: Path, mode: Any) -> None:
 def test_an_empty_file_stays_empty(tmp_path: Path) -> None:
     path = tmp_path / "empty.h5"
     path.write_bytes(b"")
-    command = [sys.executable, "-m", "hyperslab", "versions", "delete", str(path), "v0", "--yes", "--timeout", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_hyperslab("versions", "delete", path, "v0", "--yes", "--timeout", "0")
     assert done.returncode == 2
     assert "holds no versions" in done.stderr
     with pytest.raises(HyperslabError):

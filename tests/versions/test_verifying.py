@@ -221,7 +221,7 @@ def test_no_flipped_bit_goes_unseen(committed: Path, tmp_path: Path, monkeypatch
     data, rng, path = committed.read_bytes(), np.random.default_rng(11), tmp_path / "flipped.h5"
     expected = contents(committed)
     seen = 0
-    for place in rng.integers(0, len(data), 60).tolist():
+    for place in rng.integers(0, len(data), 30).tolist():
         path.write_bytes(data[:place] + bytes([data[place] ^ (1 << int(rng.integers(8)))]) + data[place + 1 :])
         try:
             is_whole = verified(path).is_whole

@@ -6,7 +6,6 @@ import datetime as dt
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,14 @@ import numpy as np
 import pytest
 
 import hyperslab as hs
+from command_line import run_hyperslab
 from hyperslab.cli.versions import app
 
 TIME = dt.datetime(2024, 3, 1, tzinfo=dt.UTC)
 
 
 def hyperslab(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hyperslab", "versions", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return run_hyperslab("versions", *arguments)
 
 
 def said(*arguments: object) -> str:
