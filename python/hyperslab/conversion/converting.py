@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyperslab._core import __version__
 from hyperslab.archive.opening import open as open_archive
-from hyperslab.conversion.advice_reading import FORMATS
+from hyperslab.conversion.advice import FORMATS
 from hyperslab.conversion.checking import check_target, check_wish
 from hyperslab.conversion.journal import ConversionJournal
 from hyperslab.conversion.settings import Conversion, Format, Settings, Verify

@@ -10,7 +10,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from hyperslab.conversion.advice_reading import wanted_by
+from hyperslab.conversion.advice import AdviceFile
 from hyperslab.conversion.codecs import CodecChain
 from hyperslab.errors import UsageError
 
@@ -111,7 +111,7 @@ def wish(
         for path, one in by_path.items():
             if one is not None:
                 parts.setdefault(path.strip("/"), {})[key] = one
-    for path, one in wanted_by(like).items():
+    for path, one in ({} if like is None else AdviceFile.read(like).wanted()).items():
         own = parts.setdefault(path, {})
         for given in (own, parts.get("", {})):
             twice = [key for key in ("chunks", "shards", "codec") if key in given and (key in one or _is_whole(one))]
