@@ -76,7 +76,7 @@ class FromHdf5:
         self._wish = wish
         self._threads = threads
         self.source = opened_by_h5py(h5py, source.filename, locks=False)
-        creation = _creation(self.source)
+        creation = self._creation()
         if is_relayout:
             set_chunk_index_width(creation, self._chunk_counts())
         self.target = created(file, creation, low=_oldest(self.source), metadata_nbytes=metadata_nbytes)
@@ -84,10 +84,10 @@ class FromHdf5:
         self.fillings: list[Filling] = []
         self.copies: list[StoredCopy] = []
         self._wished = self._addresses()
-        block = int(self.source.id.get_create_plist().get_userblock())
+        block = int(creation.get_userblock())
         if block:
             copy_user_block(source.filename, file, block)
-        self._structure = StructureCopy(self.source, self.target, self._array)
+        self._structure = self._structure_copy()
         self.notes = self._structure.notes
 
     @property
@@ -98,6 +98,17 @@ class FromHdf5:
     def build(self) -> None:
         """Create everything but the elements of arrays that are worth our threads."""
         self._structure.copy()
+
+    def _structure_copy(self) -> StructureCopy:
+        return StructureCopy(self.source, self.target, self._array)
+
+    def _creation(self) -> Any:
+        old = h5py.h5g.open(self.source.id, b"/").get_create_plist()  # that of an open file does not tell
+        made = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+        made.set_link_creation_order(old.get_link_creation_order())
+        made.set_attr_creation_order(old.get_attr_creation_order())
+        made.set_userblock(self.source.id.get_create_plist().get_userblock())
+        return made
 
     def _wish_of(self, found: Found) -> ArrayWish:
         """What is wanted for an array, by whichever of its paths you named it."""
@@ -154,7 +165,7 @@ class FromHdf5:
         is_chunked = plist.get_layout() == h5py.h5d.CHUNKED
         kept = plist.get_chunk() if is_chunked else None
         wish = self._wish_of(found)
-        shape = old.shape or ()
+        shape = found.shape or ()
         is_null = old.get_space().get_simple_extent_type() == h5py.h5s.NULL
         wanted = kept if is_null or not shape else self._wanted(wish, found, array, kept)
         is_elsewhere = bool(plist.get_external_count()) or plist.get_layout() == h5py.h5d.VIRTUAL
@@ -179,12 +190,12 @@ class FromHdf5:
         self, wish: ArrayWish, found: Found, array: Array, kept: tuple[int, ...] | None
     ) -> tuple[int, ...] | None:
         """The chunk shape of the copy; None for an array in one piece. No axis has longer chunks than it can grow."""
-        shape = found.source.shape
+        shape = found.shape or ()
         if wish.is_contiguous:
             return None
-        limits = wish.limits(_limits(found.source))
+        limits = wish.limits(found.limits)
         wanted = shape_of(wish.chunks, shape, self._dims_of(found, array), kept, limits)
-        if wanted is None and math.prod(shape) and (wish.append_axis is not None or (wish.codec and wish.codec.codec)):
+        if wanted is None and 0 not in shape and (wish.append_axis is not None or (wish.codec and wish.codec.codec)):
             wanted = usual_chunk_shape(shape, array.dtype.itemsize)
         if wanted is None:
             return None
@@ -195,8 +206,9 @@ class FromHdf5:
         old = found.source
         if old.get_space().get_simple_extent_type() != h5py.h5s.SIMPLE:
             return old.get_space().copy()
-        limits = old.shape if wanted is None else self._wish_of(found).limits(_limits(old))
-        return h5py.h5s.create_simple(old.shape, tuple(h5py.h5s.UNLIMITED if one is None else one for one in limits))
+        shape = found.shape or ()
+        limits = shape if wanted is None else self._wish_of(found).limits(found.limits)
+        return h5py.h5s.create_simple(shape, tuple(h5py.h5s.UNLIMITED if one is None else one for one in limits))
 
     @staticmethod
     def _same(codec: Any, plist: Any, array: Array, kept: tuple[int, ...] | None) -> bool:
@@ -285,11 +297,12 @@ class FromHdf5:
         if needed is not None:
             structure.notes.append((found.path, f"its readers need {needed}"))
         space = self._space(found, wanted)
-        if wanted is None and old.shape and None in _limits(old):
+        shape = found.shape or ()
+        if wanted is None and shape and None in found.limits:
             structure.notes.append((found.path, "an array in one piece cannot grow"))
         made = created_array(found.parent, found.name, structure.type_of(old), space, made_list)
         fill = array.fill_bytes
-        unit = wanted or usual_chunk_shape(old.shape, width)
+        unit = wanted or usual_chunk_shape(shape, width)
         target: Any
         if wanted is None or steps is None:
             target = WrittenByLibhdf5(self._file, made, array.dtype, SlabEncoder(unit, (), fill, self._threads))
@@ -298,7 +311,7 @@ class FromHdf5:
             encoder = SlabEncoder(wanted, tuple(steps), fill, self._threads, is_sparse)
             target = Hdf5Array(self._file, made, encoder)
         self.fillings.append(
-            Filling(found.path, old.shape, width, fill, array.chunks, unit, BoxReader(array, self._threads), target)
+            Filling(found.path, shape, width, fill, array.chunks, unit, BoxReader(array, self._threads), target)
         )
 
 
@@ -321,12 +334,6 @@ def _keep_fill_value(old: Any, plist: Any, made_list: Any) -> None:
         value = np.zeros((), old.dtype)
         plist.get_fill_value(value)
         made_list.set_fill_value(value)
-
-
-def _limits(array: Any) -> tuple[int | None, ...]:
-    """The lengths to which the axes of an array can grow; None for any length."""
-    most = array.get_space().get_simple_extent_dims(maxdims=True)
-    return tuple(None if one is None or one == h5py.h5s.UNLIMITED else int(one) for one in most)
 
 
 def _copy_elements(old: Any, new: Any) -> None:
@@ -354,15 +361,6 @@ def _copy_elements(old: Any, new: Any) -> None:
         here = h5py.h5s.create_simple(box)
         old.read(here, space, elements, memory)
         new.write(here, space, elements, memory)
-
-
-def _creation(source: h5py.File) -> Any:
-    old = h5py.h5g.open(source.id, b"/").get_create_plist()  # that of an open file does not tell
-    made = h5py.h5p.create(h5py.h5p.FILE_CREATE)
-    made.set_link_creation_order(old.get_link_creation_order())
-    made.set_attr_creation_order(old.get_attr_creation_order())
-    made.set_userblock(source.id.get_create_plist().get_userblock())
-    return made
 
 
 def _oldest(source: h5py.File) -> int:

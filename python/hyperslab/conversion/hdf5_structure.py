@@ -26,6 +26,17 @@ class Found:
     parent: Any  # the group of the copy, low-level
     name: bytes
 
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """Its shape; None for a null dataspace."""
+        return self.source.shape  # type: ignore[no-any-return]
+
+    @property
+    def limits(self) -> tuple[int | None, ...]:
+        """The lengths to which the axes can grow; None for any length."""
+        most = self.source.get_space().get_simple_extent_dims(maxdims=True)
+        return tuple(None if one is None or one == h5py.h5s.UNLIMITED else int(one) for one in most)
+
 
 @dataclass
 class StructureCopy:
@@ -37,6 +48,8 @@ class StructureCopy:
         The files.
     make_array
         Creates the array that stands for one of the source; without its attributes.
+    root
+        The group of the source that becomes the root of the target.
     losses
         What cannot be copied: path and reason.
     notes
@@ -48,6 +61,7 @@ class StructureCopy:
     source: h5py.File
     target: h5py.File
     make_array: Callable[[Found, StructureCopy], None]
+    root: str = "/"
     losses: list[tuple[str, str]] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
     later: list[tuple[h5py.Dataset, h5py.Dataset]] = field(default_factory=list)
@@ -57,10 +71,10 @@ class StructureCopy:
 
     def copy(self) -> None:
         """Copy everything: first all objects, then the attributes, which may refer to any of them."""
-        root = h5py.h5o.get_info(self.source.id)
-        self._made[root.addr] = b"/"
-        self._named.append((self.source["/"].id, b"/"))
-        waiting = [(self.source["/"].id, self.target["/"].id, b"")]
+        root = self.source[self.root].id
+        self._made[h5py.h5o.get_info(root).addr] = b"/"
+        self._named.append((root, b"/"))
+        waiting = [(root, self.target["/"].id, b"")]
         while waiting:
             waiting.extend(reversed(list(self._group(*waiting.pop()))))
         for old, path in self._named:
@@ -90,8 +104,10 @@ class StructureCopy:
                     if found.addr in self._waiting:
                         self._made[found.addr] = inner
                     continue
+                child = self.opened(old, name, found.type, inner)
+                if child is None:
+                    continue
                 self._made[found.addr] = inner
-                child = h5py.h5o.open(old, name)
                 if found.type == h5py.h5o.TYPE_GROUP:
                     made = h5py.h5g.create(new, name, lcpl=None, gcpl=child.get_create_plist())
                     self._named.append((child, inner))
@@ -107,6 +123,10 @@ class StructureCopy:
                         del self._made[found.addr]  # it is among the losses
             else:
                 self._link(old, new, name, inner)
+
+    def opened(self, group: Any, name: bytes, kind: int, path: bytes) -> Any:  # noqa: ARG002 - a version needs them
+        """A member of a group that a hard link leads to; None if it is among the losses."""
+        return h5py.h5o.open(group, name)
 
     def _link(self, old: Any, new: Any, name: bytes, path: bytes) -> None:
         """Copy a link that is not a hard one."""
@@ -139,8 +159,7 @@ class StructureCopy:
     def _attributes(self, old: Any, path: bytes) -> None:
         new = h5py.h5o.open(self.target.id, path)
         kept = h5py.h5a.get_num_attrs(new)
-        for index in range(h5py.h5a.get_num_attrs(old)):
-            attribute = h5py.h5a.open(old, index=index, index_type=_attribute_order(old))
+        for attribute in self.attributes_of(old, path):
             if kept and h5py.h5a.exists(new, attribute.name):
                 if not has_references(attribute.get_type()):
                     continue
@@ -152,6 +171,11 @@ class StructureCopy:
                     f"its attribute {printable(attribute.name.decode('utf-8', 'replace'))!r} cannot be copied: {error}"
                 )
                 self.losses.append((_text(path), said))
+
+    def attributes_of(self, old: Any, path: bytes) -> Iterator[Any]:  # noqa: ARG002 - a version needs the path
+        """The attributes to copy."""
+        for index in range(h5py.h5a.get_num_attrs(old)):
+            yield h5py.h5a.open(old, index=index, index_type=_attribute_order(old))
 
     def _comment(self, old: Any, path: bytes) -> None:
         """Copy an object's comment, with libhdf5 itself: h5py returns the bytes of memory that it has freed."""

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hyperslab.archive.array import Array
-from hyperslab.errors import HyperslabError, Refused, printable
+from hyperslab.errors import FileChanged, HyperslabError, Refused, printable
+from hyperslab.versions.layout.version_group import VersionGroup
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
@@ -22,9 +23,13 @@ class SourceFiles:
     ----------
     group : Group
         The source.
+    before : os.stat_result | None
+        What its file was before it was opened, if you looked.
     """
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: Group, before: os.stat_result | None = None) -> None:
+        self._version_group = group if isinstance(group, VersionGroup) and not group.opened.is_remote else None
+        self._before = before
         self._opened = group.opened
         named = dict.fromkeys(self._opened.opened_paths)
         if not any(Path(path).is_dir() for path in named):  # each chunk of a folder is a file
@@ -39,10 +44,19 @@ class SourceFiles:
         FileChanged
             A file that references lead to has changed since they were made.
         """
+        if self._version_group is not None:
+            return self._version_of_version(self._version_group)
         core = self._opened.core
         core.check_sources()
         told = [str(core.version), *(f"{path} {_version(path)}" for path in self.paths)]
         return hashlib.blake2b("\n".join(told).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+
+    def _version_of_version(self, group: VersionGroup) -> str:
+        """What changes when the file is replaced. Other versions may be committed: what this one needs stays."""
+        now = os.stat(group.filename)  # noqa: PTH116
+        if self._before is not None and not os.path.samestat(self._before, now):
+            raise FileChanged(f"{group.filename} was replaced by another file meanwhile: try again")
+        return f"{now.st_dev}-{now.st_ino} {group.name} {group.attrs.get('timestamp')}"
 
 
 def missing_sources(array: Any) -> str | None:

@@ -14,7 +14,8 @@ from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.predicting import WORTH_PREDICTING_NBYTES, predicted_seconds
 from hyperslab.conversion.settings import Conversion, Settings, check_losses, verified
 from hyperslab.conversion.wishes import Wish, advised_for_others
-from hyperslab.errors import HyperslabError, NotAllowed, TooLargeForMemory, UsageError
+from hyperslab.errors import DamagedFile, HyperslabError, NotAllowed, TooLargeForMemory, UsageError
+from hyperslab.versions.layout.version_group import VersionGroup
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
@@ -25,21 +26,22 @@ if TYPE_CHECKING:
 LEAST_FRONT_NBYTES = 4096
 
 
-def write(group: Group, journal: ConversionJournal, settings: Settings, done: Conversion) -> None:
+def write(
+    group: Group, journal: ConversionJournal, settings: Settings, done: Conversion, meter: Meter | None = None
+) -> None:
     """Write the target into the journal's folder."""
-    is_local_hdf5 = (
-        isinstance(getattr(group.opened, "location", None), str) and group.format == "hdf5" and group.name == "/"
-    )
+    is_local = isinstance(getattr(group.opened, "location", None), str)
+    is_local_hdf5 = is_local and group.format == "hdf5" and group.name == "/"
     if settings.relayout and not (is_local_hdf5 and settings.format in ("hdf5", "netcdf4")):
         raise UsageError("--relayout is for HDF5 and NetCDF4 files on this machine: convert other sources without it")
     if settings.relayout and settings.wish != Wish():
         said = "--relayout copies all chunks as they are stored, so --chunks, --codec and --like contradict it"
         raise UsageError(f"{said}: leave them out, or convert first and put the metadata in front afterwards")
     with cluster_of(settings.scheduler) as cluster:
-        work = Work(group, journal, settings, done, cluster)
+        work = Work(group, journal, settings, done, cluster, meter or Meter(settings.progress))
         if settings.format in ("zarr2", "zarr3"):
             _zarr(work)
-        elif is_local_hdf5:
+        elif is_local_hdf5 or (isinstance(group, VersionGroup) and is_local and settings.format == "hdf5"):
             _hdf5_again(work)
         else:
             _hdf5(work)
@@ -54,9 +56,9 @@ class Work:
     settings: Settings
     done: Conversion
     cluster: Cluster | None
+    meter: Meter
 
     def __post_init__(self) -> None:
-        self.meter = Meter(self.settings.progress)
         memory = self.settings.memory
         if self.cluster is not None:
             memory = max(1, memory // self.cluster.thread_count)
@@ -100,14 +102,18 @@ class Work:
             raise TooLargeForMemory(f"{said}: {told}")
 
     def _check_allowed(self, losses: list[tuple[str, str]]) -> None:
-        """Raise what reading would raise if an array was lost only because the source may not lead to its data."""
+        """Raise what reading raises, if that is why an array is lost: it is damaged, or may not be led to."""
         for path, _ in losses:
             try:
-                found = self.group[path]
-                if isinstance(found, Array):
-                    found.segments()
+                member = self.group[path.strip("/")]
+                if isinstance(member, Array):
+                    member.segments()
+                    if member.damaged:
+                        raise DamagedFile(f"{member.name} of {member.filename}: {member.damaged}")
             except NotAllowed:
                 raise
+            except DamagedFile as error:
+                raise DamagedFile(f"{error}: leave it out with --skip-unsupported") from error
             except (HyperslabError, LookupError, OSError):
                 pass  # lost for another reason, which is told
 
@@ -119,11 +125,16 @@ def _zarr(work: Work) -> None:
     version = 2 if settings.format == "zarr2" else 3
     writing = ToZarr(work.group, journal.data, version, settings.wish, settings.threads)
     writing.build()
-    work.begin(writing)
+    work.begin(writing, sum(copy.nbytes for copy in writing.copies))
     writing.write_texts(skip_unsupported=settings.skip_unsupported)
     writing.write_documents()
+    for copy in writing.copies:
+        work.meter.is_copied(copy.path, len(copy.table.positions), copy.nbytes)
+        copy.copy(work.meter)
     work.filler.fill(writing.fillings)
     verified(work.filler, writing.fillings, settings, journal.data)
+    for copy in writing.copies if settings.verify != "none" else ():
+        copy.verify(work.meter)
     if writing.texts and settings.verify != "none":
         with open_archive(journal.data) as again:
             writing.verify_texts(again)
@@ -156,6 +167,7 @@ def _hdf5(work: Work) -> None:
 
 def _hdf5_again(work: Work) -> None:
     from hyperslab.conversion.from_hdf5 import FromHdf5
+    from hyperslab.conversion.from_version import FromVersion
     from hyperslab.conversion.hdf5_target import check
     from hyperslab.conversion.partial_file import PartialFile
     from hyperslab.conversion.stored_chunks import StoredChunks, verify_stored
@@ -164,7 +176,8 @@ def _hdf5_again(work: Work) -> None:
     file = PartialFile(journal.data, is_new=not journal.is_resumed)
     try:
         front = _metadata_nbytes(group, journal, settings) if settings.relayout else 0
-        writing = FromHdf5(group, file, settings.wish, settings.threads, front, is_relayout=settings.relayout)
+        kind = FromVersion if isinstance(group, VersionGroup) else FromHdf5
+        writing = kind(group, file, settings.wish, settings.threads, front, is_relayout=settings.relayout)
         try:
             writing.build()
             check(file)  # a full disk is not a loss

@@ -107,6 +107,7 @@ class StoredChunks:
         try:
             file.instead = copier.place
             for copy, table in self._tables:
+                meter.is_copied(copy.path, len(table), sum(piece[3] for piece in table))
                 waiting = 0
                 for start, mask, position, size in table:
                     copier.next = position

@@ -22,7 +22,15 @@ from hyperslab.conversion.encoding import SlabEncoder
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.hdf5_target import Hdf5Array, WrittenByLibhdf5, created_array, creation_list
 from hyperslab.conversion.partial_file import PartialFile, created
-from hyperslab.conversion.reading import NON_COORDINATE_PREFIX, BoxReader, link_of, name_in_copy
+from hyperslab.conversion.reading import (
+    NON_COORDINATE_PREFIX,
+    BoxReader,
+    bookkeeping_of,
+    limits_of,
+    link_of,
+    member_of,
+    name_in_copy,
+)
 from hyperslab.conversion.sources import check_external, missing_sources
 from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of, usual_chunk_shape
 from hyperslab.errors import HyperslabError, Refused, printable
@@ -95,7 +103,7 @@ class ToHdf5:
             path, group = waiting.pop()
             self._hard[True, group.key] = path or "/"
             made = self._group(path)
-            self._attributes(made, group.attrs, path or "/")
+            self._attributes(made, group, path or "/")
             self._members(path, group, made, waiting)
         self._attach()
 
@@ -126,7 +134,10 @@ class ToHdf5:
             elif kind == "external":
                 made[name] = h5py.ExternalLink(*link_of(group, name))
             elif kind in ("group", "array"):
-                found: Any = group[name]
+                found = member_of(group, name)
+                if isinstance(found, str):
+                    self.losses.append((below, found))
+                    continue
                 known = self._hard.get((kind == "group", found.key))
                 if known is not None:
                     made[name] = self.target[known]
@@ -152,7 +163,7 @@ class ToHdf5:
             gone = missing_sources(array)
             if gone is not None:
                 self.losses.append((path, gone))  # it is copied all the same, if you allow that
-            limits = self._wish.of(path).limits(array.max_shape)
+            limits = self._wish.of(path).limits(limits_of(self._root, array))
             scales = self._dimensions(array, dims, limits, parent)
             made = self._created(path, name, array, parent, scales, dims, limits)
         except HyperslabError as error:
@@ -161,7 +172,7 @@ class ToHdf5:
         except TypeError as error:  # h5py's, of a dtype that HDF5 does not have
             self.losses.append((path, f"HDF5 has no elements of the type {array.dtype}: {error}"))
             return
-        self._attributes(made, array.attrs, path, is_array_of_zarr=array.format in ("zarr", "references"))
+        self._attributes(made, array, path, is_array_of_zarr=array.format in ("zarr", "references"))
         if self._is_netcdf and array.dtype.kind == "b":
             self._put_attribute(made, "dtype", "bool")  # as xarray writes and reads it
         fill = zarr2.marked(array) if array.format in ("zarr", "references") else None
@@ -320,9 +331,10 @@ class ToHdf5:
             return h5py.string_dtype(about.get("h5py_encoding", "utf-8"))
         return array.dtype
 
-    def _attributes(self, holder: Any, attributes: Any, path: str, *, is_array_of_zarr: bool = False) -> None:
+    def _attributes(self, holder: Any, node: Any, path: str, *, is_array_of_zarr: bool = False) -> None:
         """Copy attributes; `_FillValue` of an array in Zarr is written as a number of the array's dtype later."""
-        for name in attributes:
+        attributes, left = node.attrs, bookkeeping_of(self._root, node)
+        for name in (one for one in attributes if one not in left):
             try:
                 if name == "_NCProperties" or (name == "_FillValue" and is_array_of_zarr):
                     continue
