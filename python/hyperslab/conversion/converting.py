@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyperslab._core import __version__
 from hyperslab.archive.opening import open as open_archive
+from hyperslab.archive.whole import check_whole
 from hyperslab.conversion.advice import FORMATS
 from hyperslab.conversion.checking import check_target, check_wish
 from hyperslab.conversion.journal import ConversionJournal
@@ -19,11 +20,12 @@ from hyperslab.conversion.settings import Conversion, Format, Settings, Verify
 from hyperslab.conversion.sources import SourceFiles
 from hyperslab.conversion.steps import write
 from hyperslab.conversion.wishes import wish
-from hyperslab.errors import FileChanged, HyperslabError, NoSpace, ReadError, RunError, UsageError
+from hyperslab.errors import DamagedFile, FileChanged, HyperslabError, NoSpace, ReadError, RunError, UsageError
 from hyperslab.meant import meant
 from hyperslab.memory import available_nbytes
 from hyperslab.needed import need, need_h5py
 from hyperslab.replacing import FULL, followed, put_in_place, sync_one
+from hyperslab.versions.layout.version_group import VersionGroup
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
@@ -178,6 +180,8 @@ class Task:
     def run(self, group: Group, files: SourceFiles) -> Conversion:
         """Convert; see `convert`."""
         check_target(self.path, self.place, files, overwrite=self.overwrite)
+        if not self.settings.skip_unsupported and not isinstance(group, VersionGroup):
+            check_whole(group)
         check_wish(group, self.settings.wish, self.settings.format)
         journal = self._journal(group, files)
         paths = tuple(str(path.absolute()) for path in files.paths)
@@ -217,7 +221,7 @@ class Task:
 
     def _end(self, journal: ConversionJournal, error: BaseException, *, has_changed: bool) -> None:
         """Keep or remove what was finished, and raise an error that says more if there is one."""
-        is_damaged = isinstance(error, FileChanged | RunError) and not isinstance(error, NoSpace)
+        is_damaged = isinstance(error, FileChanged | DamagedFile | RunError) and not isinstance(error, NoSpace)
         is_kept = self.is_kept and bool(journal.finished) and not has_changed and not is_damaged
         (journal.close if is_kept else journal.remove)()
         if isinstance(error, OSError) and error.errno in FULL and not isinstance(error, NoSpace):

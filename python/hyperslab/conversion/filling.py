@@ -121,8 +121,12 @@ class Filler:
 
     @staticmethod
     def least_nbytes(filling: Filling) -> int:
-        """The least memory with which an array can be filled: one chunk or shard, twice."""
-        return 2 * math.prod(map(min, filling.unit, filling.shape)) * filling.width
+        """The least memory with which an array can be filled: one chunk or shard, twice.
+
+        Of a shard only what lies in the array takes memory, but a chunk is encoded as a whole.
+        """
+        inside = math.prod(map(min, filling.unit, filling.shape))
+        return 2 * max(inside, math.prod(filling.target.encoder.chunk_shape)) * filling.width
 
     def fill(self, fillings: list[Filling]) -> None:
         """Fill all arrays."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from hyperslab.archive.dimensions import PhonyDimensions
 from hyperslab.archive.followed import opened_by_h5py
+from hyperslab.archive.whole import lost
 from hyperslab.conversion.codecs import chain_of, hdf5_steps, needs
 from hyperslab.conversion.encoding import SlabEncoder
 from hyperslab.conversion.filling import Filling
@@ -30,7 +31,7 @@ from hyperslab.conversion.reading import BoxReader
 from hyperslab.conversion.sources import check_external, missing_sources
 from hyperslab.conversion.stored_chunks import StoredCopy, copy_user_block
 from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of, usual_chunk_shape
-from hyperslab.errors import HyperslabError, Refused
+from hyperslab.errors import DamagedFile, HyperslabError, ReadError, Refused
 
 if TYPE_CHECKING:
     from hyperslab.archive.array import Array
@@ -75,7 +76,7 @@ class FromHdf5:
         self._file = file
         self._wish = wish
         self._threads = threads
-        self.source = opened_by_h5py(h5py, source.filename, locks=False)
+        self.source = _opened(source)
         creation = self._creation()
         if is_relayout:
             set_chunk_index_width(creation, self._chunk_counts())
@@ -313,6 +314,19 @@ class FromHdf5:
         self.fillings.append(
             Filling(found.path, shape, width, fill, array.chunks, unit, BoxReader(array, self._threads), target)
         )
+
+
+def _opened(source: Group) -> h5py.File:
+    """The source as libhdf5 sees it, which copies everything but elements."""
+    try:
+        return opened_by_h5py(h5py, source.filename, locks=False)
+    except OSError as error:
+        if source.lost_nbytes:
+            raise DamagedFile(
+                f"{source.filename}: {lost(source)}; get a good copy of it, or convert to Zarr"
+            ) from error
+        said = f"{source.filename}: we can read it, but libhdf5 cannot open it ({error})"
+        raise ReadError(f"{said}: convert it to Zarr, which does not need libhdf5") from error
 
 
 def _filters(

@@ -98,7 +98,11 @@ class StructureCopy:
             inner = path + b"/" + name
             link = old.links.get_info(name)
             if link.type == h5py.h5l.TYPE_HARD:
-                found = h5py.h5o.get_info(old, name)
+                try:
+                    found = h5py.h5o.get_info(old, name)
+                except (KeyError, OSError, RuntimeError) as error:  # its metadata are damaged
+                    self.losses.append((_text(inner), f"it cannot be read: {error}"))
+                    continue
                 if found.addr in self._made:
                     new.links.create_hard(name, self.target.id, self._made[found.addr])
                     if found.addr in self._waiting:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hyperslab.archive.array import Array
 from hyperslab.conversion.encoding import Box, Bytes
-from hyperslab.errors import HyperslabError
+from hyperslab.errors import DamagedFile, HyperslabError
 from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, VERSION_BOOKKEEPING
 from hyperslab.versions.layout.version_group import VersionGroup
 
@@ -58,6 +58,22 @@ def member_of(group: Any, name: str) -> Any:
         return group[name]
     except HyperslabError as error:
         return str(error)
+
+
+def check_readable(array: Any) -> None:
+    """Check that an array can be read, if only by h5py, before anything is written.
+
+    Raises
+    ------
+    DamagedFile
+        It contradicts its format.
+    Unsupported
+        Neither hyperslab nor h5py can read it here.
+    """
+    if array.damaged:
+        raise DamagedFile(f"{array.name} of {array.filename}: {array.damaged}")
+    if array.unsupported:
+        array[(slice(0, 1),) * array.ndim]  # says what is missing
 
 
 def link_of(group: Any, name: str) -> Any:

@@ -12,9 +12,10 @@ from hyperslab.conversion.filling import Filler, Filling
 from hyperslab.conversion.journal import ConversionJournal
 from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.predicting import WORTH_PREDICTING_NBYTES, predicted_seconds
+from hyperslab.conversion.reading import check_readable
 from hyperslab.conversion.settings import Conversion, Settings, check_losses, verified
 from hyperslab.conversion.wishes import Wish, advised_for_others
-from hyperslab.errors import DamagedFile, HyperslabError, NotAllowed, TooLargeForMemory, UsageError
+from hyperslab.errors import DamagedFile, HyperslabError, NotAllowed, TooLargeForMemory, Unsupported, UsageError
 from hyperslab.versions.layout.version_group import VersionGroup
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Work:
         done.notes = writing.notes
         done.notes += advised_for_others(settings.wish, settings.format)
         if not settings.skip_unsupported:
-            self._check_allowed(writing.losses)
+            self._check_readable(writing.losses)
         check_losses(writing.losses, settings, done)
         self._check_memory(writing.fillings)
         done.nbytes = sum(filling.nbytes for filling in writing.fillings)
@@ -101,19 +102,18 @@ class Work:
             told = f"--memory must be at least {least} bytes, but it is {self.settings.memory}"
             raise TooLargeForMemory(f"{said}: {told}")
 
-    def _check_allowed(self, losses: list[tuple[str, str]]) -> None:
+    def _check_readable(self, losses: list[tuple[str, str]]) -> None:
         """Raise what reading raises, if that is why an array is lost: it is damaged, or may not be led to."""
         for path, _ in losses:
             try:
                 member = self.group[path.strip("/")]
                 if isinstance(member, Array):
                     member.segments()
-                    if member.damaged:
-                        raise DamagedFile(f"{member.name} of {member.filename}: {member.damaged}")
+                    check_readable(member)
             except NotAllowed:
                 raise
-            except DamagedFile as error:
-                raise DamagedFile(f"{error}: leave it out with --skip-unsupported") from error
+            except (DamagedFile, Unsupported) as error:
+                raise type(error)(f"{error}: leave it out with --skip-unsupported") from error
             except (HyperslabError, LookupError, OSError):
                 pass  # lost for another reason, which is told
 

@@ -26,6 +26,7 @@ from hyperslab.conversion.reading import (
     NON_COORDINATE_PREFIX,
     BoxReader,
     bookkeeping_of,
+    check_readable,
     limits_of,
     link_of,
     member_of,
@@ -155,8 +156,7 @@ class ToHdf5:
         if array.is_dimension_only:
             return
         try:
-            if array.damaged or (array.unsupported and array.via != "h5py"):
-                raise Refused(array.damaged or array.unsupported)
+            check_readable(array)
             if self._is_netcdf and not _is_of_netcdf(array):
                 raise Refused(f"NetCDF has no elements of the type {array.dtype}")
             check_external(array)

@@ -20,6 +20,7 @@ from hyperslab.conversion.journal import Finished
 from hyperslab.conversion.reading import (
     BoxReader,
     bookkeeping_of,
+    check_readable,
     leave_out,
     limits_of,
     link_of,
@@ -264,9 +265,7 @@ class ToZarr:
                     target.write_texts(box, np.asarray(array.read(box), object))
             except Refused as refused:
                 if not skip_unsupported:
-                    raise Refused(
-                        f"{path} of {array.filename}: {refused}: leave it out with --skip-unsupported"
-                    ) from refused
+                    raise Refused(f"{path}: {refused}: leave it out with --skip-unsupported") from refused
                 self.texts.remove(text)
                 self.losses.append((path, str(refused)))
                 self._documents = {key: one for key, one in self._documents.items() if not key.startswith(f"{path}/")}
@@ -295,10 +294,9 @@ class ToZarr:
         if array.is_dimension_only:
             return
         try:
-            if array.damaged or array.is_null:
-                raise Refused(array.damaged or "it has no elements (a null dataspace)")
-            if array.unsupported and array.via != "h5py":
-                raise Refused(array.unsupported)
+            if array.is_null:
+                raise Refused("it has no elements (a null dataspace)")
+            check_readable(array)
             check_external(array)
             gone = missing_sources(array)
             if gone is not None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hyperslab.archive.tree import Group
-from hyperslab.archive.walking import groups_by_path
-from hyperslab.errors import NotAllowed, Refused
+from hyperslab.archive.walking import groups_by_path, links_to_nowhere
+from hyperslab.errors import DamagedFile, NotAllowed, Refused, Unsupported
 from hyperslab.references.chunks import ChunkTable
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ class Export:
         found = [("", root), *below(root)]
         for path, node in found:
             if isinstance(node, Group):
+                for name, reason in links_to_nowhere(node):
+                    self.left_out[f"{prefix}{path}/{name}" if path else f"{prefix}{name}"] = reason
                 below_it = f"{prefix}{path}/" if path else prefix
                 yield from self.language.group_documents(below_it, node.attrs).items()
         for path, node in found:
@@ -82,7 +84,8 @@ class Export:
                 if isinstance(refused.__cause__, NotAllowed):
                     raise refused.__cause__ from refused  # as every other command says it
                 said = f"array {array.name} of {array.filename} cannot be referenced: {refused}"
-                raise Refused(f"{said}; leave out such arrays, or save hyperslab's own references (.hs)") from refused
+                kind = DamagedFile if array.damaged else Unsupported if array.unsupported else Refused
+                raise kind(f"{said}; leave out such arrays, or save hyperslab's own references (.hs)") from refused
             self.left_out[path] = str(refused)
             return
         yield from documents.items()
