@@ -252,7 +252,8 @@ def test_every_format_is_read_by_its_own_library_and_can_grow(numbers: Path, tmp
     with hs.VersionedFile(numbers) as file:
         done = file.export("b", target, format=format)
     hs.convert(numbers, tmp_path / f"again-{target.name}", format=format, version="b")
-    assert (done.left_out, done.encoded_again) == ({}, ["x", "g/y"] if format == "netcdf4" else [])
+    assert (done.left_out, done.array_count) == ({}, 2)
+    assert sorted(done.encoded_again) == (["g/y", "x"] if format == "netcdf4" else [])
     for path in (target, tmp_path / f"again-{target.name}"):
         elements, attributes, limits = read_by_peers(format, path)
         np.testing.assert_array_equal(elements["x"], [*np.arange(100.0), *[-1] * 10])
@@ -357,5 +358,5 @@ def test_an_array_that_disagrees_with_its_chunks_is_damage_that_can_be_left_out(
             with pytest.raises(DamagedFile, match=r"chunk shape \(17,\)"):
                 file.export("b", tmp_path / name, format=format)
             done = file.export("b", tmp_path / name, format=format, skip_unsupported=True)
-            assert (list(done.left_out), done.array_count >= 1) == (["x"], True)
+            assert (list(done.left_out), done.array_count) == (["x"], 1)
             assert hs.open(tmp_path / name)["g/y"][4, 5] == 29

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hyperslab.archive.opening import open as open_archive
 from hyperslab.conversion.converting import SUFFIXES, Task, format_of, usual_memory
 from hyperslab.conversion.meter import ChunkMeter
 from hyperslab.conversion.reading import bookkeeping_of, leave_out
@@ -83,12 +84,14 @@ def export(
 
 def _convert(group: Group, task: Task, done: Exported, before: os.stat_result, progress: Progress | None) -> None:
     task.meter = meter = ChunkMeter(progress)
-    made = task.run(group, SourceFiles(group, before))
-    done.array_count, done.left_out = made.array_count, {path.strip("/"): reason for path, reason in made.losses}
+    converted = task.run(group, SourceFiles(group, before))
+    done.left_out = {path.strip("/"): reason for path, reason in converted.losses}
     done.chunk_count = sum(count for count, _ in meter.copied.values())
     done.nbytes = sum(nbytes for _, nbytes in meter.copied.values())
     paths = [array.name.removeprefix(f"{group.name}/") for array in group.walk()]
-    done.encoded_again = [one for one in paths if one not in meter.copied and one not in done.left_out]
+    with open_archive(task.path) as made:  # NetCDF4 has more arrays: one for each dimension
+        written = [path for path in paths if path in made]
+    done.array_count, done.encoded_again = len(written), [path for path in written if path not in meter.copied]
 
 
 def _write_references(group: Group, target: Path, done: Exported, *, skip_unsupported: bool) -> None:

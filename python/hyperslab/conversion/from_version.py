@@ -33,10 +33,14 @@ class FromVersion(FromHdf5):
     def build(self) -> None:
         """Create everything but the elements of arrays that are worth our threads.
 
-        No commit overwrites types and attributes meanwhile.
+        No commit overwrites types and attributes meanwhile. Elements are never overwritten, so commits need not wait
+        for text, which takes longer.
         """
+        self._again: list[tuple[Array, Any]] = []
         with shared(self._root.filename):
             super().build()
+        for array, made in self._again:
+            _encode_again(array, made)
 
     def _creation(self) -> Any:
         made = h5py.h5p.create(h5py.h5p.FILE_CREATE)
@@ -77,7 +81,7 @@ class FromVersion(FromHdf5):
         elif can_be_ours:
             self._new(placed, structure, array, plist, wanted)
         else:
-            self._encoded_again(placed, structure, array, plist)
+            self._again.append((array, h5py.Dataset(self._made(placed, structure, plist))))
 
     def _made(self, placed: Placed, structure: StructureCopy, plist: Any) -> Any:
         chunk_shape = plist.get_chunk()
@@ -87,15 +91,6 @@ class FromVersion(FromHdf5):
 
     def _copied(self, placed: Placed, structure: StructureCopy, array: Array, plist: Any) -> None:
         self.copies.append(StoredCopy(placed.path, array, self._made(placed, structure, plist)))
-
-    def _encoded_again(self, placed: Placed, structure: StructureCopy, array: Array, plist: Any) -> None:
-        """Read the elements, mostly text, and let HDF5 store them, some rows at a time."""
-        made = h5py.Dataset(self._made(placed, structure, plist))
-        row_nbytes = max(1, array.dtype.itemsize * math.prod(array.shape[1:]))
-        rows = max(1, SLAB_NBYTES // row_nbytes // made.chunks[0]) * made.chunks[0]
-        for start in range(0, array.shape[0], rows) if array.size else ():
-            elements = np.asarray(array[start : start + rows])
-            made[start : start + rows] = as_elements(elements, array.dtype)
 
 
 @dataclass
@@ -158,6 +153,15 @@ class VersionCopy(StructureCopy):
             return
         left = bookkeeping_of(self.version, self.version) if path == b"/" else ()
         yield from (one for one in super().attributes_of(old, path) if one.name.decode("utf-8", "replace") not in left)
+
+
+def _encode_again(array: Array, made: Any) -> None:
+    """Read the elements, mostly text, and let HDF5 store them, some rows at a time."""
+    row_nbytes = max(1, array.dtype.itemsize * math.prod(array.shape[1:]))
+    rows = max(1, SLAB_NBYTES // row_nbytes // made.chunks[0]) * made.chunks[0]
+    for start in range(0, array.shape[0], rows) if array.size else ():
+        elements = np.asarray(array[start : start + rows])
+        made[start : start + rows] = as_elements(elements, array.dtype)
 
 
 def _other_file(array: Array) -> str | None:
