@@ -286,14 +286,14 @@ def _has_changed(files: SourceFiles, journal: ConversionJournal) -> bool:
 
 def format_of(path: Path, asked: str | None) -> Format:
     """The format that was asked for, or that a name ends in; refuses others."""
-    found: Any = asked or SUFFIXES.get(path.suffix.lower())
-    if found not in FORMATS:
+    chosen: Any = asked or SUFFIXES.get(path.suffix.lower())
+    if chosen not in FORMATS:
         known = ", ".join(FORMATS)
         near = meant(asked or "", FORMATS)
         raise UsageError(
             f"{path}: the format is not clear{near}; end the name with .h5, .nc or .zarr, or choose from {known}"
         )
-    return found  # type: ignore[no-any-return]
+    return chosen  # type: ignore[no-any-return]
 
 
 def _verify(asked: str) -> Verify:

@@ -12,7 +12,7 @@ import numpy as np
 
 from hyperslab.archive.array import Array
 from hyperslab.conversion.from_hdf5 import FromHdf5
-from hyperslab.conversion.hdf5_structure import Found, StructureCopy, has_pointers, is_plain
+from hyperslab.conversion.hdf5_structure import Original, StructureCopy, has_pointers, is_plain
 from hyperslab.conversion.hdf5_target import created_array, creation_list, filters_of, lacking
 from hyperslab.conversion.reading import bookkeeping_of
 from hyperslab.conversion.stored_chunks import StoredCopy
@@ -53,19 +53,19 @@ class FromVersion(FromHdf5):
     def _addresses(self) -> dict[int, str]:
         return {}  # paths name the arrays of a version, which share no objects
 
-    def _array(self, found: Found, structure: StructureCopy) -> None:
-        path = found.path.strip("/")
+    def _array(self, original: Original, structure: StructureCopy) -> None:
+        path = original.path.strip("/")
         array: Any = self._root[path]
         if array.damaged:
             structure.losses.append((path, f"it cannot be read: {array.damaged}"))
             return
-        stack, wish = found.source, self._wish_of(found)
+        stack, wish = original.source, self._wish_of(original)
         plist = stack.get_create_plist()
         said = lacking(filters_of(plist)) if wish.codec is None else None
         if said is not None:
             structure.losses.append((path, said))
             return
-        placed, kept = Placed(path, stack, found.parent, found.name, array.shape), plist.get_chunk()
+        placed, kept = Placed(path, stack, original.parent, original.name, array.shape), plist.get_chunk()
         can_be_ours = is_plain(stack.get_type())
         wanted = self._wanted(wish, placed, array, kept) if can_be_ours else kept
         same_codec = wish.codec is None or not can_be_ours or self._same(wish.codec, plist, array, kept)
@@ -94,7 +94,7 @@ class FromVersion(FromHdf5):
 
 
 @dataclass
-class Placed(Found):
+class Placed(Original):
     """An array of a version: its stack of chunks, and its own shape."""
 
     own_shape: tuple[int, ...]

@@ -18,7 +18,7 @@ from hyperslab.versions.commit.libhdf5 import loaded
 
 
 @dataclass
-class Found:
+class Original:
     """An array of the source and where its copy goes."""
 
     path: str
@@ -60,7 +60,7 @@ class StructureCopy:
 
     source: h5py.File
     target: h5py.File
-    make_array: Callable[[Found, StructureCopy], None]
+    make_array: Callable[[Original, StructureCopy], None]
     root: str = "/"
     losses: list[tuple[str, str]] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
@@ -99,32 +99,32 @@ class StructureCopy:
             link = old.links.get_info(name)
             if link.type == h5py.h5l.TYPE_HARD:
                 try:
-                    found = h5py.h5o.get_info(old, name)
+                    info = h5py.h5o.get_info(old, name)
                 except (KeyError, OSError, RuntimeError) as error:  # its metadata are damaged
                     self.losses.append((_text(inner), f"it cannot be read: {error}"))
                     continue
-                if found.addr in self._made:
-                    new.links.create_hard(name, self.target.id, self._made[found.addr])
-                    if found.addr in self._waiting:
-                        self._made[found.addr] = inner
+                if info.addr in self._made:
+                    new.links.create_hard(name, self.target.id, self._made[info.addr])
+                    if info.addr in self._waiting:
+                        self._made[info.addr] = inner
                     continue
-                child = self.opened(old, name, found.type, inner)
+                child = self.opened(old, name, info.type, inner)
                 if child is None:
                     continue
-                self._made[found.addr] = inner
-                if found.type == h5py.h5o.TYPE_GROUP:
+                self._made[info.addr] = inner
+                if info.type == h5py.h5o.TYPE_GROUP:
                     made = h5py.h5g.create(new, name, lcpl=None, gcpl=child.get_create_plist())
                     self._named.append((child, inner))
                     yield child, made, inner
-                elif found.type == h5py.h5o.TYPE_NAMED_DATATYPE:
+                elif info.type == h5py.h5o.TYPE_NAMED_DATATYPE:
                     child.copy().commit(new, name)
                     self._named.append((child, inner))
                 else:
-                    self.make_array(Found(inner.decode("utf-8", "surrogateescape"), child, new, name), self)
+                    self.make_array(Original(inner.decode("utf-8", "surrogateescape"), child, new, name), self)
                     if new.links.exists(name):
                         self._named.append((child, inner))
                     else:
-                        del self._made[found.addr]  # it is among the losses
+                        del self._made[info.addr]  # it is among the losses
             else:
                 self._link(old, new, name, inner)
 
@@ -238,8 +238,8 @@ class StructureCopy:
         """The path of the copy of what a reference leads to; None for a null reference."""
         if not value:
             return None
-        found = h5py.h5r.dereference(value, self.source.id)
-        path = self._made.get(h5py.h5o.get_info(found).addr) if found is not None else None
+        target = h5py.h5r.dereference(value, self.source.id)
+        path = self._made.get(h5py.h5o.get_info(target).addr) if target is not None else None
         if path is None:
             raise ValueError("a reference leads to an object that no link leads to")
         return path
@@ -247,12 +247,12 @@ class StructureCopy:
 
 def has_references(kind: Any) -> bool:
     """Whether elements of an HDF5 type are references, or contain some."""
-    found = kind.get_class()
-    if found == h5py.h5t.REFERENCE:
+    hdf5_class = kind.get_class()
+    if hdf5_class == h5py.h5t.REFERENCE:
         return True
-    if found == h5py.h5t.COMPOUND:
+    if hdf5_class == h5py.h5t.COMPOUND:
         return any(has_references(kind.get_member_type(index)) for index in range(kind.get_nmembers()))
-    return found in (h5py.h5t.VLEN, h5py.h5t.ARRAY) and has_references(kind.get_super())
+    return hdf5_class in (h5py.h5t.VLEN, h5py.h5t.ARRAY) and has_references(kind.get_super())
 
 
 def has_pointers(kind: Any) -> bool:
@@ -260,30 +260,30 @@ def has_pointers(kind: Any) -> bool:
 
     All others are copied as they are stored, whatever their type is: libhdf5 does not convert to an equal type.
     """
-    found = kind.get_class()
-    if found == h5py.h5t.STRING:
+    hdf5_class = kind.get_class()
+    if hdf5_class == h5py.h5t.STRING:
         return bool(kind.is_variable_str())
-    if found == h5py.h5t.COMPOUND:
+    if hdf5_class == h5py.h5t.COMPOUND:
         return any(has_pointers(kind.get_member_type(index)) for index in range(kind.get_nmembers()))
-    if found == h5py.h5t.ARRAY:
+    if hdf5_class == h5py.h5t.ARRAY:
         return has_pointers(kind.get_super())
-    return found in (h5py.h5t.REFERENCE, h5py.h5t.VLEN)
+    return hdf5_class in (h5py.h5t.REFERENCE, h5py.h5t.VLEN)
 
 
 def is_plain(kind: Any) -> bool:
     """Whether elements of an HDF5 type are numbers of a usual kind, text of fixed length, or made of these."""
-    found = kind.get_class()
-    if found == h5py.h5t.INTEGER:
+    hdf5_class = kind.get_class()
+    if hdf5_class == h5py.h5t.INTEGER:
         return bool(kind.get_precision() == 8 * kind.get_size())
-    if found in (h5py.h5t.FLOAT, h5py.h5t.BITFIELD):
-        return any(kind.equal(known) for known in (USUAL_FLOATS if found == h5py.h5t.FLOAT else USUAL_BITFIELDS))
-    if found == h5py.h5t.STRING:
+    if hdf5_class in (h5py.h5t.FLOAT, h5py.h5t.BITFIELD):
+        return any(kind.equal(known) for known in (USUAL_FLOATS if hdf5_class == h5py.h5t.FLOAT else USUAL_BITFIELDS))
+    if hdf5_class == h5py.h5t.STRING:
         return not kind.is_variable_str()
-    if found in (h5py.h5t.ENUM, h5py.h5t.ARRAY):
+    if hdf5_class in (h5py.h5t.ENUM, h5py.h5t.ARRAY):
         return is_plain(kind.get_super())
-    if found == h5py.h5t.COMPOUND:
+    if hdf5_class == h5py.h5t.COMPOUND:
         return all(is_plain(kind.get_member_type(index)) for index in range(kind.get_nmembers()))
-    return bool(found == h5py.h5t.OPAQUE)
+    return bool(hdf5_class == h5py.h5t.OPAQUE)
 
 
 USUAL_FLOATS = [

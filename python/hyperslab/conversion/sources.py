@@ -33,7 +33,7 @@ class SourceFiles:
         self._opened = group.opened
         named = dict.fromkeys(self._opened.opened_paths)
         if not any(Path(path).is_dir() for path in named):  # each chunk of a folder is a file
-            group.visititems(lambda _, found: named.update(_files_of(found)))
+            group.visititems(lambda _, node: named.update(_files_of(node)))
         self.paths = [Path(path) for path in named if "://" not in path and Path(path).exists()]
 
     def version(self) -> str:
@@ -64,9 +64,9 @@ def missing_sources(array: Any) -> str | None:
     mapped = dict.fromkeys(file for file, *_ in array.virtual_sources() if file != "." and "%b" not in file)
     if not mapped:
         return None
-    found = {Path(path).name for path in array.file_paths() if path is not None}
+    names = {Path(path).name for path in array.file_paths() if path is not None}
     folder = Path(array.filename).parent
-    gone = [one for one in mapped if Path(one).name not in found and not (folder / one).exists()]
+    gone = [one for one in mapped if Path(one).name not in names and not (folder / one).exists()]
     if not gone:
         return None
     more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
@@ -90,11 +90,11 @@ def check_external(array: Any) -> None:
         raise Refused(f"its elements are in {printable(paths[number])}, which is missing")
 
 
-def _files_of(found: Any) -> dict[str, None]:
+def _files_of(node: Any) -> dict[str, None]:
     """The files that hold the chunks of an array; none for a group."""
-    if isinstance(found, Array):
+    if isinstance(node, Array):
         with suppress(HyperslabError):
-            return dict.fromkeys(path for path in found.file_paths() if path is not None)
+            return dict.fromkeys(path for path in node.file_paths() if path is not None)
     return {}
 
 
@@ -102,10 +102,10 @@ def _version(path: Path) -> str:
     try:
         if path.is_dir():
             return "-".join(map(str, _version_of_folder(path)))
-        found = path.stat()
+        status = path.stat()
     except OSError:  # a file may vanish from a folder meanwhile
         return "gone"
-    return f"{found.st_size}-{found.st_mtime_ns}"
+    return f"{status.st_size}-{status.st_mtime_ns}"
 
 
 def _version_of_folder(folder: str | Path) -> tuple[int, int, int]:
@@ -117,6 +117,6 @@ def _version_of_folder(folder: str | Path) -> tuple[int, int, int]:
                 inner = _version_of_folder(entry.path)
                 count, nbytes, newest = count + inner[0], nbytes + inner[1], max(newest, inner[2])
             else:
-                found = entry.stat(follow_symlinks=False)
-                count, nbytes, newest = count + 1, nbytes + found.st_size, max(newest, found.st_mtime_ns)
+                status = entry.stat(follow_symlinks=False)
+                count, nbytes, newest = count + 1, nbytes + status.st_size, max(newest, status.st_mtime_ns)
     return count, nbytes, newest

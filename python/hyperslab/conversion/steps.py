@@ -15,7 +15,15 @@ from hyperslab.conversion.predicting import WORTH_PREDICTING_NBYTES, predicted_s
 from hyperslab.conversion.reading import check_readable
 from hyperslab.conversion.settings import Conversion, Settings, check_losses, verified
 from hyperslab.conversion.wishes import Wish, advised_for_others
-from hyperslab.errors import DamagedFile, HyperslabError, NotAllowed, TooLargeForMemory, Unsupported, UsageError
+from hyperslab.errors import (
+    DamagedFile,
+    HyperslabError,
+    NotAllowed,
+    Refused,
+    TooLargeForMemory,
+    Unsupported,
+    UsageError,
+)
 from hyperslab.versions.layout.version_group import VersionGroup
 
 if TYPE_CHECKING:
@@ -74,9 +82,10 @@ class Work:
         settings, done = self.settings, self.done
         done.notes = writing.notes
         done.notes += advised_for_others(settings.wish, settings.format)
-        if not settings.skip_unsupported:
-            self._check_readable(writing.losses)
-        check_losses(writing.losses, settings, done)
+        try:
+            check_losses(writing.losses, settings, done)
+        except Refused as refused:
+            raise self._reason_of_all(writing.losses)(*refused.args) from refused
         self._check_memory(writing.fillings)
         done.nbytes = sum(filling.nbytes for filling in writing.fillings)
         passes = 1 if settings.verify == "none" else 2
@@ -102,20 +111,29 @@ class Work:
             told = f"--memory must be at least {least} bytes, but it is {self.settings.memory}"
             raise TooLargeForMemory(f"{said}: {told}")
 
-    def _check_readable(self, losses: list[tuple[str, str]]) -> None:
-        """Raise what reading raises, if that is why an array is lost: it is damaged, or may not be led to."""
+    def _reason_of_all(self, losses: list[tuple[str, str]]) -> type[HyperslabError]:
+        """The class that reading raises, if that is why all of it is lost; `Refused` if the target cannot hold some.
+
+        Raises
+        ------
+        NotAllowed
+            The source may not lead to the elements of an array.
+        """
+        reasons: set[type[HyperslabError]] = set()
         for path, _ in losses:
             try:
                 member = self.group[path.strip("/")]
                 if isinstance(member, Array):
                     member.segments()
                     check_readable(member)
+                reasons.add(Refused)
             except NotAllowed:
                 raise
             except (DamagedFile, Unsupported) as error:
-                raise type(error)(f"{error}: leave it out with --skip-unsupported") from error
+                reasons.add(type(error))
             except (HyperslabError, LookupError, OSError):
-                pass  # lost for another reason, which is told
+                reasons.add(Refused)
+        return reasons.pop() if len(reasons) == 1 else Refused
 
 
 def _zarr(work: Work) -> None:

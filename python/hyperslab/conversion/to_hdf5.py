@@ -135,19 +135,19 @@ class ToHdf5:
             elif kind == "external":
                 made[name] = h5py.ExternalLink(*link_of(group, name))
             elif kind in ("group", "array"):
-                found = member_of(group, name)
-                if isinstance(found, str):
-                    self.losses.append((below, found))
+                member = member_of(group, name)
+                if isinstance(member, str):
+                    self.losses.append((below, member))
                     continue
-                known = self._hard.get((kind == "group", found.key))
+                known = self._hard.get((kind == "group", member.key))
                 if known is not None:
                     made[name] = self.target[known]
                 elif kind == "group":
-                    inner.append((below, found))
-                    self._hard[True, found.key] = below
+                    inner.append((below, member))
+                    self._hard[True, member.key] = below
                 else:
-                    self._hard[False, found.key] = below
-                    self._array(below, shown, found, made, names.get(name) if self._is_netcdf else found.dims)
+                    self._hard[False, member.key] = below
+                    self._array(below, shown, member, made, names.get(name) if self._is_netcdf else member.dims)
             else:
                 self.losses.append((below, f"it cannot be read: {printable(str(link_of(group, name)))}"))
         waiting.extend(reversed(inner))
@@ -188,7 +188,7 @@ class ToHdf5:
         """The scales of the axes: those of this group or of the groups around it, or new ones in this group."""
         if dims is None or array.is_null:
             return []
-        found = []
+        scales = []
         for axis, name in enumerate(dims):
             length, can_grow = array.shape[axis], limits[axis] is None
             group: h5py.Group = parent
@@ -207,8 +207,8 @@ class ToHdf5:
                 known = Scale(parent, name, length, can_grow=can_grow)
                 self._scales.setdefault(parent.name, {})[name] = known
             known.can_grow |= can_grow
-            found.append(known)
-        return found
+            scales.append(known)
+        return scales
 
     def _created(
         self,

@@ -115,9 +115,9 @@ class ZarrArray:
         whole[inside] = texts
         text = np.frombuffer(zarr2.texts(whole), np.uint8)
         one_chunk = replace(self.encoder, chunk_shape=(len(text),), fill=b"\0", leaves_out_fill=False)
-        found: list[bytes] = []
-        one_chunk.encode((slice(0, len(text)),), text, lambda _, encoded, __: found.append(encoded or b""))
-        self._put(tuple(one.start // chunk for one, chunk in zip(box, chunk_shape, strict=True)), found[0])
+        chunks: list[bytes] = []
+        one_chunk.encode((slice(0, len(text)),), text, lambda _, encoded, __: chunks.append(encoded or b""))
+        self._put(tuple(one.start // chunk for one, chunk in zip(box, chunk_shape, strict=True)), chunks[0])
 
     def _put(self, index: tuple[int, ...], encoded: bytes) -> None:
         path = self._folder / chunk_key(self._version, index)
@@ -301,12 +301,12 @@ class ToZarr:
             gone = missing_sources(array)
             if gone is not None:
                 self.losses.append((path, gone))  # it is copied all the same, if you allow that
-            found = self._described(path, array, dims)
+            filling = self._described(path, array, dims)
         except HyperslabError as error:
             self.losses.append((path, str(error)))
             return
-        if found is not None:
-            self.fillings.append(found)
+        if filling is not None:
+            self.fillings.append(filling)
 
     def _described(self, path: str, array: Array, dims: tuple[str, ...] | None) -> Filling | None:
         wish = self._wish.of(path)
