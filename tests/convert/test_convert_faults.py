@@ -340,9 +340,7 @@ def test_a_filter_that_nobody_has_is_named_first(tmp_path: Path, codec: str | No
         with h5py.File(tmp_path / "b.h5") as file:
             assert file["x"].id.read_direct_chunk((0,)) == (0, b"secret")
         return
-    with pytest.raises(
-        Unsupported, match="/x: its filter 32999 is not installed: leave this out"
-    ):
+    with pytest.raises(Unsupported, match="/x: its filter 32999 is not installed: leave this out"):
         hs.convert(tmp_path / "a.h5", tmp_path / "b.h5", codec=codec)
     done = hs.convert(tmp_path / "a.h5", tmp_path / "b.h5", codec=codec, skip_unsupported=True)
     assert [path for path, _ in done.losses] == ["/x"]
