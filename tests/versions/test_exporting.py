@@ -297,6 +297,18 @@ def test_a_conversion_of_a_version_can_have_other_chunks(numbers: Path, tmp_path
         np.testing.assert_array_equal(file["g/y"], np.arange(30).reshape(5, 6))
 
 
+@pytest.mark.parametrize("name", ["g.h5", "g.zarr"])
+def test_a_group_of_a_version_is_converted_with_all_attributes_of_its_own(tmp_path: Path, name: str) -> None:
+    with hs.VersionedFile(tmp_path / "v.h5", "w") as file, file.stage_version("a") as version:
+        version.create_dataset("g/h/y", data=np.arange(30), chunks=(4,))
+        version["g"].attrs["timestamp"] = "mine"
+    with hs.open(tmp_path / "v.h5", version="a") as root:
+        hs.convert(root["g"], tmp_path / name)
+    made = hs.open(tmp_path / name)
+    assert (dict(made.attrs), dict(made["h/y"].attrs)) == ({"timestamp": "mine"}, {})
+    np.testing.assert_array_equal(made["h/y"][...], np.arange(30))
+
+
 KILLED = """
 import os, signal, sys, hyperslab as hs
 def kill(*_): os.kill(os.getpid(), signal.SIGKILL)

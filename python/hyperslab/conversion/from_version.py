@@ -19,7 +19,7 @@ from hyperslab.conversion.stored_chunks import StoredCopy
 from hyperslab.errors import HyperslabError
 from hyperslab.journal.locks import shared
 from hyperslab.versions.layout.elements import as_elements
-from hyperslab.versions.layout.names import raw_path, text_bytes
+from hyperslab.versions.layout.names import VERSIONS, raw_path, text_bytes
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
@@ -131,7 +131,7 @@ class VersionCopy(StructureCopy):
         except HyperslabError as error:
             self.losses.append((shown, str(error)))
             return None
-        stack = self._prefix + raw_path(shown)
+        stack = self._prefix + raw_path(f"{self._above}{shown}")
         if stack not in self.source:
             self.losses.append((shown, f"the chunks of {shown!r} are missing"))
             return None
@@ -141,7 +141,9 @@ class VersionCopy(StructureCopy):
     def __post_init__(self) -> None:
         assert self.version is not None
         self._arrays: dict[bytes, tuple[Any, Any, bytes]] = {}
-        self._prefix = self.root.rpartition("/_version_data/")[0]
+        self._prefix, _, inside = self.root.rpartition(f"/{VERSIONS}/")
+        above = inside.partition("/")[2]  # of a group in the version
+        self._above = f"{above}/" if above else ""
 
     def attributes_of(self, old: Any, path: bytes) -> Iterator[Any]:
         """The attributes that a user gave."""

@@ -9,7 +9,7 @@ from typing import Any
 from hyperslab.archive.array import Array
 from hyperslab.conversion.encoding import Box, Bytes
 from hyperslab.errors import DamagedFile, HyperslabError
-from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, VERSION_BOOKKEEPING
+from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, VERSION_BOOKKEEPING, VERSIONS
 from hyperslab.versions.layout.version_group import VersionGroup
 
 NON_COORDINATE_PREFIX = "_nc4_non_coord_"
@@ -95,7 +95,8 @@ def bookkeeping_of(root: Any, node: Any) -> tuple[str, ...]:
         return ()
     if isinstance(node, Array):
         return ARRAY_BOOKKEEPING
-    return VERSION_BOOKKEEPING if node.key == root.key else ()
+    is_version = "/" not in node.name.rpartition(f"/{VERSIONS}/")[2]
+    return VERSION_BOOKKEEPING if is_version and node.key == root.key else ()
 
 
 def leave_out(documents: dict[str, dict[str, Any]], names: tuple[str, ...]) -> None:
