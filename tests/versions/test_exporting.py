@@ -360,6 +360,29 @@ def test_others_may_commit_but_not_replace_the_file_meanwhile(numbers: Path, tmp
     assert sorted(one.name for one in tmp_path.iterdir()) == ["b.zarr", "v.h5"]
 
 
+def test_an_interrupted_conversion_of_a_version_goes_on_although_others_have_committed(tmp_path: Path) -> None:
+    path, elements = tmp_path / "v.h5", np.arange(400_000.0).reshape(400, 1000)
+    with hs.VersionedFile(path, "w") as file, file.stage_version("a") as version:
+        version.create_dataset("x", data=elements, chunks=(10, 1000), compression="gzip")
+        version.create_dataset("words", data=["a", "b"], dtype=h5py.string_dtype(), chunks=(1,))
+    seen: list[str] = []
+
+    def stop(what: str, *_: int) -> None:
+        seen.append(what)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+
+    options: dict[str, Any] = {"version": "a", "chunks": {"x": [40, 500]}, "memory": 1 << 20}
+    with pytest.raises(KeyboardInterrupt):
+        hs.convert(path, tmp_path / "a.h5", **options, progress=stop)
+    with hs.VersionedFile(path, "r+") as file, file.stage_version("b") as version:
+        version["x"][0, 0] = 7
+    assert hs.convert(path, tmp_path / "a.h5", **options, resume=True).is_resumed
+    with h5py.File(tmp_path / "a.h5") as made:
+        np.testing.assert_array_equal(made["x"], elements)
+        assert (made["x"].chunks, made["words"].asstr()[:].tolist()) == ((40, 500), ["a", "b"])
+
+
 def test_an_array_that_disagrees_with_its_chunks_is_damage_that_can_be_left_out(numbers: Path, tmp_path: Path) -> None:
     path = tmp_path / "v.h5"
     shutil.copy(numbers, path)
