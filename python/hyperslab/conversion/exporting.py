@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.conversion.converting import SUFFIXES, Task, format_of, usual_memory
-from hyperslab.conversion.meter import ChunkMeter
-from hyperslab.conversion.reading import bookkeeping_of, leave_out
+from hyperslab.conversion.meter import Meter
+from hyperslab.conversion.reading import bookkeeping_of
 from hyperslab.conversion.settings import Settings
 from hyperslab.conversion.sources import SourceFiles
 from hyperslab.conversion.wishes import Wish
 from hyperslab.errors import UsageError
 from hyperslab.needed import need
 from hyperslab.references import kerchunk, zarr2
-from hyperslab.references.export import Document, Export
+from hyperslab.references.export import Export
 from hyperslab.versions.layout.seen import opened_version
 
 if TYPE_CHECKING:
-    from hyperslab.archive.array import Array
     from hyperslab.archive.tree import Group
     from hyperslab.progress import Progress
-    from hyperslab.references.chunks import ChunkTable
 
 JSON, PARQUET = (".json",), (".parquet", ".parq")
 INLINE_NBYTES = 500  # references hold arrays up to this size as values
@@ -83,7 +81,7 @@ def export(
 
 
 def _convert(group: Group, task: Task, done: Exported, before: os.stat_result, progress: Progress | None) -> None:
-    task.meter = meter = ChunkMeter(progress)
+    task.meter = meter = Meter(progress, counts_chunks=True)
     converted = task.run(group, SourceFiles(group, before))
     done.left_out = {path.strip("/"): reason for path, reason in converted.losses}
     done.chunk_count = sum(count for count, _ in meter.copied.values())
@@ -95,29 +93,7 @@ def _convert(group: Group, task: Task, done: Exported, before: os.stat_result, p
 
 
 def _write_references(group: Group, target: Path, done: Exported, *, skip_unsupported: bool) -> None:
-    export = Export(OfVersion(group), INLINE_NBYTES, skip_unsupported)
+    export = Export(zarr2, INLINE_NBYTES, skip_unsupported, left=partial(bookkeeping_of, group), keeps_text=True)
     write = kerchunk.save_json if target.suffix in JSON else kerchunk.save_parquet
     write({"": group}, target, export)
     done.array_count, done.chunk_count, done.left_out = export.array_count, export.chunk_count, dict(export.left_out)
-
-
-@dataclass
-class OfVersion:
-    """Zarr 2 without the attributes that only the layout of versions needs, and with text as values."""
-
-    root: Group
-
-    def group_documents(self, prefix: str, attributes: Mapping[str, Any]) -> dict[str, Document]:
-        """The documents of a group, see `Language`."""
-        left = () if prefix else bookkeeping_of(self.root, self.root)
-        return zarr2.group_documents(prefix, {name: attributes[name] for name in attributes if name not in left})
-
-    def array_documents(
-        self, path: str, array: Array, dimensions: list[str], inline_threshold: int
-    ) -> tuple[dict[str, Document], ChunkTable]:
-        """The documents and chunks of an array, see `Language`."""
-        documents, table = zarr2.array_documents(
-            path, array, dimensions, array.nbytes if array.is_text else inline_threshold
-        )
-        leave_out(documents, bookkeeping_of(self.root, array))
-        return documents, table

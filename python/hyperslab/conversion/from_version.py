@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import h5py
@@ -65,7 +65,7 @@ class FromVersion(FromHdf5):
         if said is not None:
             structure.losses.append((path, said))
             return
-        placed, kept = Placed(path, stack, original.parent, original.name, array.shape), plist.get_chunk()
+        placed, kept = replace(original, path=path, own_shape=array.shape), plist.get_chunk()
         can_be_ours = is_plain(stack.get_type())
         wanted = self._wanted(wish, placed, array, kept) if can_be_ours else kept
         same_codec = wish.codec is None or not can_be_ours or self._same(wish.codec, plist, array, kept)
@@ -83,31 +83,14 @@ class FromVersion(FromHdf5):
         else:
             self._again.append((array, h5py.Dataset(self._made(placed, structure, plist))))
 
-    def _made(self, placed: Placed, structure: StructureCopy, plist: Any) -> Any:
+    def _made(self, placed: Original, structure: StructureCopy, plist: Any) -> Any:
         chunk_shape = plist.get_chunk()
         settings = creation_list(plist, chunk_shape, filters_of(plist), keeps_chunks=True)
         space = self._space(placed, chunk_shape)
         return created_array(placed.parent, placed.name, structure.type_of(placed.source), space, settings)
 
-    def _copied(self, placed: Placed, structure: StructureCopy, array: Array, plist: Any) -> None:
+    def _copied(self, placed: Original, structure: StructureCopy, array: Array, plist: Any) -> None:
         self.copies.append(StoredCopy(placed.path, array, self._made(placed, structure, plist)))
-
-
-@dataclass
-class Placed(Original):
-    """An array of a version: its stack of chunks, and its own shape."""
-
-    own_shape: tuple[int, ...]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape that the array has in the version."""
-        return self.own_shape
-
-    @property
-    def limits(self) -> tuple[int | None, ...]:
-        """How far each axis can grow: without limit."""
-        return (None,) * len(self.own_shape)
 
 
 @dataclass

@@ -25,15 +25,18 @@ class Original:
     source: Any  # h5py's low-level array
     parent: Any  # the group of the copy, low-level
     name: bytes
+    own_shape: tuple[int, ...] | None = None  # of an array of a version, whose source is the stack of its chunks
 
     @property
     def shape(self) -> tuple[int, ...] | None:
         """Its shape; None for a null dataspace."""
-        return self.source.shape  # type: ignore[no-any-return]
+        return self.own_shape if self.own_shape is not None else self.source.shape
 
     @property
     def limits(self) -> tuple[int | None, ...]:
         """The lengths to which the axes can grow; None for any length."""
+        if self.own_shape is not None:
+            return (None,) * len(self.own_shape)  # as in the next version
         most = self.source.get_space().get_simple_extent_dims(maxdims=True)
         return tuple(None if one is None or one == h5py.h5s.UNLIMITED else int(one) for one in most)
 

@@ -99,14 +99,6 @@ def bookkeeping_of(root: Any, node: Any) -> tuple[str, ...]:
     return VERSION_BOOKKEEPING if is_version and node.key == root.key else ()
 
 
-def leave_out(documents: dict[str, dict[str, Any]], names: tuple[str, ...]) -> None:
-    """Remove attributes from the documents of Zarr."""
-    for key, document in documents.items():
-        attributes = document if key.endswith(".zattrs") else document.get("attributes", {})
-        for name in names:
-            attributes.pop(name, None)
-
-
 def limits_of(root: Any, array: Any) -> tuple[int | None, ...]:
     """How far each axis can grow; None without a limit. All axes of a version can, as in the next version."""
     most: tuple[int | None, ...] = array.max_shape

@@ -21,7 +21,6 @@ from hyperslab.conversion.reading import (
     BoxReader,
     bookkeeping_of,
     check_readable,
-    leave_out,
     limits_of,
     link_of,
     member_of,
@@ -33,6 +32,7 @@ from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of, usual_chunk_s
 from hyperslab.conversion.zarr_copies import ZarrCopy, stored_array
 from hyperslab.errors import HyperslabError, Refused, RunError, printable
 from hyperslab.references import zarr2, zarr3
+from hyperslab.references.export import leave_out
 from hyperslab.versions.layout.version_group import VersionGroup
 
 if TYPE_CHECKING:
