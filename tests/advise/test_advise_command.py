@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import hyperslab as hs
-from hyperslab.advise.advice import load_advice
 from hyperslab.advise.verdict import ALIKE
 from hyperslab.cli import app
+from hyperslab.conversion.advice import AdviceFile
 from hyperslab.errors import HyperslabError
 
 runner = CliRunner()
@@ -48,7 +48,7 @@ def test_words_give_a_table_an_advice_file_and_a_page(maps: Path, profile_file: 
     assert done.exit_code == 0, done.output
     for said in ("advice: ", "today", "h5py's default chunks", "layouts were considered", "convert"):
         assert said in done.output
-    advice = load_advice(target)
+    advice = AdviceFile.read(target)
     assert list(advice.arrays) == ["/sst"]
     assert not advice.arrays["/sst"].keep
     check_page(page.read_text())

@@ -135,3 +135,18 @@ def test_calls_are_ordered_by_their_first_chunk() -> None:
     demand = Demand("mixed", (10,), "<f4", steps)
     starts = [step.selection.start[0] for step in in_chunk_order(demand, (4,))]
     assert starts == [0, 1, 9, 8]
+
+
+@pytest.mark.parametrize("word", KINDS)
+def test_words_with_too_large_a_number_are_refused_before_their_calls_are_made(word: str) -> None:
+    for number in ("1" + 15 * "0", "9" * 400):
+        with pytest.raises(UsageError, match="makes more than 20000 calls; use smaller numbers"):
+            demand_of(f"{word} {number}", (1 << 40, 10, 10), "<f4")
+    assert demand_of(f"{word} 2", (1 << 40, 10, 10), "<f4")
+
+
+def test_appends_cover_the_array_once_from_front_to_back() -> None:
+    (demand,) = demand_of("appends", (1000, 3), "<f4")
+    edges = [(step.selection.start[0], step.selection.start[0] + step.selection.count[0]) for step in demand.steps]
+    assert (edges[0][0], edges[-1][1], len(edges)) == (0, 1000, 200)
+    assert [stop for _, stop in edges[:-1]] == [start for start, _ in edges[1:]]

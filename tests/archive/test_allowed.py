@@ -406,3 +406,17 @@ def test_a_name_that_is_not_utf_8_is_said(tmp_path: Path) -> None:
         file.write(b"\x89HDF\r\n\x1a\n")
     with pytest.raises(UsageError, match="a name must be text in UTF-8"):
         hs.open(os.fsdecode(path))
+
+
+def test_an_index_names_the_links_that_it_leaves_out(home: Path, secret: Path) -> None:
+    source = external(secret.with_name("b.h5"), secret)
+    with h5py.File(home / "a.h5", "w") as file:
+        file["good"] = np.arange(3)
+        file["inner/out"] = h5py.ExternalLink(str(source), "/good")
+        file["inner/gone"] = h5py.SoftLink("/nothing")
+    with hs.open(home / "a.h5", allowed=()) as root:
+        saved = hs.index(root).save(home / "refs.json")
+    assert set(saved.left_out) == {"inner/out", "inner/gone"}
+    assert "not followed" in saved.left_out["inner/out"]
+    with hs.open(home / "a.h5", allowed=[secret.parent]) as root:
+        assert set(hs.index(root).save(home / "refs.json").left_out) == {"inner/gone"}

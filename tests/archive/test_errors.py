@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import h5py
@@ -80,6 +80,90 @@ def test_the_command_line_ends_its_message_with_the_code(tmp_path: Path, capfd: 
             main()
     assert stopped.value.code == 1
     assert capfd.readouterr().err.rstrip().endswith("[damaged-file]")
+
+
+def damaged_array(folder: Path) -> Path:
+    """A file with a good array, and one whose list of chunks is damaged."""
+    with h5py.File(folder / "a.h5", "w", libver="earliest") as file:
+        file["good"] = np.arange(3)
+        file.create_dataset("bad", data=np.arange(100.0), chunks=(10,))
+    content = bytearray((folder / "a.h5").read_bytes())
+    at = content.rfind(b"TREE\x01")  # the index of chunks
+    content[at : at + 4] = b"EERT"
+    (folder / "a.h5").write_bytes(content)
+    return folder / "a.h5"
+
+
+def unsupported_array(folder: Path) -> Path:
+    """A file with a good array, and one with a filter that nobody has."""
+    with h5py.File(folder / "a.h5", "w") as file:
+        file["good"] = np.arange(3)
+        plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        plist.set_chunk((10,))
+        plist.set_filter(65_000, h5py.h5z.FLAG_OPTIONAL, ())
+        array = h5py.h5d.create(file.id, b"bad", h5py.h5t.NATIVE_DOUBLE, h5py.h5s.create_simple((10,)), plist)
+        array.write_direct_chunk((0,), bytes(80), 0)
+    return folder / "a.h5"
+
+
+def leads_elsewhere(folder: Path) -> Path:
+    """A file with a good array, and one whose elements are in a file outside its folder."""
+    folder.with_name("raw.bin").write_bytes(bytes(80))
+    with h5py.File(folder / "a.h5", "w") as file:
+        file["good"] = np.arange(3)
+        file.create_dataset("bad", (10,), "f8", external=[(str(folder.with_name("raw.bin")), 0, 80)])
+    return folder / "a.h5"
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (damaged_array, errors.DamagedFile),
+        (unsupported_array, errors.Unsupported),
+        (leads_elsewhere, errors.NotAllowed),
+    ],
+)
+def test_one_meaning_has_one_class_whoever_meets_it(
+    tmp_path: Path, make: Callable[[Path], Path], kind: type[errors.HyperslabError]
+) -> None:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    path = make(folder)
+
+    def opened() -> hyperslab.Group:
+        return hyperslab.open(path, allowed=())
+
+    asked = {
+        "read": lambda: opened()["bad"][...],
+        "index": lambda: hyperslab.index(opened()).save(folder / "refs.json"),
+        "convert to zarr": lambda: hyperslab.convert(opened(), folder / "b.zarr"),
+        "convert to netcdf4": lambda: hyperslab.convert(opened(), folder / "b.nc", codec="zstd:1"),
+    }
+    met = {}
+    for name, ask in asked.items():
+        with pytest.raises(errors.HyperslabError) as raised:
+            ask()
+        met[name] = type(raised.value)
+    assert met == dict.fromkeys(asked, kind)
+    assert [one.name for one in folder.iterdir()] == ["a.h5"]
+
+
+def test_what_does_not_fit_in_memory_has_one_class_in_python_and_in_the_command(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hyperslab.cli import main
+
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", (1 << 46,), "u1", chunks=(1 << 20,))
+    with pytest.raises(errors.TooLargeForMemory), hyperslab.open(path) as root:
+        root["x"][...]
+    words = ["hyperslab", "read", str(path), "x", "--decode", "-o", str(tmp_path / "x.npy")]
+    monkeypatch.setattr("sys.argv", words)
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert capfd.readouterr().err.rstrip().endswith("[too-large-for-memory]")
 
 
 class TestOurErrorsPass:

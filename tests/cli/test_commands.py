@@ -70,7 +70,7 @@ def test_a_full_standard_output_is_one_line(words: list[str], small: Path) -> No
     with open("/dev/full", "w") as full:
         done = command(*[str(small) if word == "FILE" else word for word in words], stdout=full)
     assert done.returncode == 1
-    assert done.stderr == "hyperslab: nothing more can be written: No space left on device\n"
+    assert done.stderr == "hyperslab: nothing more can be written: No space left on device [no-space]\n"
 
 
 def test_a_terminal_without_unicode(small: Path) -> None:

@@ -203,8 +203,7 @@ def test_an_advice_is_applied(netcdf: Path, tmp_path: Path) -> None:
 
 
 def test_what_advise_saved_is_applied(netcdf: Path, tmp_path: Path) -> None:
-    pytest.importorskip("pydantic")
-    from hyperslab.advise.advice import AdviceFile, AdvisedArray
+    from hyperslab.conversion.advice import AdviceFile, AdvisedArray
 
     arrays = {
         "/temperature": AdvisedArray(format="hdf5", chunks=[24, 6, 10], codec="deflate", level=2, shuffle=True),

@@ -85,3 +85,8 @@ def test_numcodecs_decodes_what_we_encode(codec: str, values: Any) -> None:
     for settings_ in [last, *reversed(filters or [])]:
         decoded = numcodecs.get_codec(dict(settings_)).decode(decoded)
     assert np.asarray(decoded).tobytes() == values.tobytes()
+
+
+def test_a_chunk_that_no_memory_holds_is_refused() -> None:
+    with pytest.raises(ValueError, match="does not fit in memory"):
+        encode_chunks(np.zeros(8, np.uint8), ([8], [1 << 62]), b"\0", [], lambda *_: None)

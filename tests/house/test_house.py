@@ -26,11 +26,11 @@ LAYERS = [
     ["bench"],
     ["lab"],
     ["formats"],
-    ["conversion"],  # archives written again
     ["versions.compat"],
     ["versions", "versions.file", "versions.rewrite.repairing"],  # what is kept is written as any version
     ["versions.rewrite"],
-    ["versions.inspect"],  # exports write references
+    ["versions.inspect"],  # an export is a conversion of a version
+    ["conversion"],  # archives written again
     ["versions.commit", "versions.stage"],
     ["references"],
     ["h5"],  # h5py's interface

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,7 +15,7 @@ import numpy as np
 import pytest
 
 import hyperslab as hs
-from hyperslab.errors import Refused, UsageError
+from hyperslab.errors import DamagedFile, FileChanged, Refused, UsageError
 
 PAIR = np.dtype([("a", "<i4"), ("b", "<f8")])
 COLOURS = h5py.enum_dtype({"red": 0, "green": 1}, basetype="u1")
@@ -204,3 +208,190 @@ def test_what_cannot_be_written_says_so_and_leaves_nothing(made: Any, tmp_path: 
             file.export("a", tmp_path / "a.zarr")
         done = file.export("a", tmp_path / "a.zarr", skip_unsupported=True)
         assert (list(done.left_out), done.array_count) == (["x"], 1)
+
+
+TARGETS = {"hdf5": "b.h5", "netcdf4": "b.nc", "zarr2": "b2.zarr", "zarr3": "b.zarr"}
+KEPT_BACK = {"raw_data", "chunks", "prev_version", "committed", "timestamp"}
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A version with arrays that every format can hold, one of them in a group."""
+    path = tmp_path_factory.mktemp("numbers") / "v.h5"
+    with hs.VersionedFile(path, "w") as file:
+        with file.stage_version("a") as version:
+            version.create_dataset("x", data=np.arange(100.0), chunks=(16,), compression="gzip", shuffle=True)
+            version.create_dataset("g/y", data=np.arange(30, dtype="i4").reshape(5, 6), chunks=(2, 6))
+            version["x"].attrs["units"] = "m"
+            version["g"].attrs["chunks"] = "of cheese"  # on a group this is no word of the layout
+        with file.stage_version("b") as version:
+            version["x"].resize((110,))
+            version["x"][100:] = -1
+            version.attrs["author"] = "Ada"
+    return path
+
+
+def read_by_peers(format: str, path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]], dict[str, Any]]:
+    """What another library reads: elements, attributes, and how far each axis can grow (None: without limit)."""
+    if format.startswith("zarr"):
+        zarr = pytest.importorskip("zarr")
+        root = zarr.open_group(path, mode="r", zarr_format=int(format[-1]))
+        arrays = {"x": root["x"], "g/y": root["g/y"]}
+        nodes = {"": root, "g": root["g"], **arrays}
+        return {name: one[...] for name, one in arrays.items()}, {k: dict(v.attrs) for k, v in nodes.items()}, {}
+    with h5py.File(path) as file:
+        arrays = {"x": file["x"], "g/y": file["g/y"]}
+        nodes = {"": file, "g": file["g"], **arrays}
+        attributes = {name: dict(node.attrs) for name, node in nodes.items()}
+        return {k: v[()] for k, v in arrays.items()}, attributes, {k: v.maxshape for k, v in arrays.items()}
+
+
+@pytest.mark.parametrize("format", TARGETS)
+def test_every_format_is_read_by_its_own_library_and_can_grow(numbers: Path, tmp_path: Path, format: str) -> None:
+    target = tmp_path / TARGETS[format]
+    with hs.VersionedFile(numbers) as file:
+        done = file.export("b", target, format=format)
+    hs.convert(numbers, tmp_path / f"again-{target.name}", format=format, version="b")
+    assert (done.left_out, done.array_count) == ({}, 2)
+    assert sorted(done.encoded_again) == (["g/y", "x"] if format == "netcdf4" else [])
+    for path in (target, tmp_path / f"again-{target.name}"):
+        elements, attributes, limits = read_by_peers(format, path)
+        np.testing.assert_array_equal(elements["x"], [*np.arange(100.0), *[-1] * 10])
+        np.testing.assert_array_equal(elements["g/y"], np.arange(30).reshape(5, 6))
+        for name in ("", "x", "g/y"):
+            assert not KEPT_BACK & attributes[name].keys(), name
+        said = [attributes[name][key] for name, key in (("", "author"), ("x", "units"), ("g", "chunks"))]
+        assert [one.decode() if isinstance(one, bytes) else one for one in said] == ["Ada", "m", "of cheese"]
+        assert all(one == (None,) * len(one) for one in limits.values())
+    if format == "netcdf4":
+        with pytest.importorskip("netCDF4").Dataset(target) as opened:
+            assert all(one.isunlimited() for one in opened.dimensions.values())
+            np.testing.assert_array_equal(opened["g/y"][:], np.arange(30).reshape(5, 6))
+
+
+def test_a_version_of_versioned_hdf5_is_exported_as_it_reads_it(tmp_path: Path) -> None:
+    theirs = pytest.importorskip("versioned_hdf5")
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        versioned = theirs.VersionedHDF5File(file)
+        with versioned.stage_version("one") as group:
+            group.create_dataset("data", data=np.arange(100), chunks=(30,), maxshape=(None,))
+            group["data"].attrs["units"] = "m"
+        with versioned.stage_version("two") as group:
+            group["data"].resize((130,))
+            group["data"][100:] = 7
+        expected = versioned["one"]["data"][()]
+    with hs.VersionedFile(tmp_path / "v.h5") as mine:
+        mine.export("one", tmp_path / "one.h5")
+    with h5py.File(tmp_path / "one.h5", "r+") as made:
+        np.testing.assert_array_equal(made["data"][()], expected)
+        assert (dict(made["data"].attrs), dict(made.attrs), made["data"].maxshape) == ({"units": "m"}, {}, (None,))
+        with theirs.VersionedHDF5File(made).stage_version("first") as group:  # nothing is left of the old versions
+            group.create_dataset("again", data=made["data"][()])
+
+
+def test_a_conversion_of_a_version_can_have_other_chunks(numbers: Path, tmp_path: Path) -> None:
+    hs.convert(numbers, tmp_path / "b.h5", version="b", chunks={"x": [50]}, codec={"/g/y": "deflate:3"})
+    with h5py.File(tmp_path / "b.h5") as file:
+        assert (file["x"].chunks, file["x"].compression, file["g/y"].compression_opts) == ((50,), "gzip", 3)
+        np.testing.assert_array_equal(file["x"], [*np.arange(100.0), *[-1] * 10])
+        np.testing.assert_array_equal(file["g/y"], np.arange(30).reshape(5, 6))
+
+
+@pytest.mark.parametrize("name", ["g.h5", "g.zarr"])
+def test_a_group_of_a_version_is_converted_with_all_attributes_of_its_own(tmp_path: Path, name: str) -> None:
+    with hs.VersionedFile(tmp_path / "v.h5", "w") as file, file.stage_version("a") as version:
+        version.create_dataset("g/h/y", data=np.arange(30), chunks=(4,))
+        version["g"].attrs["timestamp"] = "mine"
+    with hs.open(tmp_path / "v.h5", version="a") as root:
+        hs.convert(root["g"], tmp_path / name)
+    made = hs.open(tmp_path / name)
+    assert (dict(made.attrs), dict(made["h/y"].attrs)) == ({"timestamp": "mine"}, {})
+    np.testing.assert_array_equal(made["h/y"][...], np.arange(30))
+
+
+KILLED = """
+import os, signal, sys, hyperslab as hs
+def kill(*_): os.kill(os.getpid(), signal.SIGKILL)
+with hs.VersionedFile(sys.argv[1]) as file:
+    file.export("b", sys.argv[2], progress=kill)
+"""
+
+
+@pytest.mark.parametrize("name", ["b.h5", "b.zarr"])
+def test_a_kill_leaves_the_target_as_it_was_and_the_next_export_nothing_else(
+    numbers: Path, tmp_path: Path, name: str
+) -> None:
+    if name == "b.zarr":
+        pytest.importorskip("zarr")
+    else:
+        (tmp_path / name).write_text("old")
+    killed = subprocess.run([sys.executable, "-c", KILLED, numbers, tmp_path / name], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert (tmp_path / name).exists() == (name == "b.h5")
+    if name == "b.h5":
+        assert (tmp_path / name).read_text() == "old"
+    with hs.VersionedFile(numbers) as file:
+        file.export("b", tmp_path / name)
+    assert [one.name for one in tmp_path.iterdir()] == [name]
+    assert hs.open(tmp_path / name)["x"][-1] == -1
+
+
+def test_others_may_commit_but_not_replace_the_file_meanwhile(numbers: Path, tmp_path: Path) -> None:
+    path = tmp_path / "v.h5"
+    shutil.copy(numbers, path)
+
+    def commit(*_: Any) -> None:
+        with hs.VersionedFile(path, "r+") as file:
+            if "c" not in file.versions:
+                with file.stage_version("c") as version:
+                    version["x"][:] = 0
+
+    with hs.VersionedFile(path) as file:
+        file.export("b", tmp_path / "b.zarr", progress=commit)
+    assert hs.open(tmp_path / "b.zarr")["x"][-1] == -1
+    assert hs.VersionedFile(path).versions == ["a", "b", "c"]
+
+    def replace(*_: Any) -> None:
+        shutil.copy(numbers, tmp_path / "other.h5")
+        (tmp_path / "other.h5").replace(path)
+
+    with hs.VersionedFile(path) as file, pytest.raises(FileChanged):
+        file.export("b", tmp_path / "c.zarr", progress=replace)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["b.zarr", "v.h5"]
+
+
+def test_an_interrupted_conversion_of_a_version_goes_on_although_others_have_committed(tmp_path: Path) -> None:
+    path, elements = tmp_path / "v.h5", np.arange(400_000.0).reshape(400, 1000)
+    with hs.VersionedFile(path, "w") as file, file.stage_version("a") as version:
+        version.create_dataset("x", data=elements, chunks=(10, 1000), compression="gzip")
+        version.create_dataset("words", data=["a", "b"], dtype=h5py.string_dtype(), chunks=(1,))
+    seen: list[str] = []
+
+    def stop(what: str, *_: int) -> None:
+        seen.append(what)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+
+    options: dict[str, Any] = {"version": "a", "chunks": {"x": [40, 500]}, "memory": 1 << 20}
+    with pytest.raises(KeyboardInterrupt):
+        hs.convert(path, tmp_path / "a.h5", **options, progress=stop)
+    with hs.VersionedFile(path, "r+") as file, file.stage_version("b") as version:
+        version["x"][0, 0] = 7
+    assert hs.convert(path, tmp_path / "a.h5", **options, resume=True).is_resumed
+    with h5py.File(tmp_path / "a.h5") as made:
+        np.testing.assert_array_equal(made["x"], elements)
+        assert (made["x"].chunks, made["words"].asstr()[:].tolist()) == ((40, 500), ["a", "b"])
+
+
+def test_an_array_that_disagrees_with_its_chunks_is_damage_that_can_be_left_out(numbers: Path, tmp_path: Path) -> None:
+    path = tmp_path / "v.h5"
+    shutil.copy(numbers, path)
+    with h5py.File(path, "r+") as file:
+        file["_version_data/versions/b/x"].attrs["chunks"] = [17]
+    with hs.VersionedFile(path) as file:
+        for format, name in TARGETS.items():
+            with pytest.raises(DamagedFile, match=r"chunk shape \(17,\)"):
+                file.export("b", tmp_path / name, format=format)
+            done = file.export("b", tmp_path / name, format=format, skip_unsupported=True)
+            assert (list(done.left_out), done.array_count) == (["x"], 1)
+            assert hs.open(tmp_path / name)["g/y"][4, 5] == 29

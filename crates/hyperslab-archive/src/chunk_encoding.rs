@@ -75,6 +75,10 @@ pub fn encode_slab<E>(
     if nbytes != Some(slab.bytes.len() as u64) {
         return Err(EncodeError::Misfit);
     }
+    // A chunk that reaches beyond the slab is filled up in memory of its own, and the system may have less.
+    if chunk_nbytes > slab.bytes.len() && Vec::<u8>::new().try_reserve_exact(chunk_nbytes).is_err() {
+        return Err(EncodeError::Misfit);
+    }
     let threads = encoding.threads.clamp(1, count.max(1));
     let work = Work {
         slab,
@@ -266,6 +270,14 @@ mod tests {
             assert_eq!(one, encoded(4, &[], &shape, &chunk));
         }
         assert_eq!(encoded(2, &[], &[5], &[7]), vec![(0, vec![0, 1, 2, 3, 4, 9, 9])]);
+    }
+
+    #[test]
+    fn a_chunk_that_no_memory_holds_is_a_misfit() {
+        let Ok(grid) = ChunkGrid::new(vec![8], vec![1 << 62]) else { return };
+        let slab = Slab { bytes: &[0; 8], grid: &grid, fill: &[0] };
+        let encoding = Encoding { filters: &[], threads: 1, leaves_out_fill: false, keeps_bytes: true };
+        assert!(matches!(encode_slab(slab, encoding, |_, _| Ok::<(), ()>(())), Err(EncodeError::Misfit)));
     }
 
     #[test]

@@ -98,7 +98,9 @@ fn encoded<'py>(
         })
     })?;
     done.map_err(|error| match error {
-        EncodeError::Misfit => PyValueError::new_err("the data do not have the given shape"),
+        EncodeError::Misfit => {
+            PyValueError::new_err("the data do not have the given shape, or a chunk does not fit in memory")
+        }
         EncodeError::Refused(number) => PyValueError::new_err(format!("chunk {number} cannot be encoded")),
         EncodeError::Taking(error) => error,
     })?;

@@ -7,8 +7,8 @@ from functools import cache
 from math import prod
 from typing import Any
 
-from hyperslab.advise.advice import AdvisedArray, FileFormat
 from hyperslab.chunk_grid import ceil_div
+from hyperslab.conversion.advice import AdvisedArray
 from hyperslab.formats.contract import Codec
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.model.hdf5_settings import Hdf5Settings
@@ -61,7 +61,7 @@ def netcdf_cache() -> tuple[int, int]:
 class Candidate:
     """A file format, a layout, the library that reads it and its chunk cache, and the order of the axes."""
 
-    format: FileFormat | str  # today's file may have another format, such as netcdf3
+    format: str  # today's file may have another format, such as netcdf3
     reader: str  # the cost model's name: hdf5, zarr, hyperslab, flat
     layout: Layout
     encoding: Encoding = PLAIN
@@ -193,4 +193,4 @@ class Candidate:
             "keep": self.is_today,
             "reason": reason,
         }
-        return AdvisedArray.model_validate(fields)
+        return AdvisedArray(**fields)

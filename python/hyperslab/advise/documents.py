@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hyperslab.advise.advice import AdviceFile, AdvisedArray
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.advise.verdict import pareto
+from hyperslab.conversion.advice import AdviceFile, AdvisedArray
 
 
 def document(advice: ArrayAdvice) -> dict[str, Any]:

@@ -6,9 +6,10 @@ dimension with such a name, and the first axis if there is none. Maps are planes
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, repeat
 
 import numpy as np
 
@@ -40,11 +41,12 @@ def demand_of(text: str, shape: Sequence[int], dtype: str, dims: Sequence[str] |
     reads: list[Step] = []
     writes: list[Step] = []
     for word, weight in asked:
-        made = KINDS[word](tuple(shape), dims, random, max(1, round(CALLS * weight)))
-        steps = [Step("write" if word == "appends" else "read", _hyperslab(box)) for box in made]
+        boxes = KINDS[word](tuple(shape), dims, random, max(1, round(CALLS * weight)))
+        left = MOST_CALLS - len(reads) - len(writes)
+        steps = [Step("write" if word == "appends" else "read", _hyperslab(box)) for box in islice(boxes, left + 1)]
+        if len(steps) > left:
+            raise UsageError(f"--like {text!r} makes more than {MOST_CALLS} calls; use smaller numbers")
         (writes if word == "appends" else reads).extend(steps)
-    if len(reads) + len(writes) > MOST_CALLS:
-        raise UsageError(f"--like {text!r} makes {len(reads) + len(writes)} calls; use smaller numbers")
     demands = []
     if reads:
         mixed = [reads[place] for place in random.permutation(len(reads))]
@@ -68,6 +70,8 @@ def parse(text: str) -> list[tuple[str, float]]:
         weight = float(matched[1] or matched[3] or 1)
         if weight <= 0:
             raise UsageError(f"--like {text!r}: the number behind {word} must be larger than 0")
+        if not math.isfinite(CALLS * weight):
+            raise UsageError(f"--like {text!r} makes more than {MOST_CALLS} calls; use smaller numbers")
         words.append((word, weight))
     return words
 
@@ -88,53 +92,53 @@ def _placed(lengths: Sequence[int], shape: Sequence[int], random: Random) -> Box
     return [int(random.integers(0, length - part + 1)) for length, part in pairs], list(lengths)
 
 
-def _maps(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> list[Box]:
+def _maps(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> Iterator[Box]:
     time = time_axis(shape, dims)
     others = [axis for axis in range(len(shape)) if axis != time]
     plane = set(others[-2:])
     lengths = [length if axis in plane else 1 for axis, length in enumerate(shape)]
-    return [_placed(lengths, shape, random) for _ in range(count)]
+    return (_placed(lengths, shape, random) for _ in range(count))
 
 
-def _series(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> list[Box]:
+def _series(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> Iterator[Box]:
     time = time_axis(shape, dims)
-    return [_placed([n if axis == time else 1 for axis, n in enumerate(shape)], shape, random) for _ in range(count)]
+    return (_placed([n if axis == time else 1 for axis, n in enumerate(shape)], shape, random) for _ in range(count))
 
 
-def _boxes(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> list[Box]:  # noqa: ARG001
+def _boxes(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> Iterator[Box]:  # noqa: ARG001
     lengths = [max(1, round(length * BOX_SHARE)) for length in shape]
-    return [_placed(lengths, shape, random) for _ in range(count)]
+    return (_placed(lengths, shape, random) for _ in range(count))
 
 
-def _rows(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> list[Box]:  # noqa: ARG001
-    return [_placed([1, *shape[1:]], shape, random) for _ in range(count)]
+def _rows(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> Iterator[Box]:  # noqa: ARG001
+    return (_placed([1, *shape[1:]], shape, random) for _ in range(count))
 
 
-def _columns(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> list[Box]:  # noqa: ARG001
-    return [_placed([*shape[:-1], 1], shape, random) for _ in range(count)]
+def _columns(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> Iterator[Box]:  # noqa: ARG001
+    return (_placed([*shape[:-1], 1], shape, random) for _ in range(count))
 
 
-def _points(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> list[Box]:  # noqa: ARG001
-    return [_placed([1] * len(shape), shape, random) for _ in range(count)]
+def _points(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> Iterator[Box]:  # noqa: ARG001
+    return (_placed([1] * len(shape), shape, random) for _ in range(count))
 
 
-def _batches(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> list[Box]:  # noqa: ARG001
-    return [_placed([1, *shape[1:]], shape, random) for _ in range(count * BATCH)]
+def _batches(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> Iterator[Box]:  # noqa: ARG001
+    return (_placed([1, *shape[1:]], shape, random) for _ in range(count * BATCH))
 
 
-def _appends(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> list[Box]:  # noqa: ARG001
+def _appends(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> Iterator[Box]:  # noqa: ARG001
     """The array as it is written from the first row to the last, in several times as many calls as of other words."""
     calls = min(shape[0], count * 10)
-    edges = np.linspace(0, shape[0], calls + 1).astype(int).tolist()
     zeros = [0] * (len(shape) - 1)
-    return [([a, *zeros], [b - a, *shape[1:]]) for a, b in pairwise(edges) if b > a]
+    edges = ((shape[0] * at // calls, shape[0] * (at + 1) // calls) for at in range(calls))
+    return (([a, *zeros], [b - a, *shape[1:]]) for a, b in edges if b > a)
 
 
-def _whole(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> list[Box]:  # noqa: ARG001
-    return [([0] * len(shape), list(shape))] * max(1, count // CALLS)
+def _whole(shape: tuple[int, ...], dims: Sequence[str] | None, random: Random, count: int) -> Iterator[Box]:  # noqa: ARG001
+    return repeat(([0] * len(shape), list(shape)), max(1, count // CALLS))
 
 
-KINDS: dict[str, Callable[[tuple[int, ...], Sequence[str] | None, Random, int], list[Box]]] = {
+KINDS: dict[str, Callable[[tuple[int, ...], Sequence[str] | None, Random, int], Iterator[Box]]] = {
     "maps": _maps, "series": _series, "boxes": _boxes, "rows": _rows, "columns": _columns, "points": _points,
     "random batches": _batches, "appends": _appends, "everything": _whole,
 }  # fmt: skip

@@ -115,13 +115,13 @@ def _by_path(given: list[str] | None, last: re.Pattern[str] = LAST_VALUE) -> dic
     """Values by array; "" for all arrays."""
     if given is None:
         return None
-    found: dict[str, str] = {}
+    by_path: dict[str, str] = {}
     for one in given:
         path, value = last.fullmatch(one).groups("")  # type: ignore[union-attr] # they fit all texts
-        if path in found:
+        if path in by_path:
             raise UsageError(f"{one!r}: there is another value for {path or 'all arrays'} already")
-        found[path] = value
-    return found
+        by_path[path] = value
+    return by_path
 
 
 def _duration(seconds: float) -> str:
@@ -134,11 +134,11 @@ def _duration(seconds: float) -> str:
 
 def _memory(given: str | None) -> int | None:
     """The most bytes to use. Less than the buffers alone take is refused."""
-    found = nbytes_of(given, "--memory")
-    if found is not None and found < LEAST_MEMORY_NBYTES:
+    nbytes = nbytes_of(given, "--memory")
+    if nbytes is not None and nbytes < LEAST_MEMORY_NBYTES:
         said = "the least that works is 1MiB, or two chunks or shards if these are larger"
         raise UsageError(f"--memory {given}: {said}")
-    return found
+    return nbytes
 
 
 def _threads() -> int | None:
@@ -150,8 +150,8 @@ def _say_equivalents(source: str, target: str, source_format: str, format: str |
     from hyperslab.conversion.converting import format_of
     from hyperslab.conversion.equivalents import equivalents
 
-    found = format_of(Path(target), format)
-    for call in equivalents(source, target, source_format, found, asked):  # type: ignore[arg-type]
+    chosen = format_of(Path(target), format)
+    for call in equivalents(source, target, source_format, chosen, asked):  # type: ignore[arg-type]
         console(stderr=True).print(line(f"about the same: {call}"), soft_wrap=True)
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 from hyperslab.cli.signals import STOPPED, as_signalled, end_by_signals
-from hyperslab.errors import HyperslabError, InternalError, UsageError, printable
+from hyperslab.errors import HyperslabError, InternalError, NoSpace, UsageError, printable
 from hyperslab.needed import EXTRA_OF, missing
 from hyperslab.panics import is_panic
 
@@ -82,7 +82,7 @@ def _end_by_system(error: OSError) -> NoReturn:
         sys.exit(1)
     said = error.strerror or str(error)
     if is_full(error):
-        _say(f"nothing more can be written: {said}")
+        _say(f"nothing more can be written: {said} [{NoSpace.code}]")
         os._exit(1)  # Python would try to write the rest again
     _say(said if error.filename is None else f"{error.filename}: {said}")
     sys.exit(1)

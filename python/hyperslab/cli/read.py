@@ -15,7 +15,7 @@ from hyperslab.cli.archives import array_of, open_archive
 from hyperslab.cli.arguments import Allowed, Concat, FileArgument, Options
 from hyperslab.cli.guarded import is_full
 from hyperslab.cli.output import lines, plain
-from hyperslab.errors import HyperslabError, ReadError, UsageError, printable
+from hyperslab.errors import HyperslabError, ReadError, TooLargeForMemory, UsageError, printable
 from hyperslab.replacing import allocate, refuse_devices, replacing
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def read(
         try:
             _do(found, key, output, as_json, plan, decode)
         except MemoryError as error:  # first, as TooLargeForMemory is a ValueError too
-            raise UsageError(f"{found.name}: not enough memory for the selection; select less: {error}") from error
+            said = f"{found.name}: not enough memory for the selection; select less: {error}"
+            raise TooLargeForMemory(said) from error
         except HyperslabError:
             raise
         except (IndexError, ValueError, TypeError) as error:

@@ -16,12 +16,12 @@ class Accessor:
 
     Parameters
     ----------
-    found : Any
+    data : Any
         The dataset or data array.
     """
 
-    def __init__(self, found: Any) -> None:
-        self._found = found
+    def __init__(self, data: Any) -> None:
+        self._data = data
 
     def save(self, path: str | os.PathLike[str], **options: Any) -> Path:
         """Write it to NetCDF4 or Zarr with all cores encoding; see `hyperslab.save`.
@@ -38,7 +38,7 @@ class Accessor:
         Path
             The path of the result.
         """
-        return save(self._found, path, **options)
+        return save(self._data, path, **options)
 
 
 if not hasattr(xarray.Dataset, "hyperslab"):

@@ -120,9 +120,9 @@ def check_wish(group: Group, wish: Wish, format: str) -> None:
     for path, own in wish.arrays.items():
         if path not in axes:
             with suppress(HyperslabError, KeyError):
-                found = group.get(path)  # links lead to arrays too
-                if isinstance(found, Array):
-                    axes[path] = (found.ndim, found.dims or ())
+                linked = group.get(path)  # links lead to arrays too
+                if isinstance(linked, Array):
+                    axes[path] = (linked.ndim, linked.dims or ())
         if path not in axes:
             raise UsageError(f"{group.filename} has no array {path!r}{instead(path, axes)}")
         _check_lengths(own, [axes[path]], f"array {path!r} has")
@@ -135,14 +135,14 @@ Axes = tuple[int, Sequence[str]]  # the number of axes, and the names of dimensi
 def _axes(group: Group) -> dict[str, Axes]:
     """The axes of each array by its path below the group."""
     phony = PhonyDimensions(group)
-    found: dict[str, Axes] = {}
+    axes: dict[str, Axes] = {}
     for below, inner in groups_by_path(group):
         names = phony.names(inner)
         for name, array in inner.arrays.items():
             with suppress(HyperslabError):
                 known = dict.fromkeys([*(array.dims or ()), *(names.get(name) or ())])
-                found[f"{below}/{name}" if below else name] = (array.ndim, list(known))
-    return found
+                axes[f"{below}/{name}" if below else name] = (array.ndim, list(known))
+    return axes
 
 
 def _check_lengths(own: ArrayWish, axes: list[Axes], which: str) -> None:

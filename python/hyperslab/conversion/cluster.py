@@ -67,14 +67,14 @@ class Cluster:
     @staticmethod
     def _result(waiting: deque[Any]) -> Any:
         try:
-            found = waiting[0].result()
+            finished = waiting[0].result()
         except Exception as error:
             if type(error).__name__ in LOST:
                 said = f"the Dask workers were lost ({error})"
                 raise RemoteError(f"{said}: start others, and go on with --resume") from error
             raise
         waiting.popleft().release()
-        return found
+        return finished
 
 
 @contextmanager

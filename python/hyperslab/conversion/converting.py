@@ -5,24 +5,27 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hyperslab._core import __version__
 from hyperslab.archive.opening import open as open_archive
-from hyperslab.conversion.advice_reading import FORMATS
+from hyperslab.archive.whole import check_whole
+from hyperslab.conversion.advice import FORMATS
 from hyperslab.conversion.checking import check_target, check_wish
 from hyperslab.conversion.journal import ConversionJournal
+from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.settings import Conversion, Format, Settings, Verify
 from hyperslab.conversion.sources import SourceFiles
 from hyperslab.conversion.steps import write
 from hyperslab.conversion.wishes import wish
-from hyperslab.errors import FileChanged, HyperslabError, NoSpace, ReadError, RunError, UsageError
+from hyperslab.errors import DamagedFile, FileChanged, HyperslabError, NoSpace, ReadError, RunError, UsageError
 from hyperslab.meant import meant
 from hyperslab.memory import available_nbytes
 from hyperslab.needed import need, need_h5py
 from hyperslab.replacing import FULL, followed, put_in_place, sync_one
+from hyperslab.versions.layout.version_group import VersionGroup
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
@@ -125,7 +128,6 @@ def convert(
         The disk is full; finished work is kept for `resume`.
     """
     path = Path(os.fspath(target))
-    place = followed(path)
     settings = Settings(
         format_of(path, format), wish(chunks, shards, codec, like), relayout,
         usual_memory() if memory is None else memory, threads, _verify(verify), skip_unsupported, sync, progress,
@@ -133,21 +135,121 @@ def convert(
     )  # fmt: skip
     if settings.memory < 1 or (threads is not None and threads < 1):
         raise UsageError("memory and threads must be at least 1")
-    check_libraries(settings.format, settings.verify)
+    task = Task(path, settings, overwrite=overwrite, resume=resume, is_memory_given=memory is not None)
     is_open = hasattr(source, "kinds")
     group = source if is_open else open_archive(source, **opening)
     try:
-        files = SourceFiles(group)
-        check_target(path, place, files, overwrite=overwrite)
-        check_wish(group, settings.wish, settings.format)
-        journal = _journal(group, place, files, settings, is_memory_given=memory is not None, overwrite=overwrite,
-                           resume=resume)  # fmt: skip
-        paths = tuple(str(path.absolute()) for path in files.paths)
-        settings = replace(settings, memory=journal.header["memory"], source_paths=paths)
-        return _converted(group, path, place, files, journal, settings, overwrite=overwrite)
+        return task.run(group, SourceFiles(group))
     finally:
         if not is_open:
             group.close()
+
+
+@dataclass
+class Task:
+    """A conversion to a path, from any group that is open.
+
+    Attributes
+    ----------
+    path
+        The target.
+    settings
+        How to convert.
+    overwrite, resume
+        Whether to replace an existing target; whether to go on with an unfinished conversion.
+    is_kept
+        Whether what is finished stays for `resume` after an interruption.
+    is_memory_given
+        Whether the memory is your choice; otherwise an unfinished conversion goes on with its own.
+    meter
+        Told what is done.
+    """
+
+    path: Path
+    settings: Settings
+    overwrite: bool = False
+    resume: bool = False
+    is_kept: bool = True
+    is_memory_given: bool = False
+    meter: Meter | None = None
+
+    def __post_init__(self) -> None:
+        self.place = followed(self.path)
+        check_libraries(self.settings.format, self.settings.verify)
+
+    def run(self, group: Group, files: SourceFiles) -> Conversion:
+        """Convert; see `convert`."""
+        check_target(self.path, self.place, files, overwrite=self.overwrite)
+        if not self.settings.skip_unsupported and not isinstance(group, VersionGroup):
+            check_whole(group)
+        check_wish(group, self.settings.wish, self.settings.format)
+        journal = self._journal(group, files)
+        paths = tuple(str(path.absolute()) for path in files.paths)
+        self.settings = replace(self.settings, memory=journal.header["memory"], source_paths=paths)
+        started = time.monotonic()
+        done = Conversion(self.path, self.settings.format, is_resumed=journal.is_resumed, verified=self.settings.verify)
+        try:
+            self._write_and_name(group, files, journal, done)
+        except BaseException as error:
+            self._end(journal, error, has_changed=isinstance(error, ReadError) and _has_changed(files, journal))
+            raise
+        journal.remove()
+        done.seconds = time.monotonic() - started
+        return done
+
+    def _journal(self, group: Group, files: SourceFiles) -> ConversionJournal:
+        settings, place = self.settings, self.place
+        header = {
+            "name": group.filename,
+            "source": files.version(),
+            "format": settings.format,
+            "wish": settings.wish.plain,
+            "relayout": settings.relayout,
+            "memory": settings.memory,
+            "writer": _writer(settings.format),
+        }
+        # The memory that is available differs from run to run, but a conversion goes on with its own slabs.
+        adopted = () if self.is_memory_given else ("memory",)
+        try:
+            return ConversionJournal(place, header, resume=self.resume, overwrite=self.overwrite, adopted=adopted)
+        except HyperslabError:
+            raise
+        except OSError as error:
+            if error.errno in FULL:
+                raise NoSpace(f"{place}: {error.strerror}: make room, or choose another disk") from error
+            raise UsageError(f"{place} cannot be written: {error.strerror}") from error
+
+    def _end(self, journal: ConversionJournal, error: BaseException, *, has_changed: bool) -> None:
+        """Keep or remove what was finished, and raise an error that says more if there is one."""
+        is_damaged = isinstance(error, FileChanged | DamagedFile | RunError) and not isinstance(error, NoSpace)
+        is_kept = self.is_kept and bool(journal.finished) and not has_changed and not is_damaged
+        (journal.close if is_kept else journal.remove)()
+        if isinstance(error, OSError) and error.errno in FULL and not isinstance(error, NoSpace):
+            kept = f": {journal.folder} has what is finished; go on with --resume, or remove it" if is_kept else ""
+            raise NoSpace(f"{self.path}: {error.strerror}: make room{kept}") from error
+        if has_changed and not isinstance(error, FileChanged):
+            raise FileChanged(CHANGED.format(journal.header["name"])) from error
+
+    def _write_and_name(self, group: Group, files: SourceFiles, journal: ConversionJournal, done: Conversion) -> None:
+        settings, place = self.settings, self.place
+        if journal.ended is None:
+            write(group, journal, settings, done, self.meter)
+            with open_archive(journal.data) as made:
+                done.array_count = sum(1 for _ in made.walk())
+        else:  # only its name was missing
+            done.array_count, done.nbytes, done.verified = journal.ended
+        if files.version() != journal.header["source"]:
+            raise FileChanged(CHANGED.format(group.filename))
+        done.stored_nbytes = _nbytes(journal.data)
+        if settings.is_synced:
+            _sync(journal)
+        if place.exists() and not self.overwrite:  # asked as late as possible: syncing takes time
+            said = f"{done.target} was created meanwhile"
+            raise UsageError(f"{said}: choose another name, or go on with --resume --overwrite")
+        journal.end((done.array_count, done.nbytes, done.verified))
+        put_in_place(journal.data, place, journal.folder)
+        if settings.is_synced:
+            sync_one(place.parent)
 
 
 def check_libraries(format: Format, verify: str) -> None:
@@ -166,37 +268,6 @@ def check_libraries(format: Format, verify: str) -> None:
         need("--verify library", "zarr")
 
 
-def _journal(
-    group: Group,
-    place: Path,
-    files: SourceFiles,
-    settings: Settings,
-    *,
-    is_memory_given: bool,
-    overwrite: bool,
-    resume: bool,
-) -> ConversionJournal:
-    header = {
-        "name": group.filename,
-        "source": files.version(),
-        "format": settings.format,
-        "wish": settings.wish.plain,
-        "relayout": settings.relayout,
-        "memory": settings.memory,
-        "writer": _writer(settings.format),
-    }
-    # The memory that is available differs from run to run, but a conversion goes on with the slabs that it began with.
-    adopted = () if is_memory_given else ("memory",)
-    try:
-        return ConversionJournal(place, header, resume=resume, overwrite=overwrite, adopted=adopted)
-    except HyperslabError:
-        raise
-    except OSError as error:
-        if error.errno in FULL:
-            raise NoSpace(f"{place}: {error.strerror}: make room, or choose another disk") from error
-        raise UsageError(f"{place} cannot be written: {error.strerror}") from error
-
-
 def _writer(format: Format) -> str:
     """Which libraries decide where the bytes of the target go."""
     if format in ("zarr2", "zarr3"):
@@ -206,36 +277,6 @@ def _writer(format: Format) -> str:
     return f"hyperslab {__version__}, HDF5 {h5py.version.hdf5_version}, h5py {h5py.version.version}"
 
 
-def _converted(
-    group: Group,
-    path: Path,
-    place: Path,
-    files: SourceFiles,
-    journal: ConversionJournal,
-    settings: Settings,
-    *,
-    overwrite: bool,
-) -> Conversion:
-    started = time.monotonic()
-    done = Conversion(path, settings.format, is_resumed=journal.is_resumed, verified=settings.verify)
-    try:
-        _write_and_name(group, place, files, journal, settings, done, overwrite=overwrite)
-    except BaseException as error:
-        has_changed = isinstance(error, ReadError) and _has_changed(files, journal)
-        is_damaged = isinstance(error, FileChanged | RunError) and not isinstance(error, NoSpace)
-        is_kept = bool(journal.finished) and not has_changed and not is_damaged
-        (journal.close if is_kept else journal.remove)()
-        if isinstance(error, OSError) and error.errno in FULL and not isinstance(error, NoSpace):
-            kept = f": {journal.folder} has what is finished; go on with --resume, or remove it" if is_kept else ""
-            raise NoSpace(f"{path}: {error.strerror}: make room{kept}") from error
-        if has_changed and not isinstance(error, FileChanged):
-            raise FileChanged(CHANGED.format(group.filename)) from error
-        raise
-    journal.remove()
-    done.seconds = time.monotonic() - started
-    return done
-
-
 def _has_changed(files: SourceFiles, journal: ConversionJournal) -> bool:
     try:
         return bool(files.version() != journal.header["source"])
@@ -243,46 +284,16 @@ def _has_changed(files: SourceFiles, journal: ConversionJournal) -> bool:
         return True
 
 
-def _write_and_name(
-    group: Group,
-    place: Path,
-    files: SourceFiles,
-    journal: ConversionJournal,
-    settings: Settings,
-    done: Conversion,
-    *,
-    overwrite: bool,
-) -> None:
-    if journal.ended is None:
-        write(group, journal, settings, done)
-        with open_archive(journal.data) as made:
-            done.array_count = sum(1 for _ in made.walk())
-    else:  # only its name was missing
-        done.array_count, done.nbytes, done.verified = journal.ended
-    if files.version() != journal.header["source"]:
-        raise FileChanged(CHANGED.format(group.filename))
-    done.stored_nbytes = _nbytes(journal.data)
-    if settings.is_synced:
-        _sync(journal)
-    if place.exists() and not overwrite:  # asked as late as possible: syncing takes time
-        said = f"{done.target} was created meanwhile"
-        raise UsageError(f"{said}: choose another name, or go on with --resume --overwrite")
-    journal.end((done.array_count, done.nbytes, done.verified))
-    put_in_place(journal.data, place, journal.folder)
-    if settings.is_synced:
-        sync_one(place.parent)
-
-
 def format_of(path: Path, asked: str | None) -> Format:
     """The format that was asked for, or that a name ends in; refuses others."""
-    found: Any = asked or SUFFIXES.get(path.suffix.lower())
-    if found not in FORMATS:
+    chosen: Any = asked or SUFFIXES.get(path.suffix.lower())
+    if chosen not in FORMATS:
         known = ", ".join(FORMATS)
         near = meant(asked or "", FORMATS)
         raise UsageError(
             f"{path}: the format is not clear{near}; end the name with .h5, .nc or .zarr, or choose from {known}"
         )
-    return found  # type: ignore[no-any-return]
+    return chosen  # type: ignore[no-any-return]
 
 
 def _verify(asked: str) -> Verify:

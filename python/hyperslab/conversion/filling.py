@@ -121,23 +121,27 @@ class Filler:
 
     @staticmethod
     def least_nbytes(filling: Filling) -> int:
-        """The least memory with which an array can be filled: one chunk or shard, twice."""
-        return 2 * math.prod(map(min, filling.unit, filling.shape)) * filling.width
+        """The least memory with which an array can be filled: one chunk or shard, twice.
+
+        Of a shard only what lies in the array takes memory, but a chunk is encoded as a whole.
+        """
+        inside = math.prod(map(min, filling.unit, filling.shape))
+        return 2 * max(inside, math.prod(filling.target.encoder.chunk_shape)) * filling.width
 
     def fill(self, fillings: list[Filling]) -> None:
         """Fill all arrays."""
         plans = [(filling, self.plan(filling)) for filling in fillings if 0 not in filling.shape]  # fails first
-        for filling, found in plans:
+        for filling, plan in plans:
             maker = filling.target.elsewhere
             if filling.given is not None:
                 box = tuple(slice(0, length) for length in filling.shape)
                 self._journal.add(filling.path, 0, filling.target.write(box, filling.given))
             elif self._cluster is not None and maker is not None:
-                self._by_cluster(filling, found.target, maker, self._cluster)
-            elif found.source is None:
-                self._in_one_pass(filling, found.target)
+                self._by_cluster(filling, plan.target, maker, self._cluster)
+            elif plan.source is None:
+                self._in_one_pass(filling, plan.target)
             else:
-                self._in_two_passes(filling, found.target, found.source)
+                self._in_two_passes(filling, plan.target, plan.source)
 
     def verify(self, fillings: list[Filling], read_back: Callable[[str], Callable[[Box, Bytes], None]]) -> None:
         """Read all arrays again, and compare the checksums of their chunks.
@@ -152,8 +156,8 @@ class Filler:
                 continue
             read = read_back(filling.path)
             boxes = list(self.plan(filling).target.boxes())
-            for number, (box, found) in enumerate(zip(boxes, self._checksums(filling, read, boxes), strict=True)):
-                if found != self._journal.finished[filling.path, number].checksum:
+            for number, (box, checksum) in enumerate(zip(boxes, self._checksums(filling, read, boxes), strict=True)):
+                if checksum != self._journal.finished[filling.path, number].checksum:
                     said = f"{filling.path}: what was written at {_shown(box)} reads differently"
                     raise RunError(
                         f"{said}: nothing was put in place; the disk or a codec is at fault, please report it"

@@ -11,10 +11,11 @@ import numpy as np
 
 from hyperslab.archive.dimensions import PhonyDimensions
 from hyperslab.archive.followed import opened_by_h5py
+from hyperslab.archive.whole import lost
 from hyperslab.conversion.codecs import chain_of, hdf5_steps, needs
 from hyperslab.conversion.encoding import SlabEncoder
 from hyperslab.conversion.filling import Filling
-from hyperslab.conversion.hdf5_structure import Found, StructureCopy, has_pointers, has_references, is_plain
+from hyperslab.conversion.hdf5_structure import Original, StructureCopy, has_pointers, has_references, is_plain
 from hyperslab.conversion.hdf5_target import (
     Hdf5Array,
     WrittenByLibhdf5,
@@ -30,7 +31,7 @@ from hyperslab.conversion.reading import BoxReader
 from hyperslab.conversion.sources import check_external, missing_sources
 from hyperslab.conversion.stored_chunks import StoredCopy, copy_user_block
 from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of, usual_chunk_shape
-from hyperslab.errors import HyperslabError, Refused
+from hyperslab.errors import DamagedFile, HyperslabError, ReadError, Refused
 
 if TYPE_CHECKING:
     from hyperslab.archive.array import Array
@@ -75,8 +76,8 @@ class FromHdf5:
         self._file = file
         self._wish = wish
         self._threads = threads
-        self.source = opened_by_h5py(h5py, source.filename, locks=False)
-        creation = _creation(self.source)
+        self.source = _opened(source)
+        creation = self._creation()
         if is_relayout:
             set_chunk_index_width(creation, self._chunk_counts())
         self.target = created(file, creation, low=_oldest(self.source), metadata_nbytes=metadata_nbytes)
@@ -84,10 +85,10 @@ class FromHdf5:
         self.fillings: list[Filling] = []
         self.copies: list[StoredCopy] = []
         self._wished = self._addresses()
-        block = int(self.source.id.get_create_plist().get_userblock())
+        block = int(creation.get_userblock())
         if block:
             copy_user_block(source.filename, file, block)
-        self._structure = StructureCopy(self.source, self.target, self._array)
+        self._structure = self._structure_copy()
         self.notes = self._structure.notes
 
     @property
@@ -99,29 +100,40 @@ class FromHdf5:
         """Create everything but the elements of arrays that are worth our threads."""
         self._structure.copy()
 
-    def _wish_of(self, found: Found) -> ArrayWish:
-        """What is wanted for an array, by whichever of its paths you named it."""
-        address = h5py.h5o.get_info(found.source).addr
-        return self._wish.of(self._wished.get(address, found.path))
+    def _structure_copy(self) -> StructureCopy:
+        return StructureCopy(self.source, self.target, self._array)
 
-    def _dims_of(self, found: Found, array: Array) -> tuple[str, ...] | None:
+    def _creation(self) -> Any:
+        old = h5py.h5g.open(self.source.id, b"/").get_create_plist()  # that of an open file does not tell
+        made = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+        made.set_link_creation_order(old.get_link_creation_order())
+        made.set_attr_creation_order(old.get_attr_creation_order())
+        made.set_userblock(self.source.id.get_create_plist().get_userblock())
+        return made
+
+    def _wish_of(self, original: Original) -> ArrayWish:
+        """What is wanted for an array, by whichever of its paths you named it."""
+        address = h5py.h5o.get_info(original.source).addr
+        return self._wish.of(self._wished.get(address, original.path))
+
+    def _dims_of(self, original: Original, array: Array) -> tuple[str, ...] | None:
         """The names of an array's dimensions, as netCDF-C numbers those that have none."""
-        if array.dims is not None or not isinstance(self._wish_of(found).chunks, Mapping):
+        if array.dims is not None or not isinstance(self._wish_of(original).chunks, Mapping):
             return array.dims
-        parent, _, name = found.path.strip("/").rpartition("/")
+        parent, _, name = original.path.strip("/").rpartition("/")
         group: Any = self._root[parent] if parent else self._root
         return self._phony.names(group).get(name)
 
     def _chunk_counts(self) -> list[int]:
         """How many chunks each array has."""
-        found: list[int] = []
+        counts: list[int] = []
 
         def note(_: str, one: Any) -> None:
             if isinstance(one, h5py.Dataset) and one.chunks is not None:
-                found.append(one.id.get_num_chunks())
+                counts.append(one.id.get_num_chunks())
 
         self.source.visititems(note)
-        return [count for count in found if count]
+        return [count for count in counts if count]
 
     def _addresses(self) -> dict[int, str]:
         """The paths of the wish by the addresses of their arrays."""
@@ -135,8 +147,8 @@ class FromHdf5:
         self.target.close()
         self.source.close()
 
-    def _array(self, found: Found, structure: StructureCopy) -> None:
-        path = found.path
+    def _array(self, original: Original, structure: StructureCopy) -> None:
+        path = original.path
         try:
             array: Any = self._root[path]
             reason = array.damaged
@@ -149,14 +161,14 @@ class FromHdf5:
         gone = missing_sources(array)
         if gone is not None:
             structure.losses.append((path, gone))  # it is copied all the same, if you allow that
-        old = found.source
+        old = original.source
         plist = old.get_create_plist()
         is_chunked = plist.get_layout() == h5py.h5d.CHUNKED
         kept = plist.get_chunk() if is_chunked else None
-        wish = self._wish_of(found)
-        shape = old.shape or ()
+        wish = self._wish_of(original)
+        shape = original.shape or ()
         is_null = old.get_space().get_simple_extent_type() == h5py.h5s.NULL
-        wanted = kept if is_null or not shape else self._wanted(wish, found, array, kept)
+        wanted = kept if is_null or not shape else self._wanted(wish, original, array, kept)
         is_elsewhere = bool(plist.get_external_count()) or plist.get_layout() == h5py.h5d.VIRTUAL
         is_ours = is_plain(old.get_type()) and not is_null and shape != ()
         said = lacking(filters_of(plist)) if wish.codec is None or not is_ours else None
@@ -164,39 +176,40 @@ class FromHdf5:
             structure.losses.append((path, said))
             return
         if not is_ours:
-            self._as_it_is(found, structure, wanted, is_changed=wish.codec is not None)
+            self._as_it_is(original, structure, wanted, is_changed=wish.codec is not None)
             return
         same_codec = wish.codec is None or self._same(wish.codec, plist, array, kept)
         is_contiguous = plist.get_layout() == h5py.h5d.CONTIGUOUS and not is_elsewhere
         if wanted == kept and same_codec and (is_chunked or (is_contiguous and array.nbytes > SMALL_NBYTES)):
-            self._stored(found, structure, array, plist)
+            self._stored(original, structure, array, plist)
         elif not is_chunked and wanted is None and not is_elsewhere and array.nbytes <= SMALL_NBYTES:
-            self._as_it_is(found, structure, None, is_changed=False)
+            self._as_it_is(original, structure, None, is_changed=False)
         else:
-            self._new(found, structure, array, plist, wanted)
+            self._new(original, structure, array, plist, wanted)
 
     def _wanted(
-        self, wish: ArrayWish, found: Found, array: Array, kept: tuple[int, ...] | None
+        self, wish: ArrayWish, original: Original, array: Array, kept: tuple[int, ...] | None
     ) -> tuple[int, ...] | None:
         """The chunk shape of the copy; None for an array in one piece. No axis has longer chunks than it can grow."""
-        shape = found.source.shape
+        shape = original.shape or ()
         if wish.is_contiguous:
             return None
-        limits = wish.limits(_limits(found.source))
-        wanted = shape_of(wish.chunks, shape, self._dims_of(found, array), kept, limits)
-        if wanted is None and math.prod(shape) and (wish.append_axis is not None or (wish.codec and wish.codec.codec)):
+        limits = wish.limits(original.limits)
+        wanted = shape_of(wish.chunks, shape, self._dims_of(original, array), kept, limits)
+        if wanted is None and 0 not in shape and (wish.append_axis is not None or (wish.codec and wish.codec.codec)):
             wanted = usual_chunk_shape(shape, array.dtype.itemsize)
         if wanted is None:
             return None
         return tuple(one if most is None else min(one, max(most, 1)) for one, most in zip(wanted, limits, strict=True))
 
-    def _space(self, found: Found, wanted: tuple[int, ...] | None) -> Any:
+    def _space(self, original: Original, wanted: tuple[int, ...] | None) -> Any:
         """The dataspace of the copy: an array in one piece cannot grow, and the axis that you name can."""
-        old = found.source
+        old = original.source
         if old.get_space().get_simple_extent_type() != h5py.h5s.SIMPLE:
             return old.get_space().copy()
-        limits = old.shape if wanted is None else self._wish_of(found).limits(_limits(old))
-        return h5py.h5s.create_simple(old.shape, tuple(h5py.h5s.UNLIMITED if one is None else one for one in limits))
+        shape = original.shape or ()
+        limits = shape if wanted is None else self._wish_of(original).limits(original.limits)
+        return h5py.h5s.create_simple(shape, tuple(h5py.h5s.UNLIMITED if one is None else one for one in limits))
 
     @staticmethod
     def _same(codec: Any, plist: Any, array: Array, kept: tuple[int, ...] | None) -> bool:
@@ -207,69 +220,69 @@ class FromHdf5:
         return [(number, values) for number, _, values in filters] == [(number, values) for number, _, values in have]
 
     def _as_it_is(
-        self, found: Found, structure: StructureCopy, wanted: tuple[int, ...] | None, *, is_changed: bool
+        self, original: Original, structure: StructureCopy, wanted: tuple[int, ...] | None, *, is_changed: bool
     ) -> None:
         """Copy an array with libhdf5: its elements are not plain bytes, or are few."""
-        old = found.source
+        old = original.source
         if has_references(old.get_type()):
-            self._referring(found, structure)
+            self._referring(original, structure)
             return
         plist = old.get_create_plist()
         if plist.get_layout() in (h5py.h5d.CHUNKED, h5py.h5d.VIRTUAL) or plist.get_external_count():
             plist = creation_list(plist, wanted, filters_of(plist))
-        if is_changed and self._wish_of(found).codec is not None:
-            self.notes.append((found.path, "its elements have variable length, so it keeps its codecs"))
+        if is_changed and self._wish_of(original).codec is not None:
+            self.notes.append((original.path, "its elements have variable length, so it keeps its codecs"))
         try:
-            made = created_array(found.parent, found.name, structure.type_of(old), old.get_space().copy(), plist)
+            made = created_array(original.parent, original.name, structure.type_of(old), old.get_space().copy(), plist)
             _copy_elements(old, made)
         except (TypeError, ValueError, NotImplementedError):  # h5py has no such elements, but libhdf5 can copy them
-            if found.parent.links.exists(found.name):
-                found.parent.unlink(found.name)
-            h5py.h5o.copy(old, b".", found.parent, found.name)
+            if original.parent.links.exists(original.name):
+                original.parent.unlink(original.name)
+            h5py.h5o.copy(old, b".", original.parent, original.name)
         except (OSError, RuntimeError):
             check(self._file)
             raise
 
-    def _referring(self, found: Found, structure: StructureCopy) -> None:
+    def _referring(self, original: Original, structure: StructureCopy) -> None:
         """Copy an array of references. What they lead to may come later, so its elements are written at the end."""
-        old = found.source
+        old = original.source
         if old.get_type().get_class() not in (h5py.h5t.REFERENCE, h5py.h5t.COMPOUND):
-            structure.losses.append((found.path, "its elements are lists of references"))
+            structure.losses.append((original.path, "its elements are lists of references"))
             return
         made = created_array(
-            found.parent, found.name, structure.type_of(old), old.get_space().copy(), old.get_create_plist()
+            original.parent, original.name, structure.type_of(old), old.get_space().copy(), old.get_create_plist()
         )
         structure.later.append((h5py.Dataset(old), h5py.Dataset(made)))
 
-    def _stored(self, found: Found, structure: StructureCopy, array: Array, plist: Any) -> None:
+    def _stored(self, original: Original, structure: StructureCopy, array: Array, plist: Any) -> None:
         """The chunks stay as they are stored."""
         if not array.segments():  # our parser cannot list them
-            structure.losses.append((found.path, array.unsupported or "its chunks cannot be listed"))
+            structure.losses.append((original.path, array.unsupported or "its chunks cannot be listed"))
             return
         if plist.get_layout() == h5py.h5d.CHUNKED:
             plist = creation_list(plist, plist.get_chunk(), filters_of(plist), keeps_chunks=True)
-            space = self._space(found, plist.get_chunk())
+            space = self._space(original, plist.get_chunk())
         else:
-            space = found.source.get_space().copy()
-        made = created_array(found.parent, found.name, structure.type_of(found.source), space, plist)
-        self.copies.append(StoredCopy(found.path, array, made))
+            space = original.source.get_space().copy()
+        made = created_array(original.parent, original.name, structure.type_of(original.source), space, plist)
+        self.copies.append(StoredCopy(original.path, array, made))
 
     def _new(
-        self, found: Found, structure: StructureCopy, array: Array, plist: Any, wanted: tuple[int, ...] | None
+        self, original: Original, structure: StructureCopy, array: Array, plist: Any, wanted: tuple[int, ...] | None
     ) -> None:
         """The array gets new chunks, other codecs, or none."""
         if array.unsupported:  # then libhdf5 reads it, with all of its filters
             missing = [number for number, *_ in filters_of(plist) if not is_installed(number)]
             if missing or array.via != "h5py":
                 said = f"its filter {missing[0]} is not installed" if missing else array.unsupported
-                structure.losses.append((found.path, said))
+                structure.losses.append((original.path, said))
                 return
-        old, width = found.source, array.dtype.itemsize
-        wish = self._wish_of(found)
+        old, width = original.source, array.dtype.itemsize
+        wish = self._wish_of(original)
         try:
             filters, steps = _filters(wish, plist, width, wanted)
         except Refused as error:
-            structure.losses.append((found.path, str(error)))
+            structure.losses.append((original.path, str(error)))
             return
         made_list = creation_list(plist, wanted, filters)
         if plist.get_external_count():
@@ -279,17 +292,18 @@ class FromHdf5:
             said = (
                 f"its filters {', '.join(array.codecs)} cannot be written here: choose another codec, such as {chain}"
             )
-            structure.losses.append((found.path, said))
+            structure.losses.append((original.path, said))
             return
         needed = needs(number for number, *_ in filters) if wish.codec is not None else None
         if needed is not None:
-            structure.notes.append((found.path, f"its readers need {needed}"))
-        space = self._space(found, wanted)
-        if wanted is None and old.shape and None in _limits(old):
-            structure.notes.append((found.path, "an array in one piece cannot grow"))
-        made = created_array(found.parent, found.name, structure.type_of(old), space, made_list)
+            structure.notes.append((original.path, f"its readers need {needed}"))
+        space = self._space(original, wanted)
+        shape = original.shape or ()
+        if wanted is None and shape and None in original.limits:
+            structure.notes.append((original.path, "an array in one piece cannot grow"))
+        made = created_array(original.parent, original.name, structure.type_of(old), space, made_list)
         fill = array.fill_bytes
-        unit = wanted or usual_chunk_shape(old.shape, width)
+        unit = wanted or usual_chunk_shape(shape, width)
         target: Any
         if wanted is None or steps is None:
             target = WrittenByLibhdf5(self._file, made, array.dtype, SlabEncoder(unit, (), fill, self._threads))
@@ -298,8 +312,21 @@ class FromHdf5:
             encoder = SlabEncoder(wanted, tuple(steps), fill, self._threads, is_sparse)
             target = Hdf5Array(self._file, made, encoder)
         self.fillings.append(
-            Filling(found.path, old.shape, width, fill, array.chunks, unit, BoxReader(array, self._threads), target)
+            Filling(original.path, shape, width, fill, array.chunks, unit, BoxReader(array, self._threads), target)
         )
+
+
+def _opened(source: Group) -> h5py.File:
+    """The source as libhdf5 sees it, which copies everything but elements."""
+    try:
+        return opened_by_h5py(h5py, source.filename, locks=False)
+    except OSError as error:
+        if source.lost_nbytes:
+            raise DamagedFile(
+                f"{source.filename}: {lost(source)}; get a good copy of it, or convert to Zarr"
+            ) from error
+        said = f"{source.filename}: we can read it, but libhdf5 cannot open it ({error})"
+        raise ReadError(f"{said}: convert it to Zarr, which does not need libhdf5") from error
 
 
 def _filters(
@@ -321,12 +348,6 @@ def _keep_fill_value(old: Any, plist: Any, made_list: Any) -> None:
         value = np.zeros((), old.dtype)
         plist.get_fill_value(value)
         made_list.set_fill_value(value)
-
-
-def _limits(array: Any) -> tuple[int | None, ...]:
-    """The lengths to which the axes of an array can grow; None for any length."""
-    most = array.get_space().get_simple_extent_dims(maxdims=True)
-    return tuple(None if one is None or one == h5py.h5s.UNLIMITED else int(one) for one in most)
 
 
 def _copy_elements(old: Any, new: Any) -> None:
@@ -354,15 +375,6 @@ def _copy_elements(old: Any, new: Any) -> None:
         here = h5py.h5s.create_simple(box)
         old.read(here, space, elements, memory)
         new.write(here, space, elements, memory)
-
-
-def _creation(source: h5py.File) -> Any:
-    old = h5py.h5g.open(source.id, b"/").get_create_plist()  # that of an open file does not tell
-    made = h5py.h5p.create(h5py.h5p.FILE_CREATE)
-    made.set_link_creation_order(old.get_link_creation_order())
-    made.set_attr_creation_order(old.get_attr_creation_order())
-    made.set_userblock(source.id.get_create_plist().get_userblock())
-    return made
 
 
 def _oldest(source: h5py.File) -> int:

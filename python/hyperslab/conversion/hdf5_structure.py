@@ -18,13 +18,27 @@ from hyperslab.versions.commit.libhdf5 import loaded
 
 
 @dataclass
-class Found:
+class Original:
     """An array of the source and where its copy goes."""
 
     path: str
     source: Any  # h5py's low-level array
     parent: Any  # the group of the copy, low-level
     name: bytes
+    own_shape: tuple[int, ...] | None = None  # of an array of a version, whose source is the stack of its chunks
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """Its shape; None for a null dataspace."""
+        return self.own_shape if self.own_shape is not None else self.source.shape
+
+    @property
+    def limits(self) -> tuple[int | None, ...]:
+        """The lengths to which the axes can grow; None for any length."""
+        if self.own_shape is not None:
+            return (None,) * len(self.own_shape)  # as in the next version
+        most = self.source.get_space().get_simple_extent_dims(maxdims=True)
+        return tuple(None if one is None or one == h5py.h5s.UNLIMITED else int(one) for one in most)
 
 
 @dataclass
@@ -37,6 +51,8 @@ class StructureCopy:
         The files.
     make_array
         Creates the array that stands for one of the source; without its attributes.
+    root
+        The group of the source that becomes the root of the target.
     losses
         What cannot be copied: path and reason.
     notes
@@ -47,7 +63,8 @@ class StructureCopy:
 
     source: h5py.File
     target: h5py.File
-    make_array: Callable[[Found, StructureCopy], None]
+    make_array: Callable[[Original, StructureCopy], None]
+    root: str = "/"
     losses: list[tuple[str, str]] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
     later: list[tuple[h5py.Dataset, h5py.Dataset]] = field(default_factory=list)
@@ -57,10 +74,10 @@ class StructureCopy:
 
     def copy(self) -> None:
         """Copy everything: first all objects, then the attributes, which may refer to any of them."""
-        root = h5py.h5o.get_info(self.source.id)
-        self._made[root.addr] = b"/"
-        self._named.append((self.source["/"].id, b"/"))
-        waiting = [(self.source["/"].id, self.target["/"].id, b"")]
+        root = self.source[self.root].id
+        self._made[h5py.h5o.get_info(root).addr] = b"/"
+        self._named.append((root, b"/"))
+        waiting = [(root, self.target["/"].id, b"")]
         while waiting:
             waiting.extend(reversed(list(self._group(*waiting.pop()))))
         for old, path in self._named:
@@ -84,29 +101,39 @@ class StructureCopy:
             inner = path + b"/" + name
             link = old.links.get_info(name)
             if link.type == h5py.h5l.TYPE_HARD:
-                found = h5py.h5o.get_info(old, name)
-                if found.addr in self._made:
-                    new.links.create_hard(name, self.target.id, self._made[found.addr])
-                    if found.addr in self._waiting:
-                        self._made[found.addr] = inner
+                try:
+                    info = h5py.h5o.get_info(old, name)
+                except (KeyError, OSError, RuntimeError) as error:  # its metadata are damaged
+                    self.losses.append((_text(inner), f"it cannot be read: {error}"))
                     continue
-                self._made[found.addr] = inner
-                child = h5py.h5o.open(old, name)
-                if found.type == h5py.h5o.TYPE_GROUP:
+                if info.addr in self._made:
+                    new.links.create_hard(name, self.target.id, self._made[info.addr])
+                    if info.addr in self._waiting:
+                        self._made[info.addr] = inner
+                    continue
+                child = self.opened(old, name, info.type, inner)
+                if child is None:
+                    continue
+                self._made[info.addr] = inner
+                if info.type == h5py.h5o.TYPE_GROUP:
                     made = h5py.h5g.create(new, name, lcpl=None, gcpl=child.get_create_plist())
                     self._named.append((child, inner))
                     yield child, made, inner
-                elif found.type == h5py.h5o.TYPE_NAMED_DATATYPE:
+                elif info.type == h5py.h5o.TYPE_NAMED_DATATYPE:
                     child.copy().commit(new, name)
                     self._named.append((child, inner))
                 else:
-                    self.make_array(Found(inner.decode("utf-8", "surrogateescape"), child, new, name), self)
+                    self.make_array(Original(inner.decode("utf-8", "surrogateescape"), child, new, name), self)
                     if new.links.exists(name):
                         self._named.append((child, inner))
                     else:
-                        del self._made[found.addr]  # it is among the losses
+                        del self._made[info.addr]  # it is among the losses
             else:
                 self._link(old, new, name, inner)
+
+    def opened(self, group: Any, name: bytes, kind: int, path: bytes) -> Any:  # noqa: ARG002 - a version needs them
+        """A member of a group that a hard link leads to; None if it is among the losses."""
+        return h5py.h5o.open(group, name)
 
     def _link(self, old: Any, new: Any, name: bytes, path: bytes) -> None:
         """Copy a link that is not a hard one."""
@@ -139,8 +166,7 @@ class StructureCopy:
     def _attributes(self, old: Any, path: bytes) -> None:
         new = h5py.h5o.open(self.target.id, path)
         kept = h5py.h5a.get_num_attrs(new)
-        for index in range(h5py.h5a.get_num_attrs(old)):
-            attribute = h5py.h5a.open(old, index=index, index_type=_attribute_order(old))
+        for attribute in self.attributes_of(old, path):
             if kept and h5py.h5a.exists(new, attribute.name):
                 if not has_references(attribute.get_type()):
                     continue
@@ -152,6 +178,11 @@ class StructureCopy:
                     f"its attribute {printable(attribute.name.decode('utf-8', 'replace'))!r} cannot be copied: {error}"
                 )
                 self.losses.append((_text(path), said))
+
+    def attributes_of(self, old: Any, path: bytes) -> Iterator[Any]:  # noqa: ARG002 - a version needs the path
+        """The attributes to copy."""
+        for index in range(h5py.h5a.get_num_attrs(old)):
+            yield h5py.h5a.open(old, index=index, index_type=_attribute_order(old))
 
     def _comment(self, old: Any, path: bytes) -> None:
         """Copy an object's comment, with libhdf5 itself: h5py returns the bytes of memory that it has freed."""
@@ -210,8 +241,8 @@ class StructureCopy:
         """The path of the copy of what a reference leads to; None for a null reference."""
         if not value:
             return None
-        found = h5py.h5r.dereference(value, self.source.id)
-        path = self._made.get(h5py.h5o.get_info(found).addr) if found is not None else None
+        target = h5py.h5r.dereference(value, self.source.id)
+        path = self._made.get(h5py.h5o.get_info(target).addr) if target is not None else None
         if path is None:
             raise ValueError("a reference leads to an object that no link leads to")
         return path
@@ -219,12 +250,12 @@ class StructureCopy:
 
 def has_references(kind: Any) -> bool:
     """Whether elements of an HDF5 type are references, or contain some."""
-    found = kind.get_class()
-    if found == h5py.h5t.REFERENCE:
+    hdf5_class = kind.get_class()
+    if hdf5_class == h5py.h5t.REFERENCE:
         return True
-    if found == h5py.h5t.COMPOUND:
+    if hdf5_class == h5py.h5t.COMPOUND:
         return any(has_references(kind.get_member_type(index)) for index in range(kind.get_nmembers()))
-    return found in (h5py.h5t.VLEN, h5py.h5t.ARRAY) and has_references(kind.get_super())
+    return hdf5_class in (h5py.h5t.VLEN, h5py.h5t.ARRAY) and has_references(kind.get_super())
 
 
 def has_pointers(kind: Any) -> bool:
@@ -232,30 +263,30 @@ def has_pointers(kind: Any) -> bool:
 
     All others are copied as they are stored, whatever their type is: libhdf5 does not convert to an equal type.
     """
-    found = kind.get_class()
-    if found == h5py.h5t.STRING:
+    hdf5_class = kind.get_class()
+    if hdf5_class == h5py.h5t.STRING:
         return bool(kind.is_variable_str())
-    if found == h5py.h5t.COMPOUND:
+    if hdf5_class == h5py.h5t.COMPOUND:
         return any(has_pointers(kind.get_member_type(index)) for index in range(kind.get_nmembers()))
-    if found == h5py.h5t.ARRAY:
+    if hdf5_class == h5py.h5t.ARRAY:
         return has_pointers(kind.get_super())
-    return found in (h5py.h5t.REFERENCE, h5py.h5t.VLEN)
+    return hdf5_class in (h5py.h5t.REFERENCE, h5py.h5t.VLEN)
 
 
 def is_plain(kind: Any) -> bool:
     """Whether elements of an HDF5 type are numbers of a usual kind, text of fixed length, or made of these."""
-    found = kind.get_class()
-    if found == h5py.h5t.INTEGER:
+    hdf5_class = kind.get_class()
+    if hdf5_class == h5py.h5t.INTEGER:
         return bool(kind.get_precision() == 8 * kind.get_size())
-    if found in (h5py.h5t.FLOAT, h5py.h5t.BITFIELD):
-        return any(kind.equal(known) for known in (USUAL_FLOATS if found == h5py.h5t.FLOAT else USUAL_BITFIELDS))
-    if found == h5py.h5t.STRING:
+    if hdf5_class in (h5py.h5t.FLOAT, h5py.h5t.BITFIELD):
+        return any(kind.equal(known) for known in (USUAL_FLOATS if hdf5_class == h5py.h5t.FLOAT else USUAL_BITFIELDS))
+    if hdf5_class == h5py.h5t.STRING:
         return not kind.is_variable_str()
-    if found in (h5py.h5t.ENUM, h5py.h5t.ARRAY):
+    if hdf5_class in (h5py.h5t.ENUM, h5py.h5t.ARRAY):
         return is_plain(kind.get_super())
-    if found == h5py.h5t.COMPOUND:
+    if hdf5_class == h5py.h5t.COMPOUND:
         return all(is_plain(kind.get_member_type(index)) for index in range(kind.get_nmembers()))
-    return bool(found == h5py.h5t.OPAQUE)
+    return bool(hdf5_class == h5py.h5t.OPAQUE)
 
 
 USUAL_FLOATS = [

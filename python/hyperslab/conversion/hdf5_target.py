@@ -241,5 +241,5 @@ def is_installed(number: int) -> bool:
 
 def filters_of(plist: Any) -> list[Filter]:
     """The filters of a property list: number, flags and parameters of each."""
-    found = [plist.get_filter(index) for index in range(plist.get_nfilters())]
-    return [(number, flags, values) for number, flags, values, _ in found]
+    filters = [plist.get_filter(index) for index in range(plist.get_nfilters())]
+    return [(number, flags, values) for number, flags, values, _ in filters]

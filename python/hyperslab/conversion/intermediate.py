@@ -64,12 +64,12 @@ def _parts(box: Box, plan: SlabPlan) -> Iterator[Box]:
 
 def _offsets(boxes: list[Box], source: SlabPlan, width: int) -> dict[tuple[int, ...], int]:
     """Where each part lies in the intermediate file, by its start: those of a slab of the target follow one another."""
-    offset, found = 0, {}
+    offset, offsets = 0, {}
     for box in boxes:
         for part in _parts(box, source):
-            found[_key(part)] = offset
+            offsets[_key(part)] = offset
             offset += math.prod(one.stop - one.start for one in part) * width
-    return found
+    return offsets
 
 
 def _within(part: Box, box: Box) -> Box:

@@ -118,23 +118,23 @@ class ConversionJournal:
             return False
         lines = self._path.read_text().split("\n")
         try:
-            found = json.loads(lines[0])
+            first = json.loads(lines[0])
         except ValueError:
             return False
-        if not isinstance(found, dict):
+        if not isinstance(first, dict):
             return False
         header = self.header
-        if found.get("source") != header["source"]:
+        if first.get("source") != header["source"]:
             raise FileChanged(f"{header['name']} has changed since this conversion began: start again with --overwrite")
-        different = [key for key in header if key != "boot" and key not in adopted and found.get(key) != header[key]]
+        different = [key for key in header if key != "boot" and key not in adopted and first.get(key) != header[key]]
         if different:
             raise UsageError(
-                f"the unfinished conversion has another {different[0]} ({found.get(different[0])!r}, now"
+                f"the unfinished conversion has another {different[0]} ({first.get(different[0])!r}, now"
                 f" {header[different[0]]!r}): resume it with its own settings, or start again with --overwrite"
             )
-        if found.get("boot") != header["boot"]:
+        if first.get("boot") != header["boot"]:
             return False  # what was not synced may be lost
-        self.header |= {key: found[key] for key in adopted if key in found}
+        self.header |= {key: first[key] for key in adopted if key in first}
         return self._read(lines[1:])
 
     def _read(self, lines: list[str]) -> bool:

@@ -102,7 +102,7 @@ def save(
     target = Path(os.fspath(path))
     if hasattr(given, "to_dataset") and not hasattr(given, "data_vars"):
         given = given.to_dataset(name=given.name or "__xarray_dataarray_variable__")
-    found = format_of(target, format)
+    chosen = format_of(target, format)
     encodings = {name: dict(settings) for name, settings in (encoding or {}).items()}
     unknown = [name for name in encodings if name not in given.variables]
     if unknown:
@@ -112,7 +112,7 @@ def save(
     most = usual_memory() if memory is None else memory
     if most < 1:
         raise UsageError("memory must be at least 1")
-    if found in ("netcdf4", "hdf5"):
+    if chosen in ("netcdf4", "hdf5"):
         need_h5py("saving NetCDF4")
         with replacing(target, is_synced=sync) as beside:
             _netcdf(given, beside, encodings, unlimited_dims, _Unjournaled(beside.parent, most), threads)
@@ -120,7 +120,7 @@ def save(
     need("saving Zarr", "zarr")
     with replacing(target, is_folder=True, is_synced=sync, marks=ZARR_DOCUMENTS) as beside:
         filler = _Unjournaled(beside.parent, most)
-        _zarr(given, beside, 2 if found == "zarr2" else 3, encodings, filler, threads)
+        _zarr(given, beside, 2 if chosen == "zarr2" else 3, encodings, filler, threads)
     return target
 
 

@@ -146,17 +146,17 @@ def slab_plan(
 
 def _candidates(length: int, chunk: int, source: int) -> list[int]:
     """Lengths of a slab on an axis: multiples of the target's chunks, where possible of the source's chunks too."""
-    found = {chunk, max(length, 1)}
+    steps = {chunk, max(length, 1)}
     step = chunk
     while step < length:
-        found.add(step)
+        steps.add(step)
         step *= 2
     common = math.lcm(chunk, source)
     step = common
     while step < length:
-        found.add(step)
+        steps.add(step)
         step *= 2
-    return sorted(min(one, max(length, 1)) for one in found)
+    return sorted(min(one, max(length, 1)) for one in steps)
 
 
 def _decodes(length: int, slab: int, source: int) -> float:

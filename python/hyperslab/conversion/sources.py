@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hyperslab.archive.array import Array
-from hyperslab.errors import HyperslabError, Refused, printable
+from hyperslab.errors import FileChanged, HyperslabError, Refused, printable
+from hyperslab.versions.layout.version_group import VersionGroup
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
@@ -22,13 +23,17 @@ class SourceFiles:
     ----------
     group : Group
         The source.
+    before : os.stat_result | None
+        What its file was before it was opened, if you looked.
     """
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: Group, before: os.stat_result | None = None) -> None:
+        self._version_group = group if isinstance(group, VersionGroup) and not group.opened.is_remote else None
+        self._before = before
         self._opened = group.opened
         named = dict.fromkeys(self._opened.opened_paths)
         if not any(Path(path).is_dir() for path in named):  # each chunk of a folder is a file
-            group.visititems(lambda _, found: named.update(_files_of(found)))
+            group.visititems(lambda _, node: named.update(_files_of(node)))
         self.paths = [Path(path) for path in named if "://" not in path and Path(path).exists()]
 
     def version(self) -> str:
@@ -39,10 +44,19 @@ class SourceFiles:
         FileChanged
             A file that references lead to has changed since they were made.
         """
+        if self._version_group is not None:
+            return self._version_of_version(self._version_group)
         core = self._opened.core
         core.check_sources()
         told = [str(core.version), *(f"{path} {_version(path)}" for path in self.paths)]
         return hashlib.blake2b("\n".join(told).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+
+    def _version_of_version(self, group: VersionGroup) -> str:
+        """What changes when the file is replaced. Other versions may be committed: what this one needs stays."""
+        now = os.stat(group.filename)  # noqa: PTH116
+        if self._before is not None and not os.path.samestat(self._before, now):
+            raise FileChanged(f"{group.filename} was replaced by another file meanwhile: try again")
+        return f"{now.st_dev}-{now.st_ino} {group.name} {group.attrs.get('timestamp')}"
 
 
 def missing_sources(array: Any) -> str | None:
@@ -50,9 +64,9 @@ def missing_sources(array: Any) -> str | None:
     mapped = dict.fromkeys(file for file, *_ in array.virtual_sources() if file != "." and "%b" not in file)
     if not mapped:
         return None
-    found = {Path(path).name for path in array.file_paths() if path is not None}
+    names = {Path(path).name for path in array.file_paths() if path is not None}
     folder = Path(array.filename).parent
-    gone = [one for one in mapped if Path(one).name not in found and not (folder / one).exists()]
+    gone = [one for one in mapped if Path(one).name not in names and not (folder / one).exists()]
     if not gone:
         return None
     more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
@@ -76,11 +90,11 @@ def check_external(array: Any) -> None:
         raise Refused(f"its elements are in {printable(paths[number])}, which is missing")
 
 
-def _files_of(found: Any) -> dict[str, None]:
+def _files_of(node: Any) -> dict[str, None]:
     """The files that hold the chunks of an array; none for a group."""
-    if isinstance(found, Array):
+    if isinstance(node, Array):
         with suppress(HyperslabError):
-            return dict.fromkeys(path for path in found.file_paths() if path is not None)
+            return dict.fromkeys(path for path in node.file_paths() if path is not None)
     return {}
 
 
@@ -88,10 +102,10 @@ def _version(path: Path) -> str:
     try:
         if path.is_dir():
             return "-".join(map(str, _version_of_folder(path)))
-        found = path.stat()
+        status = path.stat()
     except OSError:  # a file may vanish from a folder meanwhile
         return "gone"
-    return f"{found.st_size}-{found.st_mtime_ns}"
+    return f"{status.st_size}-{status.st_mtime_ns}"
 
 
 def _version_of_folder(folder: str | Path) -> tuple[int, int, int]:
@@ -103,6 +117,6 @@ def _version_of_folder(folder: str | Path) -> tuple[int, int, int]:
                 inner = _version_of_folder(entry.path)
                 count, nbytes, newest = count + inner[0], nbytes + inner[1], max(newest, inner[2])
             else:
-                found = entry.stat(follow_symlinks=False)
-                count, nbytes, newest = count + 1, nbytes + found.st_size, max(newest, found.st_mtime_ns)
+                status = entry.stat(follow_symlinks=False)
+                count, nbytes, newest = count + 1, nbytes + status.st_size, max(newest, status.st_mtime_ns)
     return count, nbytes, newest

@@ -12,9 +12,19 @@ from hyperslab.conversion.filling import Filler, Filling
 from hyperslab.conversion.journal import ConversionJournal
 from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.predicting import WORTH_PREDICTING_NBYTES, predicted_seconds
+from hyperslab.conversion.reading import check_readable
 from hyperslab.conversion.settings import Conversion, Settings, check_losses, verified
 from hyperslab.conversion.wishes import Wish, advised_for_others
-from hyperslab.errors import HyperslabError, NotAllowed, TooLargeForMemory, UsageError
+from hyperslab.errors import (
+    DamagedFile,
+    HyperslabError,
+    NotAllowed,
+    Refused,
+    TooLargeForMemory,
+    Unsupported,
+    UsageError,
+)
+from hyperslab.versions.layout.version_group import VersionGroup
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree import Group
@@ -25,21 +35,22 @@ if TYPE_CHECKING:
 LEAST_FRONT_NBYTES = 4096
 
 
-def write(group: Group, journal: ConversionJournal, settings: Settings, done: Conversion) -> None:
+def write(
+    group: Group, journal: ConversionJournal, settings: Settings, done: Conversion, meter: Meter | None = None
+) -> None:
     """Write the target into the journal's folder."""
-    is_local_hdf5 = (
-        isinstance(getattr(group.opened, "location", None), str) and group.format == "hdf5" and group.name == "/"
-    )
+    is_local = isinstance(getattr(group.opened, "location", None), str)
+    is_local_hdf5 = is_local and group.format == "hdf5" and group.name == "/"
     if settings.relayout and not (is_local_hdf5 and settings.format in ("hdf5", "netcdf4")):
         raise UsageError("--relayout is for HDF5 and NetCDF4 files on this machine: convert other sources without it")
     if settings.relayout and settings.wish != Wish():
         said = "--relayout copies all chunks as they are stored, so --chunks, --codec and --like contradict it"
         raise UsageError(f"{said}: leave them out, or convert first and put the metadata in front afterwards")
     with cluster_of(settings.scheduler) as cluster:
-        work = Work(group, journal, settings, done, cluster)
+        work = Work(group, journal, settings, done, cluster, meter or Meter(settings.progress))
         if settings.format in ("zarr2", "zarr3"):
             _zarr(work)
-        elif is_local_hdf5:
+        elif is_local_hdf5 or (isinstance(group, VersionGroup) and is_local and settings.format == "hdf5"):
             _hdf5_again(work)
         else:
             _hdf5(work)
@@ -54,9 +65,9 @@ class Work:
     settings: Settings
     done: Conversion
     cluster: Cluster | None
+    meter: Meter
 
     def __post_init__(self) -> None:
-        self.meter = Meter(self.settings.progress)
         memory = self.settings.memory
         if self.cluster is not None:
             memory = max(1, memory // self.cluster.thread_count)
@@ -71,9 +82,10 @@ class Work:
         settings, done = self.settings, self.done
         done.notes = writing.notes
         done.notes += advised_for_others(settings.wish, settings.format)
-        if not settings.skip_unsupported:
-            self._check_allowed(writing.losses)
-        check_losses(writing.losses, settings, done)
+        try:
+            check_losses(writing.losses, settings, done)
+        except Refused as refused:
+            raise self._reason_of_all(writing.losses)(*refused.args) from refused
         self._check_memory(writing.fillings)
         done.nbytes = sum(filling.nbytes for filling in writing.fillings)
         passes = 1 if settings.verify == "none" else 2
@@ -99,17 +111,29 @@ class Work:
             told = f"--memory must be at least {least} bytes, but it is {self.settings.memory}"
             raise TooLargeForMemory(f"{said}: {told}")
 
-    def _check_allowed(self, losses: list[tuple[str, str]]) -> None:
-        """Raise what reading would raise if an array was lost only because the source may not lead to its data."""
+    def _reason_of_all(self, losses: list[tuple[str, str]]) -> type[HyperslabError]:
+        """The class that reading raises, if that is why all of it is lost; `Refused` if the target cannot hold some.
+
+        Raises
+        ------
+        NotAllowed
+            The source may not lead to the elements of an array.
+        """
+        reasons: set[type[HyperslabError]] = set()
         for path, _ in losses:
             try:
-                found = self.group[path]
-                if isinstance(found, Array):
-                    found.segments()
+                member = self.group[path.strip("/")]
+                if isinstance(member, Array):
+                    member.segments()
+                    check_readable(member)
+                reasons.add(Refused)
             except NotAllowed:
                 raise
+            except (DamagedFile, Unsupported) as error:
+                reasons.add(type(error))
             except (HyperslabError, LookupError, OSError):
-                pass  # lost for another reason, which is told
+                reasons.add(Refused)
+        return reasons.pop() if len(reasons) == 1 else Refused
 
 
 def _zarr(work: Work) -> None:
@@ -119,11 +143,16 @@ def _zarr(work: Work) -> None:
     version = 2 if settings.format == "zarr2" else 3
     writing = ToZarr(work.group, journal.data, version, settings.wish, settings.threads)
     writing.build()
-    work.begin(writing)
+    work.begin(writing, sum(copy.nbytes for copy in writing.copies))
     writing.write_texts(skip_unsupported=settings.skip_unsupported)
     writing.write_documents()
+    for copy in writing.copies:
+        work.meter.is_copied(copy.path, len(copy.table.positions), copy.nbytes)
+        copy.copy(work.meter)
     work.filler.fill(writing.fillings)
     verified(work.filler, writing.fillings, settings, journal.data)
+    for copy in writing.copies if settings.verify != "none" else ():
+        copy.verify(work.meter)
     if writing.texts and settings.verify != "none":
         with open_archive(journal.data) as again:
             writing.verify_texts(again)
@@ -156,6 +185,7 @@ def _hdf5(work: Work) -> None:
 
 def _hdf5_again(work: Work) -> None:
     from hyperslab.conversion.from_hdf5 import FromHdf5
+    from hyperslab.conversion.from_version import FromVersion
     from hyperslab.conversion.hdf5_target import check
     from hyperslab.conversion.partial_file import PartialFile
     from hyperslab.conversion.stored_chunks import StoredChunks, verify_stored
@@ -164,7 +194,8 @@ def _hdf5_again(work: Work) -> None:
     file = PartialFile(journal.data, is_new=not journal.is_resumed)
     try:
         front = _metadata_nbytes(group, journal, settings) if settings.relayout else 0
-        writing = FromHdf5(group, file, settings.wish, settings.threads, front, is_relayout=settings.relayout)
+        kind = FromVersion if isinstance(group, VersionGroup) else FromHdf5
+        writing = kind(group, file, settings.wish, settings.threads, front, is_relayout=settings.relayout)
         try:
             writing.build()
             check(file)  # a full disk is not a loss

@@ -42,7 +42,7 @@ def pieces_of(array: Array) -> list[Piece]:
     Our own parser lists them. libhdf5 2.0 gives wrong starts for indexes in extensible arrays whose growing axis is
     not the first one (H5Dchunk_iter, H5Dget_chunk_info).
     """
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     for segment in array.segments():
         columns = [one.tolist() for one in (segment.filter_masks(), segment.offsets(), segment.lengths())]
         starts: list[Any] = [None] * len(columns[0])
@@ -50,8 +50,8 @@ def pieces_of(array: Array) -> list[Piece]:
             grid = [ceil_div(length, chunk) for length, chunk in zip(array.shape, array.chunks, strict=True)]
             places = np.unravel_index(segment.indices().astype(np.int64), grid)
             starts = list(zip(*((at * n).tolist() for at, n in zip(places, array.chunks, strict=True)), strict=True))
-        found += [piece for piece in zip(starts, *columns, strict=True) if piece[3]]
-    return found
+        pieces += [piece for piece in zip(starts, *columns, strict=True) if piece[3]]
+    return pieces
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,7 @@ class StoredChunks:
         try:
             file.instead = copier.place
             for copy, table in self._tables:
+                meter.is_copied(copy.path, len(table), sum(piece[3] for piece in table))
                 waiting = 0
                 for start, mask, position, size in table:
                     copier.next = position

@@ -22,7 +22,16 @@ from hyperslab.conversion.encoding import SlabEncoder
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.hdf5_target import Hdf5Array, WrittenByLibhdf5, created_array, creation_list
 from hyperslab.conversion.partial_file import PartialFile, created
-from hyperslab.conversion.reading import NON_COORDINATE_PREFIX, BoxReader, link_of, name_in_copy
+from hyperslab.conversion.reading import (
+    NON_COORDINATE_PREFIX,
+    BoxReader,
+    bookkeeping_of,
+    check_readable,
+    limits_of,
+    link_of,
+    member_of,
+    name_in_copy,
+)
 from hyperslab.conversion.sources import check_external, missing_sources
 from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of, usual_chunk_shape
 from hyperslab.errors import HyperslabError, Refused, printable
@@ -95,7 +104,7 @@ class ToHdf5:
             path, group = waiting.pop()
             self._hard[True, group.key] = path or "/"
             made = self._group(path)
-            self._attributes(made, group.attrs, path or "/")
+            self._attributes(made, group, path or "/")
             self._members(path, group, made, waiting)
         self._attach()
 
@@ -126,16 +135,19 @@ class ToHdf5:
             elif kind == "external":
                 made[name] = h5py.ExternalLink(*link_of(group, name))
             elif kind in ("group", "array"):
-                found: Any = group[name]
-                known = self._hard.get((kind == "group", found.key))
+                member = member_of(group, name)
+                if isinstance(member, str):
+                    self.losses.append((below, member))
+                    continue
+                known = self._hard.get((kind == "group", member.key))
                 if known is not None:
                     made[name] = self.target[known]
                 elif kind == "group":
-                    inner.append((below, found))
-                    self._hard[True, found.key] = below
+                    inner.append((below, member))
+                    self._hard[True, member.key] = below
                 else:
-                    self._hard[False, found.key] = below
-                    self._array(below, shown, found, made, names.get(name) if self._is_netcdf else found.dims)
+                    self._hard[False, member.key] = below
+                    self._array(below, shown, member, made, names.get(name) if self._is_netcdf else member.dims)
             else:
                 self.losses.append((below, f"it cannot be read: {printable(str(link_of(group, name)))}"))
         waiting.extend(reversed(inner))
@@ -144,15 +156,14 @@ class ToHdf5:
         if array.is_dimension_only:
             return
         try:
-            if array.damaged or (array.unsupported and array.via != "h5py"):
-                raise Refused(array.damaged or array.unsupported)
+            check_readable(array)
             if self._is_netcdf and not _is_of_netcdf(array):
                 raise Refused(f"NetCDF has no elements of the type {array.dtype}")
             check_external(array)
             gone = missing_sources(array)
             if gone is not None:
                 self.losses.append((path, gone))  # it is copied all the same, if you allow that
-            limits = self._wish.of(path).limits(array.max_shape)
+            limits = self._wish.of(path).limits(limits_of(self._root, array))
             scales = self._dimensions(array, dims, limits, parent)
             made = self._created(path, name, array, parent, scales, dims, limits)
         except HyperslabError as error:
@@ -161,7 +172,7 @@ class ToHdf5:
         except TypeError as error:  # h5py's, of a dtype that HDF5 does not have
             self.losses.append((path, f"HDF5 has no elements of the type {array.dtype}: {error}"))
             return
-        self._attributes(made, array.attrs, path, is_array_of_zarr=array.format in ("zarr", "references"))
+        self._attributes(made, array, path, is_array_of_zarr=array.format in ("zarr", "references"))
         if self._is_netcdf and array.dtype.kind == "b":
             self._put_attribute(made, "dtype", "bool")  # as xarray writes and reads it
         fill = zarr2.marked(array) if array.format in ("zarr", "references") else None
@@ -177,7 +188,7 @@ class ToHdf5:
         """The scales of the axes: those of this group or of the groups around it, or new ones in this group."""
         if dims is None or array.is_null:
             return []
-        found = []
+        scales = []
         for axis, name in enumerate(dims):
             length, can_grow = array.shape[axis], limits[axis] is None
             group: h5py.Group = parent
@@ -196,8 +207,8 @@ class ToHdf5:
                 known = Scale(parent, name, length, can_grow=can_grow)
                 self._scales.setdefault(parent.name, {})[name] = known
             known.can_grow |= can_grow
-            found.append(known)
-        return found
+            scales.append(known)
+        return scales
 
     def _created(
         self,
@@ -320,9 +331,10 @@ class ToHdf5:
             return h5py.string_dtype(about.get("h5py_encoding", "utf-8"))
         return array.dtype
 
-    def _attributes(self, holder: Any, attributes: Any, path: str, *, is_array_of_zarr: bool = False) -> None:
+    def _attributes(self, holder: Any, node: Any, path: str, *, is_array_of_zarr: bool = False) -> None:
         """Copy attributes; `_FillValue` of an array in Zarr is written as a number of the array's dtype later."""
-        for name in attributes:
+        attributes, left = node.attrs, bookkeeping_of(self._root, node)
+        for name in (one for one in attributes if one not in left):
             try:
                 if name == "_NCProperties" or (name == "_FillValue" and is_array_of_zarr):
                     continue

@@ -10,7 +10,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from hyperslab.conversion.advice_reading import wanted_by
+from hyperslab.conversion.advice import AdviceFile
 from hyperslab.conversion.codecs import CodecChain
 from hyperslab.errors import UsageError
 
@@ -111,7 +111,7 @@ def wish(
         for path, one in by_path.items():
             if one is not None:
                 parts.setdefault(path.strip("/"), {})[key] = one
-    for path, one in wanted_by(like).items():
+    for path, one in ({} if like is None else AdviceFile.read(like).wanted()).items():
         own = parts.setdefault(path, {})
         for given in (own, parts.get("", {})):
             twice = [key for key in ("chunks", "shards", "codec") if key in given and (key in one or _is_whole(one))]
@@ -170,13 +170,13 @@ def _codec(given: Any) -> CodecChain:
 
 def _lengths(given: Any) -> Sequence[int] | Mapping[str, int]:
     try:
-        found = _numbers(given)
+        lengths = _numbers(given)
     except (TypeError, ValueError):
         raise UsageError(f"{given!r} is not a shape: write 1,100,100 or time=1,lat=100") from None
-    for one in found.values() if isinstance(found, Mapping) else found:
+    for one in lengths.values() if isinstance(lengths, Mapping) else lengths:
         if one < 1 and one != -1:
             raise UsageError(f"{given!r}: lengths are positive, or -1 for the whole axis")
-    return found
+    return lengths
 
 
 def _numbers(given: Any) -> Sequence[int] | Mapping[str, int]:
@@ -226,12 +226,12 @@ def shape_of(
         if all(one is None for one in lengths):
             return kept
         before = kept or shape
-        found = [before[axis] if one is None else one for axis, one in enumerate(lengths)]
+        wanted = [before[axis] if one is None else one for axis, one in enumerate(lengths)]
     elif asked is None or len(asked) != len(shape):
         return kept  # a shape with other axes is meant for other arrays
     else:
-        found = list(asked)
-    whole = [length if one == -1 else one for one, length in zip(found, shape, strict=True)]
+        wanted = list(asked)
+    whole = [length if one == -1 else one for one, length in zip(wanted, shape, strict=True)]
     most = shape if limits is None else limits
     return tuple(
         max(1, one if limit is None else min(one, max(limit, 1))) for one, limit in zip(whole, most, strict=True)
@@ -240,9 +240,9 @@ def shape_of(
 
 def usual_chunk_shape(shape: tuple[int, ...], width: int) -> tuple[int, ...]:
     """A chunk shape of at most about a MiB: whole rows if they are short enough."""
-    found = [max(1, length) for length in shape]
-    for axis in range(len(found)):
-        rest = math.prod(found[axis + 1 :]) * max(width, 1)
-        if rest * found[axis] > USUAL_CHUNK_NBYTES:
-            found[axis] = max(1, min(found[axis], USUAL_CHUNK_NBYTES // rest))
-    return tuple(found)
+    lengths = [max(1, length) for length in shape]
+    for axis in range(len(lengths)):
+        rest = math.prod(lengths[axis + 1 :]) * max(width, 1)
+        if rest * lengths[axis] > USUAL_CHUNK_NBYTES:
+            lengths[axis] = max(1, min(lengths[axis], USUAL_CHUNK_NBYTES // rest))
+    return tuple(lengths)

@@ -17,12 +17,23 @@ from hyperslab.conversion.codecs import Step, chain_of
 from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder, crc32c
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.journal import Finished
-from hyperslab.conversion.reading import BoxReader, link_of, name_in_copy
+from hyperslab.conversion.reading import (
+    BoxReader,
+    bookkeeping_of,
+    check_readable,
+    limits_of,
+    link_of,
+    member_of,
+    name_in_copy,
+)
 from hyperslab.conversion.slabs import SlabPlan
 from hyperslab.conversion.sources import check_external, missing_sources
-from hyperslab.conversion.wishes import Wish, shape_of, usual_chunk_shape
+from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of, usual_chunk_shape
+from hyperslab.conversion.zarr_copies import ZarrCopy, stored_array
 from hyperslab.errors import HyperslabError, Refused, RunError, printable
 from hyperslab.references import zarr2, zarr3
+from hyperslab.references.export import leave_out
+from hyperslab.versions.layout.version_group import VersionGroup
 
 if TYPE_CHECKING:
     from hyperslab.archive.array import Array
@@ -104,9 +115,9 @@ class ZarrArray:
         whole[inside] = texts
         text = np.frombuffer(zarr2.texts(whole), np.uint8)
         one_chunk = replace(self.encoder, chunk_shape=(len(text),), fill=b"\0", leaves_out_fill=False)
-        found: list[bytes] = []
-        one_chunk.encode((slice(0, len(text)),), text, lambda _, encoded, __: found.append(encoded or b""))
-        self._put(tuple(one.start // chunk for one, chunk in zip(box, chunk_shape, strict=True)), found[0])
+        chunks: list[bytes] = []
+        one_chunk.encode((slice(0, len(text)),), text, lambda _, encoded, __: chunks.append(encoded or b""))
+        self._put(tuple(one.start // chunk for one, chunk in zip(box, chunk_shape, strict=True)), chunks[0])
 
     def _put(self, index: tuple[int, ...], encoded: bytes) -> None:
         path = self._folder / chunk_key(self._version, index)
@@ -184,6 +195,7 @@ class ToZarr:
         self._phony = PhonyDimensions(source)
         self._documents: dict[str, dict[str, Any]] = {}
         self.fillings: list[Filling] = []
+        self.copies: list[ZarrCopy] = []
         self.texts: list[tuple[str, Array, ZarrArray]] = []
         self.losses: list[tuple[str, str]] = []
         self.notes: list[tuple[str, str]] = []
@@ -199,8 +211,7 @@ class ToZarr:
             prefix, group = waiting.pop()
             seen.add(group.key)
             documents = (zarr2 if self._version == 2 else zarr3).group_documents(prefix, group.attrs)
-            self._documents |= documents
-            self._check_attributes(prefix.rstrip("/") or "/", group.attrs, documents)
+            self._add(prefix.rstrip("/") or "/", group, documents)
             names = self._phony.names(group)
             for name, kind in group.kinds():
                 shown = name_in_copy(self._root, group, name)
@@ -210,14 +221,16 @@ class ToZarr:
                     self.losses.append((path, unfit))
                 elif kind in ("soft", "external"):
                     self.notes.append((path, NO_LINKS))
-                elif kind == "group":
-                    inner: Any = group[name]
-                    if inner.key in seen:
+                elif kind in ("group", "array"):
+                    inner = member_of(group, name)
+                    if isinstance(inner, str):
+                        self.losses.append((path, inner))
+                    elif kind == "array":
+                        self._array(path, inner, names.get(name))
+                    elif inner.key in seen:
                         self.notes.append((path, NO_LINKS))
                     else:
                         waiting.append((f"{path}/", inner))
-                elif kind == "array":
-                    self._array(path, group[name], names.get(name))
                 else:
                     self.losses.append((path, f"it cannot be read: {printable(str(link_of(group, name)))}"))
 
@@ -281,34 +294,40 @@ class ToZarr:
         if array.is_dimension_only:
             return
         try:
-            if array.damaged or array.is_null:
-                raise Refused(array.damaged or "it has no elements (a null dataspace)")
-            if array.unsupported and array.via != "h5py":
-                raise Refused(array.unsupported)
+            if array.is_null:
+                raise Refused("it has no elements (a null dataspace)")
+            check_readable(array)
             check_external(array)
             gone = missing_sources(array)
             if gone is not None:
                 self.losses.append((path, gone))  # it is copied all the same, if you allow that
-            found = self._described(path, array, dims)
+            filling = self._described(path, array, dims)
         except HyperslabError as error:
             self.losses.append((path, str(error)))
             return
-        if found is not None:
-            self.fillings.append(found)
+        if filling is not None:
+            self.fillings.append(filling)
 
     def _described(self, path: str, array: Array, dims: tuple[str, ...] | None) -> Filling | None:
         wish = self._wish.of(path)
+        is_kept = isinstance(self._root, VersionGroup) and wish == ArrayWish()
+        stored = stored_array(path, array, list(dims or ()), self._version, self._folder) if is_kept else None
         about: Mapping[str, Any] = array.dtype.metadata or {}
         enumerated = about.get("enum")
         if enumerated:
             named = ", ".join(f"{name} = {value}" for name, value in list(enumerated.items())[:MOST_NAMED])
-            self.losses.append((path, f"Zarr has no enumerations, so the names of its numbers are lost ({named})"))
+            said = f"Zarr has no enumerations, so the names of its numbers are lost ({named})"
+            (self.losses if stored is None else self.notes).append((path, said))
+        if stored is not None:
+            self._add(path, array, stored[0])
+            self.copies.append(stored[1])
+            return None
         is_text = array.dtype.hasobject
         if is_text and not array.is_text:
             raise Refused("its elements have variable length, and are not text")
         width = 1 if is_text else array.dtype.itemsize
         kept = array.chunks or usual_chunk_shape(array.shape, array.dtype.itemsize)
-        limits = None if array.format == "zarr" else array.max_shape  # any array of Zarr can grow, few do
+        limits = None if array.format == "zarr" else limits_of(self._root, array)  # any array of Zarr can grow, few do
         chunks = shape_of(wish.chunks, array.shape, dims, kept, limits) or ()
         shards = shape_of(wish.shards, array.shape, dims, None, limits) if wish.shards is not None else None
         if shards is not None and is_text:
@@ -324,8 +343,7 @@ class ToZarr:
         folder = self._folder / path
         make = self._zarr2 if self._version == 2 else self._zarr3
         documents, steps, leaves_out, fill = make(path, array, list(dims or ()), chunks, shards, chain, width)
-        self._documents |= documents
-        self._check_attributes(path, array.attrs, documents)
+        self._add(path, array, documents)
         unit = shards or chunks
         encoder = SlabEncoder(chunks, tuple(steps), fill, self._threads, leaves_out)
         target = ZarrArray(folder, self._version, shards, encoder)
@@ -384,12 +402,16 @@ class ToZarr:
             document["dimension_names"] = dims
         return {_key(path, "zarr.json"): document}, steps, True, element
 
-    def _check_attributes(self, path: str, given: Mapping[str, Any], documents: Mapping[str, Any]) -> None:
+    def _add(self, path: str, node: Any, documents: dict[str, dict[str, Any]]) -> None:
+        """Keep the documents of a group or array, and note which of its attributes they lack."""
+        left = bookkeeping_of(self._root, node)
+        leave_out(documents, left)
+        self._documents |= documents
         kept: set[str] = set()
         for key, one in documents.items():
             kept |= set(
                 one.get("attributes", ()) if key.endswith("zarr.json") else one if key.endswith(".zattrs") else ()
             )
-        for name in given:
-            if name not in kept and name != "_FillValue":
+        for name in node.attrs:
+            if name not in kept and name not in left and name != "_FillValue":
                 self.losses.append((path, f"JSON cannot express its attribute {printable(name)!r}"))

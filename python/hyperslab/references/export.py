@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hyperslab.archive.tree import Group
-from hyperslab.archive.walking import groups_by_path
-from hyperslab.errors import NotAllowed, Refused
+from hyperslab.archive.walking import groups_by_path, links_to_nowhere
+from hyperslab.errors import DamagedFile, NotAllowed, Refused, Unsupported
 from hyperslab.references.chunks import ChunkTable
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class Export:
     inline_threshold: int
     skip_unsupported: bool
     skipped: Container[str] = ()  # names of arrays to leave out
+    left: Callable[[Group | Array], tuple[str, ...]] = lambda _: ()  # attributes of a group or array to leave out
+    keeps_text: bool = False  # whether text of variable length is stored as values, whatever its size
     array_count: int = 0
     chunk_count: int = 0
     left_out: dict[str, str] = field(default_factory=dict)
@@ -65,8 +67,10 @@ class Export:
         found = [("", root), *below(root)]
         for path, node in found:
             if isinstance(node, Group):
+                for name, reason in links_to_nowhere(node):
+                    self.left_out[f"{prefix}{path}/{name}" if path else f"{prefix}{name}"] = reason
                 below_it = f"{prefix}{path}/" if path else prefix
-                yield from self.language.group_documents(below_it, node.attrs).items()
+                yield from leave_out(self.language.group_documents(below_it, node.attrs), self.left(node)).items()
         for path, node in found:
             if isinstance(node, Group) or path.rpartition("/")[2] in self.skipped:
                 continue
@@ -76,19 +80,30 @@ class Export:
     def _array(self, path: str, array: Array, dimensions: Dimensions) -> Iterator[tuple[str, Document | ChunkTable]]:
         named = dimensions.of(path, array)
         try:
-            documents, table = self.language.array_documents(path, array, named, self.inline_threshold)
+            most = array.nbytes if self.keeps_text and array.is_text else self.inline_threshold
+            documents, table = self.language.array_documents(path, array, named, most)
         except Refused as refused:
             if not self.skip_unsupported:
                 if isinstance(refused.__cause__, NotAllowed):
                     raise refused.__cause__ from refused  # as every other command says it
                 said = f"array {array.name} of {array.filename} cannot be referenced: {refused}"
-                raise Refused(f"{said}; leave out such arrays, or save hyperslab's own references (.hs)") from refused
+                kind = DamagedFile if array.damaged else Unsupported if array.unsupported else Refused
+                raise kind(f"{said}; leave out such arrays, or save hyperslab's own references (.hs)") from refused
             self.left_out[path] = str(refused)
             return
-        yield from documents.items()
+        yield from leave_out(documents, self.left(array)).items()
         yield path, table
         self.array_count += 1
         self.chunk_count += len(table.positions) + len(table.inline)
+
+
+def leave_out(documents: dict[str, Document], names: tuple[str, ...]) -> dict[str, Document]:
+    """Remove attributes from documents."""
+    for key, document in documents.items():
+        attributes = document if key.endswith(".zattrs") else document.get("attributes", {})
+        for name in names:
+            attributes.pop(name, None)
+    return documents
 
 
 class Dimensions:

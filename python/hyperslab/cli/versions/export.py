@@ -19,21 +19,25 @@ def export(
     file: FileArgument,
     version: Annotated[str, typer.Argument(help=VERSION_HELP)],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Target: .h5, .zarr (a folder), .json or .parquet (kerchunk's).")
+        Path,
+        typer.Option("--output", "-o", help="Target: .h5, .nc, .zarr (a folder), .json or .parquet (kerchunk's)."),
     ],
+    format: Annotated[
+        str | None, typer.Option(help="hdf5, netcdf4, zarr2 or zarr3; by default that of the target's suffix.")
+    ] = None,
     skip_unsupported: Annotated[
         bool, typer.Option("--skip-unsupported", help="Leave out arrays that the format cannot express.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write one version to a separate file. Chunks are copied as stored, without decoding.
+    """Write one version to a separate archive: a conversion that copies chunks as they are stored, where it can.
 
     Example: hyperslab versions export survey.h5 march -o march.zarr
     """
     try:
         with opened(file) as versions, live(console(stderr=True), unit="chunks") as progress:
             name = name_of(versions, version)
-            done = versions.export(name, output, skip_unsupported=skip_unsupported, progress=progress)
+            done = versions.export(name, output, format=format, skip_unsupported=skip_unsupported, progress=progress)
     except HyperslabError:
         raise
     except OSError as error:

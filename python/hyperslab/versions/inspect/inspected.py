@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from hyperslab.versions.layout.table import VersionKey, VersionTable
 
 if TYPE_CHECKING:
+    from hyperslab.conversion.exporting import Exported
     from hyperslab.progress import Progress
     from hyperslab.versions.inspect.diff import VersionDiff
-    from hyperslab.versions.inspect.export import Exported
     from hyperslab.versions.inspect.log import LogEntry
     from hyperslab.versions.inspect.stats import Stats
     from hyperslab.versions.inspect.verify import Verification
@@ -164,10 +164,11 @@ class Inspected:
         version: VersionKey,
         target: str | os.PathLike[str],
         *,
+        format: str | None = None,
         skip_unsupported: bool = False,
         progress: Progress | None = None,
     ) -> Exported:
-        """Write a version to a file of its own. Chunks are copied as they are stored, without decoding them.
+        """Write a version to an archive of its own: a conversion that copies chunks as they are stored, where it can.
 
         Parameters
         ----------
@@ -175,7 +176,10 @@ class Inspected:
             The version, as in `file[key]`.
         target : str or os.PathLike
             The file to write; an existing file is replaced after success. Its suffix chooses the format: `.h5` is HDF5,
-            `.zarr` a new folder of Zarr 3, `.json` and `.parquet` are kerchunk references, which lead into this file.
+            `.nc` NetCDF4, `.zarr` a new folder of Zarr 3; `.json` and `.parquet` are kerchunk references, which lead
+            into this file.
+        format : {"hdf5", "netcdf4", "zarr2", "zarr3"} or None
+            The format, if the suffix does not choose it.
         skip_unsupported : bool
             Leave out arrays that the format cannot express, instead of refusing to write.
         progress : callable, optional
@@ -195,9 +199,10 @@ class Inspected:
         Refused
             The format cannot express an array; the message gives its name and the reason.
         """
-        from hyperslab.versions.inspect.export import export
+        from hyperslab.conversion.exporting import export
 
         self._check_whole()
+        name = self.table.find(version)
         return export(
-            self.path, self.table.find(version), Path(target), skip_unsupported=skip_unsupported, progress=progress
+            self.path, name, Path(target), format=format, skip_unsupported=skip_unsupported, progress=progress
         )
