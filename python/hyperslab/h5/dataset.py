@@ -13,6 +13,7 @@ import numpy as np
 from hyperslab.cached import cached_property
 from hyperslab.h5 import elements, property_lists, reading, spaces
 from hyperslab.h5.chunk_iterator import ChunkIterator
+from hyperslab.h5.converting import converted
 from hyperslab.h5.dimensions import DimensionManager, is_scale
 from hyperslab.h5.dtypes import Empty, check_string_dtype
 from hyperslab.h5.identifiers import DatasetID
@@ -20,7 +21,7 @@ from hyperslab.h5.objects import HLObject
 from hyperslab.h5.references import NONE, RegionReference, coordinates, region_shape
 from hyperslab.h5.refused import refuse
 from hyperslab.h5.selecting import Selected, of_coordinates, select
-from hyperslab.h5.views import AsStrView, AsTypeView, FieldsView
+from hyperslab.h5.views import AsStrView, AsTypeView, FieldsView, first_length
 
 CLOSED = "Unable to synchronously get dataspace (identifier is not of specified type): the file was closed"
 
@@ -222,7 +223,7 @@ class Dataset(HLObject):
             return self
         if dtype.kind == "T" and check_string_dtype(self.dtype) is None:
             raise TypeError(f"dset.astype({dtype}) can only be used on datasets with an HDF5 string datatype")
-        return AsTypeView(self, dtype)
+        return AsTypeView(self.shape, self.read_as, dtype)
 
     def asstr(self, encoding: str | None = None, errors: str = "strict") -> AsStrView:
         """Return a view that decodes text to `str`.
@@ -242,7 +243,7 @@ class Dataset(HLObject):
         text = check_string_dtype(self.dtype)
         if text is None:
             raise TypeError("dset.asstr() can only be used on datasets with an HDF5 string datatype")
-        return AsStrView(self, encoding or text.encoding, errors)
+        return AsStrView(self.shape, self.read_as, encoding or text.encoding, errors)
 
     def fields(self, names: Any, *, _prior_dtype: Any = None) -> FieldsView:
         """Return a view that reads only some fields of compound elements.
@@ -257,7 +258,7 @@ class Dataset(HLObject):
         ValueError
             The elements have no fields, or no field of that name.
         """
-        return FieldsView(self, self.dtype if _prior_dtype is None else _prior_dtype, names)
+        return FieldsView(self.shape, self.read_as, self.dtype if _prior_dtype is None else _prior_dtype, names)
 
     def __len__(self) -> int:
         length = self.len()
@@ -267,11 +268,7 @@ class Dataset(HLObject):
 
     def len(self) -> int:
         """Return the length of the first axis."""
-        if self.shape is None:
-            raise TypeError("a dataset with a null dataspace has no length")
-        if not self.shape:
-            raise TypeError("Attempt to take len() of scalar dataset")
-        return self.shape[0]
+        return first_length(self.shape)
 
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
@@ -343,7 +340,7 @@ class Dataset(HLObject):
     def _select_read(self, selected: Selected, new_dtype: Any) -> Any:
         found = reading.read(self._id, selected)
         if new_dtype is not None:
-            found = reading.converted(found, self.dtype, np.dtype(new_dtype))
+            found = converted(found, self.dtype, np.dtype(new_dtype))
         return found[()] if selected.is_scalar and found.ndim == 0 else found
 
     def read_direct(self, dest: np.ndarray[Any, Any], source_sel: Any = None, dest_sel: Any = None) -> None:
@@ -366,7 +363,18 @@ class Dataset(HLObject):
         """
         if self.shape is None:
             raise TypeError("Empty datasets have no numpy representation")
-        reading.read_direct(self, dest, source_sel, dest_sel)
+        if not isinstance(dest, np.ndarray) or not dest.flags.c_contiguous or not dest.flags.writeable:
+            raise TypeError("Array must be C-contiguous and writable")
+        source = reading.optional_selection(self.shape, source_sel)
+        target = reading.optional_selection(dest.shape, dest_sel)
+        array = np.asarray(self[()] if source is None else self._select_read(source, None))
+        if check_string_dtype(self.dtype) is None or dest.dtype != self.dtype:
+            array = converted(array, self.dtype, dest.dtype)
+        source_shape = self.shape if source is None else source.shape
+        target_shape = dest.shape if target is None else target.shape
+        if not reading.fits(source_shape, target_shape):
+            raise TypeError(f"Can't broadcast {source_shape} -> {target_shape}")
+        dest[... if dest_sel is None else dest_sel] = array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:

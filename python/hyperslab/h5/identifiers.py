@@ -219,7 +219,7 @@ class DatasetID(ObjectID):
 
     def get_create_plist(self) -> property_lists.DatasetCreatePropertyList:
         """Return the creation properties of the dataset."""
-        return property_lists.DatasetCreatePropertyList(self.facts, self)
+        return property_lists.DatasetCreatePropertyList(self.facts)
 
     def get_storage_size(self) -> int:
         """Return the number of bytes that the elements take in the file; 0 if nothing is stored."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hyperslab.h5.store import Facts
-
-if TYPE_CHECKING:
-    from hyperslab.h5.identifiers import DatasetID
 
 LAYOUTS = {"compact": 0, "contiguous": 1, "chunked": 2, "virtual": 3}
 TRACKED_AND_INDEXED = 3
@@ -43,19 +40,7 @@ class CreatePropertyList:
 
 
 class DatasetCreatePropertyList(CreatePropertyList):
-    """The creation properties of a dataset.
-
-    Parameters
-    ----------
-    facts : Facts
-        The properties of the dataset from its header.
-    dataset : DatasetID
-        The dataset.
-    """
-
-    def __init__(self, facts: Facts, dataset: DatasetID) -> None:
-        super().__init__(facts)
-        self._dataset = dataset
+    """The creation properties of a dataset."""
 
     def get_layout(self) -> int:
         """Return HDF5's number of the layout: 0 compact, 1 contiguous, 2 chunked, 3 virtual."""
