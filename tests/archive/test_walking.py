@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hyperslab as hs
-from hyperslab.archive import linked_files
+from hyperslab.archive import open_file
 from hyperslab.archive.zarr_store import ZarrStore
 from hyperslab.cli import app
 from hyperslab.errors import DamagedFile, Unsupported
@@ -118,7 +118,7 @@ def test_another_files_arrays_do_not_take_the_names_of_ours(tmp_path: Path) -> N
 
 
 def test_files_that_lead_to_ever_more_files_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linked_files, "MOST_FILES", 5)
+    monkeypatch.setattr(open_file, "MOST_LINKED_FILES", 5)
     for number in range(9):
         made(tmp_path, f"{number}.h5", ("next", f"{number + 1}.h5", "/"))
     with hs.open(tmp_path / "0.h5") as root:

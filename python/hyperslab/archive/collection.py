@@ -17,10 +17,11 @@ import numpy as np
 
 from hyperslab.archive.allowed import Locations
 from hyperslab.archive.combining import ArrayRecipe, Combination, Combining, Options
+from hyperslab.archive.open_file import OpenFile
 from hyperslab.archive.remote import Remote
 from hyperslab.archive.source_files import Located, are_many, located
 from hyperslab.archive.source_files import opened as opened_files
-from hyperslab.archive.tree import Group, OpenFile
+from hyperslab.archive.tree import Group, root_of
 from hyperslab.errors import NotAllowed, NotCombinable, UsageError
 from hyperslab.meant import meant
 
@@ -45,7 +46,7 @@ def opened(
     """
     options = _options(combining)
     found = tuple(located(paths, storage_options, cache_nbytes, allowed))
-    return OpenCollection(found, options, chunk_cache_nbytes).root
+    return root_of(OpenCollection(found, options, chunk_cache_nbytes))
 
 
 def _options(combining: Combining) -> Options:
@@ -127,9 +128,8 @@ class OpenCollection(OpenFile):
         """Dask's token of a group or array: the same in every process until one of the files changes."""
         return ("hyperslab", self.options, self._digest, name)
 
-    def reopening(self, name: str) -> tuple[Any, ...]:
-        """How to pickle a group or array: as the list of files to combine again."""
-        return (_reopened, (_Recollection(self.located, self.options, self.chunk_cache_nbytes, self._digest), name))
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_collection, (_Recollection(self.located, self.options, self.chunk_cache_nbytes, self._digest),))
 
 
 class _Recollection:
@@ -152,11 +152,6 @@ class _Recollection:
 @lru_cache(MOST_REOPENED)
 def _collection(recollected: _Recollection) -> OpenCollection:
     return OpenCollection(recollected.located, recollected.options, recollected.chunk_cache_nbytes)
-
-
-def _reopened(recollected: _Recollection, name: str) -> Any:
-    root = _collection(recollected).root
-    return root if name == "/" else root[name]
 
 
 def _groups(combination: Combination, paths: Sequence[str]) -> list[tuple[int, int, list[tuple[str, str, int]]]]:

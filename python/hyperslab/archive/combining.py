@@ -11,7 +11,7 @@ import numpy as np
 from hyperslab._core import ArchiveFile, combine, counterparts
 from hyperslab.archive import cf, times
 from hyperslab.archive.array import Array
-from hyperslab.archive.tree import OpenFile
+from hyperslab.archive.open_file import OpenFile
 from hyperslab.cached import cached_property
 from hyperslab.errors import HyperslabError, NotCombinable
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from hyperslab.archive.array import Array
-from hyperslab.archive.tree import Group
-from hyperslab.archive.walking import groups_by_path
+from hyperslab.archive.tree import Group, groups_by_path, root_of
 
 Names = dict[str, tuple[str, ...]]
 Numbering = Literal["sort", "access"]
@@ -67,7 +66,7 @@ class PhonyDimensions:
 
     def _number(self, group: Group) -> None:
         """Name all axes in the file of a group."""
-        root = group.opened.root
+        root = root_of(group.opened)
         groups = [found for _, found in groups_by_path(root)]
         if group.key not in {found.key for found in groups}:
             groups = [found for _, found in groups_by_path(group)]  # a version is not in the tree of the file

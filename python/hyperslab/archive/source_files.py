@@ -12,9 +12,10 @@ from typing import Any, TypeAlias, TypeGuard
 from hyperslab.archive import far_listing
 from hyperslab.archive.allowed import Locations
 from hyperslab.archive.foreign_stores import Location, is_chained, is_foreign
-from hyperslab.archive.open_file import locate
+from hyperslab.archive.locating import locate
+from hyperslab.archive.open_file import OpenFile
 from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
-from hyperslab.archive.tree import Group, OpenFile
+from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
 
 Located: TypeAlias = tuple[Location, SourceResolver] | Group

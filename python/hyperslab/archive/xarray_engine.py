@@ -29,8 +29,7 @@ from hyperslab.archive.dimensions import PhonyDimensions
 from hyperslab.archive.encoding import as_netcdf, encoding, without_text_in_fields
 from hyperslab.archive.opening import open
 from hyperslab.archive.signatures import begins_like_a_file
-from hyperslab.archive.tree import Group
-from hyperslab.archive.walking import groups_by_path
+from hyperslab.archive.tree import Group, groups_by_path, root_of
 from hyperslab.archive.xarray_options import split
 from hyperslab.cached import cached_property
 from hyperslab.errors import NoSuchGroup, UsageError, printable
@@ -67,11 +66,10 @@ class LazyArray(BackendArray):
     is_opening = False
 
     def __init__(self, array: Array) -> None:
-        self._array = array
+        self.__dict__["_array"] = array
         self.shape = array.shape
         self.dtype = array.dtype
-        again, (*recipe, name) = array.__reduce__()
-        self._recipe = ((again, *recipe), name, array.__dask_tokenize__())
+        self._recipe = (array._file.__reduce__(), array.name, array.__dask_tokenize__())
 
     @cached_property
     def _array(self) -> Array:
@@ -114,10 +112,8 @@ def _unopened(shape: tuple[int, ...], dtype: np.dtype[Any], recipe: tuple[Any, .
 
 @lru_cache(maxsize=MOST_FILES)
 def _root_again(recipe: bytes, version: str) -> Group:  # noqa: ARG001 -- a file that changed is opened again
-    again, *arguments = pickle.loads(recipe)
-    root = again(*arguments, "/")
-    assert isinstance(root, Group)
-    return root
+    again, arguments = pickle.loads(recipe)
+    return root_of(again(*arguments))
 
 
 def _forward(item: Any, length: int) -> tuple[Any, bool]:

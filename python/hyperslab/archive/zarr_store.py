@@ -31,8 +31,7 @@ from hyperslab.archive import cf
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import for_json
 from hyperslab.archive.dimensions import dimension_names
-from hyperslab.archive.tree import Group
-from hyperslab.archive.walking import groups_by_path
+from hyperslab.archive.tree import Group, groups_by_path
 from hyperslab.cached import cached_property
 from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, Unsupported, printable

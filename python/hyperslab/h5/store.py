@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from hyperslab.archive.array import Array
-from hyperslab.archive.tree import OpenFile
+from hyperslab.archive.open_file import OpenFile
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, NotAllowed, ReadError, Unsupported
 

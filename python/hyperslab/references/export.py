@@ -6,8 +6,7 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from hyperslab.archive.tree import Group
-from hyperslab.archive.walking import groups_by_path
+from hyperslab.archive.tree import Group, groups_by_path
 from hyperslab.errors import NotAllowed, Refused
 from hyperslab.references.chunks import ChunkTable
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,6 @@ from hyperslab.versions.layout.slots import check_chunk_count
 
 if TYPE_CHECKING:
     from hyperslab.journal.journaled_file import JournaledFile
-    from hyperslab.versions.stage.staged_array import StagedArray
 
 TABLE, COUNT = "hash_table", "largest_index"
 # More slots without a hash than this cannot be left over from commits: the shape is damaged.
@@ -256,10 +256,12 @@ class ChunkStores:
         self._found: dict[str, ChunkStore] = {}
         self.fingerprints = Fingerprints(file, is_ours=journaled is not None)
 
-    def of_path(self, path: str) -> ChunkStore:
-        """The chunks of an array that has some."""
+    def of_path(self, path: str, make: Callable[[], None] | None = None) -> ChunkStore:
+        """The chunks of an array that has some, or for which `make` makes their arrays."""
         store = self._found.get(path)
         if store is None or not store.is_current:
+            if make is not None and f"{DATA}/{path}/raw_data" not in self.file:
+                make()
             store = self._found[path] = ChunkStore(self.file, path, self._journaled)
         return store
 
@@ -272,17 +274,6 @@ class ChunkStores:
         """Store the hashes of all new chunks."""
         for store in self._found.values():
             store.settle()
-
-    def of(self, array: StagedArray) -> ChunkStore:
-        """The chunks of an array's path; their arrays are created if there are none."""
-        path = array.name
-        store = self._found.get(path)
-        if store is not None and store.is_current:
-            return store
-        if f"{DATA}/{path}/raw_data" not in self.file:
-            options = dict(array.options)
-            make_store(self.file, path, array.dtype, array.chunks, options.pop("fillvalue", None), options)
-        return self.of_path(path)
 
 
 def row_count(table: Any) -> int:

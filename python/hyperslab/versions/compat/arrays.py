@@ -5,8 +5,9 @@ with the attributes and indices of h5py, and with text as bytes.
 from __future__ import annotations
 
 import operator
+import posixpath
 from collections.abc import Callable, Iterator, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h5py
 import numpy as np
@@ -15,12 +16,10 @@ from numpy.exceptions import AxisError
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.errors import printable
+from hyperslab.versions.compat.opened import Opened
 from hyperslab.versions.compat.text import as_h5py, decoded, is_string
 from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, without
 from hyperslab.versions.stage.staged_array import StagedArray
-
-if TYPE_CHECKING:
-    from hyperslab.versions.compat.groups import InMemoryGroup
 
 
 class DatasetLike:
@@ -28,31 +27,37 @@ class DatasetLike:
 
     Parameters
     ----------
-    parent : InMemoryGroup
+    parent : h5py.Group
         The group that holds it.
-    name : str
-        Its name in the group.
+    opened : Opened
+        The file.
+    version : str
+        The name of the version.
+    path : str
+        Its path in the version.
     array : StagedArray | None
         The staged array; None in a committed version.
     """
 
-    def __init__(self, parent: InMemoryGroup, name: str, array: StagedArray | None = None) -> None:
+    def __init__(
+        self, parent: h5py.Group, opened: Opened, version: str, path: str, array: StagedArray | None = None
+    ) -> None:
         self.parent = parent
-        self._link = name
-        self._path = f"{parent.path}/{name}" if parent.path else name
+        self._opened, self._version, self._path = opened, version, path
+        self._link = posixpath.basename(path)
         self._array: StagedArray | ArchiveArray | None = array
-        self._generation = parent.opened.generation
+        self._generation = opened.generation
         self._committed_attrs: dict[str, Any] | None = None
 
     @property
     def _found(self) -> StagedArray | ArchiveArray:
         """The array that holds the elements. It is looked up again after versions were deleted or rewritten."""
-        array, opened = self._array, self.parent.opened
+        array, opened = self._array, self._opened
         if isinstance(array, StagedArray) and array.is_open:
             return array
         opened.table  # noqa: B018 -- notices changes
         if array is None or self._generation != opened.generation:
-            array = self._array = opened.array(self.parent.version, self._path)
+            array = self._array = opened.array(self._version, self._path)
             self._generation = opened.generation
             self._committed_attrs = None
         return array
@@ -63,13 +68,13 @@ class DatasetLike:
         return self._array if isinstance(self._array, StagedArray) else None
 
     def _changeable(self) -> StagedArray:
-        self.parent.check_open()
-        assert isinstance(self._array, StagedArray)
+        if not isinstance(self._array, StagedArray) or not self._array.is_open:
+            raise ValueError(f'"{self.name}" has already been committed: stage a new version')
         return self._array
 
     @property
     def _raw(self) -> Any:
-        return self.parent.opened.raw(self._path)
+        return self._opened.raw(self._path)
 
     @property
     def name(self) -> str:
@@ -303,7 +308,7 @@ class DatasetWrapper(DatasetLike):
             kind = InMemoryArrayDataset
         elif staged is not None and staged.base is None:
             kind = InMemorySparseDataset
-        return kind(self.parent, self._link, staged)
+        return kind(self.parent, self._opened, self._version, self._path, staged)
 
 
 class View:

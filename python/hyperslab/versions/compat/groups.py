@@ -136,7 +136,7 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
                 if isinstance(staged, StagedGroup):
                     known = InMemoryGroup(self.opened, self.version, path, staged, self)
                 else:
-                    known = DatasetWrapper(self, name, staged)
+                    known = DatasetWrapper(self, self.opened, self.version, path, staged)
                 self._children[name] = known
             return known
         kind = super().get(name, getclass=True)
@@ -144,7 +144,7 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
             raise KeyError(f"there is no {name!r} in {self.name}")
         if kind is h5py.Group:
             return InMemoryGroup(self.opened, self.version, path, None, self)
-        return DatasetWrapper(self, name)
+        return DatasetWrapper(self, self.opened, self.version, path)
 
     def get(self, name: str, default: Any = None, getclass: bool = False, getlink: bool = False) -> Any:
         """The object at a path, or `default`."""
@@ -296,7 +296,7 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         options = {"chunks": chunks, "fillvalue": fillvalue, **asked}
         made = staged.put_array(link, shape, dtype, data, **options)
         kind = DatasetWrapper if data is not None else InMemorySparseDataset
-        array = group._children[link] = kind(group, link, made)
+        array = group._children[link] = kind(group, group.opened, group.version, path, made)
         return array
 
     def require_dataset(self, name: str, shape: Any, dtype: Any, exact: bool = False, **options: Any) -> DatasetLike:

@@ -117,7 +117,7 @@ class ChunkMaps:
             count = max(1, min(MOST_PARSED_VERSIONS, MOST_PARSED_SLOTS * len(maps) // max(1, slots)))
 
     def _parsed(self, names: Sequence[str]) -> list[VersionMap]:
-        root = parsed(self._path, 0, tuple(f"{VERSIONS}/{name}/**" for name in names)).root
+        root = parsed(self._path, 0, tuple(f"{VERSIONS}/{name}/**" for name in names))
         known: dict[int, ChunkMap] = {}  # in some files unchanged arrays are links to one object
         return [_version_map(root, name, known, self._last) for name in names]
 

@@ -119,7 +119,7 @@ class ChunkStack:
 
 def chunk_stacks(path: str) -> tuple[dict[str, ChunkStack], dict[str, str]]:
     """The stacks of all arrays that a file's versions ever had, and the damage, both by the paths of the arrays."""
-    root = parsed(path, 0, (f"{VERSIONS}/{FIRST_VERSION}", f"{DATA}/**")).root
+    root = parsed(path, 0, (f"{VERSIONS}/{FIRST_VERSION}", f"{DATA}/**"))
     data = root[DATA]
     found: dict[str, ChunkStack] = {}
     problems: dict[str, str] = {}

@@ -354,7 +354,7 @@ class Stacks(dict[str, ChunkStack]):
     def __missing__(self, array: str) -> ChunkStack:
         raw, table = (f"{DATA}/{array}/{name}" for name in ("raw_data", "hash_table"))
         held = {f"{VERSIONS}/{one.name}/{array}": one.arrays[array] for one in self._versions if array in one.arrays}
-        root = parsed(self._path, 0, (raw, table, *held)).root
+        root = parsed(self._path, 0, (raw, table, *held))
         for name, one in held.items():
             found = root.get(name)
             now = chunk_map(array, found) if isinstance(found, ArchiveArray) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h5py
 import numpy as np
@@ -17,6 +17,7 @@ from hyperslab.archive.tree import Group
 from hyperslab.errors import HyperslabError
 from hyperslab.needed import advice
 from hyperslab.versions.inspect.chunk_stack import ChunkStack, chunk_stacks
+from hyperslab.versions.inspect.testimony import Testimony
 from hyperslab.versions.layout.fingerprint_log import Mark, Marks, Record
 from hyperslab.versions.layout.fingerprints import (
     array_attributes,
@@ -34,9 +35,6 @@ from hyperslab.versions.layout.padding import element_bytes, has_padding, meanin
 from hyperslab.versions.layout.reading import parsed
 from hyperslab.versions.layout.slots import Slots, grid_slots
 from hyperslab.versions.layout.table import VersionTable
-
-if TYPE_CHECKING:
-    from hyperslab.versions.inspect.witness import Testimony
 
 UNLIKE = "HDF5 sees other {} than hyperslab"
 FEW = 3  # names in a message
@@ -65,7 +63,7 @@ class SecondLook:
         self, path: str, file: h5py.File, found: Testimony, names: Sequence[str] | None, tell: Callable[[], None]
     ) -> None:
         self._path, self._file, self._found, self._tell = path, file, found, tell
-        self._ours = parsed(path, 0, (f"{VERSIONS}/**", f"{DATA}/**/raw_data", f"{DATA}/**/hash_table")).root
+        self._ours = parsed(path, 0, (f"{VERSIONS}/**", f"{DATA}/**/raw_data", f"{DATA}/**/hash_table"))
         self._all = names is None
         self._table = VersionTable.of(self._ours)
         self._names = list(self._table) if names is None else list(names)
@@ -111,7 +109,7 @@ class SecondLook:
         assert isinstance(ours, Group)
         _compare_names(found, versions, ours, "versions")
         _compare_attributes(found, versions, ours, None, None)
-        self._compare_groups(self._file[DATA], parsed(self._path, 0, (f"{DATA}/**",)).root[DATA], "")
+        self._compare_groups(self._file[DATA], parsed(self._path, 0, (f"{DATA}/**",))[DATA], "")
         if self._log.problem is not None or not (self._log.versions or self._log.current):
             return
         self._find_lost(versions)

@@ -22,7 +22,7 @@ from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMa
 from hyperslab.versions.inspect.chunk_stack import ChunkStack, chunk_stacks
 from hyperslab.versions.inspect.rehash import rehashed
 from hyperslab.versions.inspect.stored_bytes import StoredBytes
-from hyperslab.versions.inspect.witness import Testimony
+from hyperslab.versions.inspect.testimony import Testimony
 from hyperslab.versions.layout.names import DATA_VERSION, FIRST_VERSION, VERSIONS
 from hyperslab.versions.layout.padding import meaningful
 from hyperslab.versions.layout.reading import parsed
@@ -163,7 +163,7 @@ def _check_parents(found: Verification, table: VersionTable, names: Sequence[str
 
 def _check_bookkeeping(found: Verification, table: VersionTable) -> None:
     """Check that the current version exists, and find the versions that were never committed."""
-    versions = parsed(found.path, 0, (f"{VERSIONS}/*",)).root[VERSIONS]
+    versions = parsed(found.path, 0, (f"{VERSIONS}/*",))[VERSIONS]
     found.uncommitted = [name for name in versions if name not in table and name != FIRST_VERSION]
     current = versions.attrs.get("current_version")
     expected = FIRST_VERSION if table.current is None else table.current

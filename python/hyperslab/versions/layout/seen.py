@@ -63,7 +63,7 @@ class SeenVersions:
     def refresh(self) -> None:
         """Look for versions committed since. Groups that you already have stay as they are."""
         self._settle()
-        root = parsed(self._path, 0, (f"{self._within}{VERSIONS}",), resolver=self._resolver).root[f"/{self._within}"]
+        root = parsed(self._path, 0, (f"{self._within}{VERSIONS}",), resolver=self._resolver)[f"/{self._within}"]
         assert isinstance(root, Group)
         said = group_of_versions(root).attrs
         layout.check_data_version(data_version_of(said), root.filename, to_write=self._to_write)

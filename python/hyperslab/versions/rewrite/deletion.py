@@ -204,7 +204,7 @@ def stored_chunks(file: str, path: str, raw: Any, slots: Slots) -> Iterator[tupl
     """Chunks as they are stored, in the order of the slots: the number of each slot in `slots`, the bytes of its chunk,
     and which codecs it was stored without. Chunks that are not stored are left out.
     """
-    array = parsed(file, 0, (f"{DATA}/{path}/raw_data",)).root[f"{DATA}/{path}/raw_data"]
+    array = parsed(file, 0, (f"{DATA}/{path}/raw_data",))[f"{DATA}/{path}/raw_data"]
     assert isinstance(array, ArchiveArray)
     try:
         [segment] = array.segments()

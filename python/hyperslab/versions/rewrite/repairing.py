@@ -18,8 +18,9 @@ from h5py import h5z
 from hyperslab._core import ChunkGrid, filters_of
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.hdf5_plugins import has_codec
+from hyperslab.archive.open_file import OpenFile
 from hyperslab.archive.remote import SourceResolver
-from hyperslab.archive.tree import Group, OpenFile
+from hyperslab.archive.tree import Group, root_of
 from hyperslab.errors import DamagedFile, MissingJournal, StaleJournal, UsageError
 from hyperslab.journal.journal import journal_path
 from hyperslab.journal.journaled_file import JournaledFile
@@ -140,7 +141,7 @@ def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep
     if os.path.lexists(output):
         raise UsageError(f"{os.fspath(output)} exists already: choose another name for the repaired file")
     with _recovered(os.path.abspath(path)) as (readable, notes):  # noqa: PTH100
-        root = OpenFile(readable, 0, SourceResolver(), (f"{DATA}/**",)).root
+        root = root_of(OpenFile(readable, 0, SourceResolver(), (f"{DATA}/**",)))
         try:
             repaired = Repairing(root, Path(output), keep_unproved).done()
             repaired.notes[:0] = notes

@@ -283,7 +283,7 @@ def version_groups(path: str, names: list[str], read: Iterable[str] = ()) -> Ite
     chunks = [f"{DATA}/{array}/raw_data" for array in read]
     while start < len(names):
         some = names[start : start + count]
-        found = parsed(path, 0, (*(f"{VERSIONS}/{name}/**" for name in some), *chunks)).root[VERSIONS]
+        found = parsed(path, 0, (*(f"{VERSIONS}/{name}/**" for name in some), *chunks))[VERSIONS]
         assert isinstance(found, Group)
         mappings = 1
         for name in some:

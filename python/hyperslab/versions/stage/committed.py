@@ -53,7 +53,7 @@ class CommittedVersion:
     def raw(self, path: str) -> ArchiveArray:
         """All chunks that an array ever had."""
         self.stores.check_is_named()
-        found = parsed(self.path, 0, (raw_path(path),)).root[raw_path(path)]
+        found = parsed(self.path, 0, (raw_path(path),))[raw_path(path)]
         if not isinstance(found, ArchiveArray):
             raise DamagedFile(f"{self.path}: the chunks of {path!r} are not an array")
         return found
