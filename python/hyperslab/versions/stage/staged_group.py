@@ -60,6 +60,8 @@ class StagedGroup(MutableMapping[str, "Child"]):
         child = self._touched[name]
         if child is None:
             raise KeyError(f"{self._path(name)!r} was deleted from this version")
+        if not self._open:  # also what is first looked at after the commit, or a write to it would be lost
+            child.close()
         return child
 
     def __setitem__(self, path: str, value: Any) -> None:
