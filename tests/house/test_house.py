@@ -38,7 +38,7 @@ LAYERS = [
     ["versions.layout"],  # a version is read as an archive
     ["archive"],
     ["journal"],  # before an archive is read, a commit that was cut short is finished
-    ["meant", "needed", "panics", "preloading", "progress", "regular_files", "replacing"],
+    ["declared", "libhdf5", "meant", "needed", "panics", "preloading", "progress", "regular_files", "replacing"],
     ["errors", "memory", "cached", "chunk_grid", "_core"],
 ]
 MOST_FILE_LINES, MOST_FUNCTION_LINES, MOST_BYTES = 500, 70, 1_000_000

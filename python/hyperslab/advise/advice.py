@@ -19,8 +19,8 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError, model_validator
 
-from hyperslab.bench.declared import Declared, loc_of
 from hyperslab.conversion.advice_reading import checked_advice
+from hyperslab.declared import Declared, loc_of
 from hyperslab.errors import UsageError
 from hyperslab.replacing import replace_with
 

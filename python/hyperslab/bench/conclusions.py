@@ -12,10 +12,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from hyperslab.bench.declared import Declared, checked, one_of, read
 from hyperslab.bench.operations import OPERATIONS
 from hyperslab.bench.records import METRICS
 from hyperslab.bench.study import STUDIES_DIRECTORY
+from hyperslab.declared import Declared, checked, one_of, read
 from hyperslab.errors import StudyError
 from hyperslab.formats import FORMATS
 

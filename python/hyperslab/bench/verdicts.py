@@ -19,9 +19,10 @@ from itertools import pairwise
 from hyperslab.bench.conclusions import Axis, Conclusion, Effect, Extreme, Order, Ratio, Within, formats_of
 from hyperslab.bench.estimates import Estimate, Quotient, estimate_of, quotient
 from hyperslab.bench.rankings import DEFAULT_LOOKS
-from hyperslab.bench.records import Method, Summary, Verdict
+from hyperslab.bench.records import Method, Summary
 from hyperslab.bench.verdict_sentences import UP_TO, Finding, factor_text, reach_text, sentence, tally, word_of
 from hyperslab.lab.looks import Looks
+from hyperslab.lab.verdict import Verdict
 
 # How far outside a published range around 1 a ratio may lie and still count as alike.
 LIKENESS = 0.1

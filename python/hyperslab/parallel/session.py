@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hyperslab.bench.records import Verdict
 from hyperslab.errors import UsageError
+from hyperslab.lab.verdict import Verdict
 from hyperslab.parallel.experiments import (
     REPEATS,
     SERVERS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from hyperslab.bench.records import Verdict
+from hyperslab.lab.verdict import Verdict
 from hyperslab.parallel.experiments import Experiment, Measured
 from hyperslab.parallel.paper_figures import PaperFigure, paper_figures
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from hyperslab.bench.histories.trials import History
-from hyperslab.bench.records import Verdict
+from hyperslab.lab.verdict import Verdict
 
 Word = Literal["holds", "reverses", "undecided"]
 STUDY = "versioned-histories"

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from h5py._objects import phil
 
+from hyperslab import libhdf5
 from hyperslab._core import ChunkTable
 from hyperslab.cached import cached_property
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, Unsupported
-from hyperslab.versions.commit import libhdf5
 from hyperslab.versions.commit.attributes import integer, put_integer, put_integers
 from hyperslab.versions.commit.codec_options import filters_in
 from hyperslab.versions.commit.hash_rows import HashRows

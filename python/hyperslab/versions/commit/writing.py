@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 from h5py._hl.filters import guess_chunk
 
+from hyperslab import libhdf5
 from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, StaleJournal, Unsupported, UsageError
 from hyperslab.journal.journal import (
@@ -31,7 +32,6 @@ from hyperslab.journal.journaled_file import JournaledFile
 from hyperslab.journal.settling import is_readable
 from hyperslab.journal.write_guard import empty_file
 from hyperslab.meant import meant
-from hyperslab.versions.commit import libhdf5
 from hyperslab.versions.commit.chunk_store import ChunkStore, is_text
 from hyperslab.versions.commit.outcome import told
 from hyperslab.versions.layout import names as layout
