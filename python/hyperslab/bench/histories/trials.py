@@ -22,8 +22,8 @@ from hyperslab.lab.journal import Journal, load_lines
 from hyperslab.lab.room import disk_full
 from hyperslab.lab.rounds import Tally
 from hyperslab.lab.scratch import remove
-from hyperslab.lab.timers import Timers
 from hyperslab.lab.worker import LocalWorkers, Workbench
+from hyperslab.timers import Timers
 
 JOURNAL = "histories.jsonl"
 READ_COUNT = 20  # reads of the latest version, as in the article
