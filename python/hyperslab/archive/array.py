@@ -154,8 +154,8 @@ class Array:
         If you cut the array along these lengths, no task reads a chunk that another task reads too. None for contiguous
         arrays, and for virtual arrays that map others with steps.
         """
-        found = self._stored.chunk_lengths() if self.chunks is not None or self.format == "collection" else None
-        return None if found is None else tuple(each[0] if len(each) == 1 else tuple(each) for each in found)
+        by_axis = self._stored.chunk_lengths() if self.chunks is not None or self.format == "collection" else None
+        return None if by_axis is None else tuple(each[0] if len(each) == 1 else tuple(each) for each in by_axis)
 
     @property
     def codecs(self) -> tuple[str, ...]:

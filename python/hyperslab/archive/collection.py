@@ -45,8 +45,8 @@ def opened(
         Two files cannot be combined.
     """
     options = _options(combining)
-    found = tuple(located(paths, storage_options, cache_nbytes, allowed))
-    return root_of(OpenCollection(found, options, chunk_cache_nbytes))
+    places = tuple(located(paths, storage_options, cache_nbytes, allowed))
+    return root_of(OpenCollection(places, options, chunk_cache_nbytes))
 
 
 def _options(combining: Combining) -> Options:
@@ -183,7 +183,7 @@ def _check_dimensions(combination: Combination, recipes: Mapping[str, ArrayRecip
 
 def _coordinates(combination: Combination) -> dict[str, list[np.ndarray[Any, Any]]]:
     """The coordinates along the concatenated dimension, by path, file by file."""
-    found = {}
+    by_path = {}
     for row in combination.rows.values():
         is_coordinate = row.path.rpartition("/")[2] == combination.options.concat and row.axis == 0
         if not is_coordinate or row.samples[0].ndim != 1 or not row.samples[0].is_variable:
@@ -192,8 +192,8 @@ def _coordinates(combination: Combination) -> dict[str, list[np.ndarray[Any, Any
         if recipe is None or row.samples[0].dtype.kind not in "iuf":
             continue
         ends = np.cumsum(row.lengths)
-        found[row.path] = np.split(combination.read(recipe, row.path), ends[:-1])
-    return found
+        by_path[row.path] = np.split(combination.read(recipe, row.path), ends[:-1])
+    return by_path
 
 
 def _sorted(combination: Combination) -> list[int]:

@@ -66,15 +66,15 @@ def _taken_over(path: Any, options: Mapping[str, Any]) -> tuple[Any, Mapping[str
     """What a store, an open file or a URL of fsspec leads to, with the options that it has itself."""
     named = named_by_options(path, options)
     if named is not None:
-        found: foreign_stores.Location = location_of_references(*named)
-        return (found.url, found.options) if isinstance(found, Remote) else (found, {})
+        location: foreign_stores.Location = location_of_references(*named)
+        return (location.url, location.options) if isinstance(location, Remote) else (location, {})
     is_chained = isinstance(path, str) and foreign_stores.is_chained(path)
     if is_chained or foreign_stores.is_foreign(path):
         takes_options = is_chained or are_references(path)
-        found = foreign_stores.location_of(path, options if takes_options else None)
-        own = found.options if isinstance(found, Remote) else {}
+        location = foreign_stores.location_of(path, options if takes_options else None)
+        own = location.options if isinstance(location, Remote) else {}
         given = {} if takes_options else options
-        return found.url if isinstance(found, Remote) else found, {**own, **given}
+        return location.url if isinstance(location, Remote) else location, {**own, **given}
     if not isinstance(path, str | os.PathLike):
         raise UsageError(f"hyperslab cannot open an object of type {type(path).__name__}: {ACCEPTED}")
     return path, options
@@ -98,13 +98,13 @@ def local_file(path: str, chunk_cache_nbytes: int, resolver: DocumentResolver) -
         This process cannot finish the commit.
     """
     try:
-        found = ArchiveFile(path, chunk_cache_nbytes, resolver)
+        opened = ArchiveFile(path, chunk_cache_nbytes, resolver)
     except DamagedFile:
         if not has_journal(path):
             raise
     else:
-        if found.format != "hdf5" or not has_journal(path):
-            return found
+        if opened.format != "hdf5" or not has_journal(path):
+            return opened
     with between_commits(path):
         return ArchiveFile(path, chunk_cache_nbytes, resolver)
 

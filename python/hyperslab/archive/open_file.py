@@ -257,10 +257,10 @@ def identity(location: str | Remote | Given) -> Hashable:
     if isinstance(location, Given):
         return id(location)
     try:
-        found = os.stat(location)  # noqa: PTH116
+        about = os.stat(location)  # noqa: PTH116
     except OSError:
         return location  # opening it will raise the error
-    return (found.st_dev, found.st_ino)
+    return (about.st_dev, about.st_ino)
 
 
 def instead(name: str, names: Iterable[str]) -> str:

@@ -51,10 +51,10 @@ def located(
     """
     listed = list(paths) if is_listed(paths) else [paths]
     allowed = allowed if allowed is None or isinstance(allowed, str) else list(allowed)
-    found = [file for one in listed for file in _located(one, options, cache_nbytes, allowed)]
-    if not found:
+    places = [file for one in listed for file in _located(one, options, cache_nbytes, allowed)]
+    if not places:
         raise UsageError("the list of files is empty: give paths, URLs or a pattern")
-    return found
+    return places
 
 
 def _located(one: Any, options: Mapping[str, Any], cache_nbytes: int, allowed: Locations | None) -> list[Located]:
@@ -77,12 +77,12 @@ def matching(pattern: str, options: Mapping[str, Any] | None = None) -> list[str
         No file matches.
     """
     if is_url(pattern):
-        found = far_listing.matching(Remote(pattern, options or {}))
+        matches = far_listing.matching(Remote(pattern, options or {}))
     else:
-        found = glob.glob(pattern, recursive=True)  # noqa: PTH207 -- Path.glob takes no absolute patterns
-    if not found:
+        matches = glob.glob(pattern, recursive=True)  # noqa: PTH207 -- Path.glob takes no absolute patterns
+    if not matches:
         raise FileNotFoundError(errno.ENOENT, "no file matches", shown(pattern) if is_url(pattern) else pattern)
-    return sorted(found, key=natural)
+    return sorted(matches, key=natural)
 
 
 def threads_for(are_far: bool) -> int:

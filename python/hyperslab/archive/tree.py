@@ -345,6 +345,6 @@ def visit_own(top: Group, visit: Callable[[str, Group | Array], Any]) -> Any:
 
 def _own(group: Group) -> Iterator[tuple[str, Group | Array]]:
     for name, kind in group.kinds():
-        found = _reached(group, name) if kind in ("group", "array") else None
-        if found is not None:
-            yield name, found
+        child = _reached(group, name) if kind in ("group", "array") else None
+        if child is not None:
+            yield name, child

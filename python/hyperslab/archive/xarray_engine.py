@@ -76,9 +76,9 @@ class LazyArray(BackendArray):
         """The array. If it came from another process, the first use opens its file."""
         recipe, name, token = self._recipe
         with _opening[0]:  # the first thread opens the file, and the other threads of the worker share it
-            found = _root_again(pickle.dumps(recipe), token[2])[name]
-        assert isinstance(found, Array)
-        return found
+            array = _root_again(pickle.dumps(recipe), token[2])[name]
+        assert isinstance(array, Array)
+        return array
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unopened, (self.shape, self.dtype, self._recipe)
@@ -209,8 +209,8 @@ def _attributes(node: Group | Array) -> dict[str, Any]:
         if name not in own and name not in BOOKKEEPING:
             said = f"{printable(node.name)} of {printable(node.filename)} is left out: {printable(str(reason))}"
             warnings.warn(f"attribute {printable(name)!r} of {said}", UserWarning, stacklevel=2)
-    found = {name: value for name, value in attributes(node).items() if name not in own}
-    return {name: as_netcdf(name, value, node) for name, value in found.items()}
+    kept = {name: value for name, value in attributes(node).items() if name not in own}
+    return {name: as_netcdf(name, value, node) for name, value in kept.items()}
 
 
 class Engine(BackendEntrypoint):
@@ -319,8 +319,8 @@ class Engine(BackendEntrypoint):
         options, decoders, numbering = split(keywords)
         options = _options(options, open_options, concat=concat, version=version, allowed=allowed)
         top = _group(filename_or_obj, group, options)
-        phony, found = PhonyDimensions(top, numbering), groups_by_path(top)
-        return {f"/{path}": self._decoded(each, drop_variables, decoders, phony) for path, each in found}
+        phony, by_path = PhonyDimensions(top, numbering), groups_by_path(top)
+        return {f"/{path}": self._decoded(each, drop_variables, decoders, phony) for path, each in by_path}
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> DataTree:
         """Open a group and all groups below it as a tree. The parameters are those of `open_dataset`."""
@@ -373,9 +373,9 @@ def _group(source: Any, path: str | None, options: dict[str, Any]) -> Group:
     if options.get("version") is not None and path is not None:
         path = path.lstrip("/")  # relative to the version, not to the file
     try:
-        found = root if path is None else root[path]
+        chosen = root if path is None else root[path]
     except KeyError as error:
         raise NoSuchGroup(f"{error.args[0]}: no group {path!r}") from error
-    if not isinstance(found, Group):
+    if not isinstance(chosen, Group):
         raise UsageError(f"{path!r} of {root.filename} is an array: give the group that contains it")
-    return found
+    return chosen
