@@ -97,8 +97,8 @@ class Dataset(HLObject):
             raise RuntimeError(CLOSED)
         if self.shape is None:
             return None
-        found: tuple[int | None, ...] = self._facts["max_shape"]
-        return found
+        most: tuple[int | None, ...] = self._facts["max_shape"]
+        return most
 
     @property
     def chunks(self) -> tuple[int, ...] | None:
@@ -111,8 +111,8 @@ class Dataset(HLObject):
         storage = self._facts["storage"]
         if isinstance(storage, Exception):
             raise storage
-        found: tuple[str, Any] = storage
-        return found
+        layout: tuple[str, Any] = storage
+        return layout
 
     @property
     def _filters(self) -> dict[str, Any]:
@@ -121,11 +121,11 @@ class Dataset(HLObject):
     @property
     def compression(self) -> str | None:
         """The compression filter: "gzip", "lzf" or "szip"; "unknown" for a filter of a plugin; None for no filter."""
-        found = self._filters
+        filters = self._filters
         for name in property_lists.COMPRESSIONS:
-            if name in found:
+            if name in filters:
                 return name
-        return "unknown" if any(name not in property_lists.OTHERS for name in found) else None
+        return "unknown" if any(name not in property_lists.OTHERS for name in filters) else None
 
     @property
     def compression_opts(self) -> Any:
@@ -156,15 +156,15 @@ class Dataset(HLObject):
     @property
     def scaleoffset(self) -> int | None:
         """The setting of the scale-offset filter: a number of bits or of decimal places; None without the filter."""
-        found = self._filters
-        return found["scaleoffset"][1] if "scaleoffset" in found else None
+        filters = self._filters
+        return filters["scaleoffset"][1] if "scaleoffset" in filters else None
 
     @property
     def external(self) -> list[tuple[str, int, int]] | None:
         """Name, offset and length in bytes of each external raw file; None if the elements are in this file."""
         self._storage  # noqa: B018 -- raises if the layout cannot be read
-        found = self._facts["external"]
-        return [(name, at, spaces.UNLIMITED if nbytes is None else nbytes) for name, at, nbytes in found] or None
+        files = self._facts["external"]
+        return [(name, at, spaces.UNLIMITED if nbytes is None else nbytes) for name, at, nbytes in files] or None
 
     @property
     def fillvalue(self) -> Any:
@@ -334,14 +334,14 @@ class Dataset(HLObject):
         if region.points is None and region.axes is None and region.boxes is None:
             return self._select_read(select(shape, (...,))._replace(is_scalar=False), new_dtype)
         selected = of_coordinates(coordinates(region, shape), shape)
-        found = self._select_read(selected, new_dtype)
-        return found.reshape(region_shape(region, shape) + found.shape[1:])
+        values = self._select_read(selected, new_dtype)
+        return values.reshape(region_shape(region, shape) + values.shape[1:])
 
     def _select_read(self, selected: Selected, new_dtype: Any) -> Any:
-        found = reading.read(self._id, selected)
+        values = reading.read(self._id, selected)
         if new_dtype is not None:
-            found = converted(found, self.dtype, np.dtype(new_dtype))
-        return found[()] if selected.is_scalar and found.ndim == 0 else found
+            values = converted(values, self.dtype, np.dtype(new_dtype))
+        return values[()] if selected.is_scalar and values.ndim == 0 else values
 
     def read_direct(self, dest: np.ndarray[Any, Any], source_sel: Any = None, dest_sel: Any = None) -> None:
         """Read into an existing array.
@@ -381,8 +381,8 @@ class Dataset(HLObject):
             raise ValueError(f"Dataset.__array__ received {copy=} but memory allocation cannot be avoided on read")
         if self.shape is None:
             raise TypeError("Empty datasets have no numpy representation")
-        found = np.asarray(self._select_read(self._selected((...,))._replace(is_scalar=False), None))
-        return found if dtype is None else found.astype(dtype, copy=False)
+        values = np.asarray(self._select_read(self._selected((...,))._replace(is_scalar=False), None))
+        return values if dtype is None else values.astype(dtype, copy=False)
 
     def resize(self, size: Any, axis: int | None = None) -> NoReturn:
         """Raise TypeError if the dataset is not chunked, otherwise RuntimeError: the file is open for reading."""

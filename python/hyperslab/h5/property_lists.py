@@ -64,8 +64,8 @@ class DatasetCreatePropertyList(CreatePropertyList):
         kind, shape = self._storage
         if kind != "chunked":
             raise ValueError("Can't get chunk size (not a chunked storage layout)")
-        found: tuple[int, ...] = shape
-        return found
+        chunk_shape: tuple[int, ...] = shape
+        return chunk_shape
 
     def get_nfilters(self) -> int:
         """Return the number of filters."""
@@ -101,7 +101,7 @@ def filters(facts: Facts) -> dict[str, Any]:
     TypeError
         The settings of the szip filter contradict themselves.
     """
-    found: dict[str, Any] = {}
+    settings_by_name: dict[str, Any] = {}
     for number, _, parameters in facts["filters"]:
         settings: Any = parameters or None
         if number == 1:
@@ -113,5 +113,5 @@ def filters(facts: Facts) -> dict[str, Any]:
             settings = ("ec" if mask & SZIP_ENTROPY else "nn", pixels)
         elif number == 32000:
             settings = None
-        found[NAMES.get(number, str(number))] = settings
-    return found
+        settings_by_name[NAMES.get(number, str(number))] = settings
+    return settings_by_name

@@ -34,12 +34,12 @@ def read(dataset: DatasetID, selected: Selected) -> np.ndarray[Any, Any]:
             raise Unsupported(f"{said}: open the file with h5py")
         stored = array.read_stored(selected.key)
         return shaped(element, dtype, stored, array.heap_values(stored), selected.shape)
-    found = np.asarray(array.read_index(selected.key))
-    if found.dtype.itemsize != dtype.base.itemsize:
-        return found.astype(dtype.base).reshape(shape)
-    if found.dtype.kind == "f" and found.dtype != dtype.base:  # floats that are not IEEE 754 in the file
-        return found.astype(dtype.base).reshape(shape)
-    return found.reshape(shape).view(dtype.base)
+    values = np.asarray(array.read_index(selected.key))
+    if values.dtype.itemsize != dtype.base.itemsize:
+        return values.astype(dtype.base).reshape(shape)
+    if values.dtype.kind == "f" and values.dtype != dtype.base:  # floats that are not IEEE 754 in the file
+        return values.astype(dtype.base).reshape(shape)
+    return values.reshape(shape).view(dtype.base)
 
 
 def shaped(

@@ -118,11 +118,11 @@ class AsStrView(_View):
         return np.dtype(object)
 
     def __getitem__(self, args: Any) -> Any:
-        found = self._read(args, None)
-        if np.isscalar(found):
-            return found.decode(self.encoding, self.errors)  # type: ignore[union-attr]
-        out = np.empty(found.shape, object)
-        out.reshape(-1)[:] = [one.decode(self.encoding, self.errors) for one in found.flat]
+        values = self._read(args, None)
+        if np.isscalar(values):
+            return values.decode(self.encoding, self.errors)  # type: ignore[union-attr]
+        out = np.empty(values.shape, object)
+        out.reshape(-1)[:] = [one.decode(self.encoding, self.errors) for one in values.flat]
         return out
 
 
@@ -159,9 +159,9 @@ class FieldsView(_View):
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the field, or a compound dtype of the fields."""
-        found: np.dtype[Any] = self.read_dtype if self.extract_field is None else self.read_dtype[self.extract_field]
-        return found
+        field: np.dtype[Any] = self.read_dtype if self.extract_field is None else self.read_dtype[self.extract_field]
+        return field
 
     def __getitem__(self, args: Any) -> Any:
-        found = self._read(args, self.read_dtype)
-        return found if self.extract_field is None else found[self.extract_field]
+        values = self._read(args, self.read_dtype)
+        return values if self.extract_field is None else values[self.extract_field]
