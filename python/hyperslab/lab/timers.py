@@ -43,7 +43,7 @@ class Counters:
             control.write("5")  # reset the peak memory: proc(5)
         self._before = cache.device_bytes()
 
-    def measured(self, timers: Timers, decoded_nbytes: int, **found: Any) -> Timing:
+    def measured(self, timers: Timers, decoded_nbytes: int, **facts: Any) -> Timing:
         """The timing so far, from the timers and these counters."""
         after = cache.device_bytes()
         moved = after - self._before if after and self._before else None
@@ -54,7 +54,7 @@ class Counters:
             device_read_nbytes=moved.read if moved else None,
             device_write_nbytes=moved.written if moved else None,
             decoded_nbytes=decoded_nbytes,
-            **found,
+            **facts,
         )
 
 
