@@ -247,9 +247,9 @@ def index(
         if progress is not None:
             progress(paths[number], len(roots), len(given))
     ordered = [roots[number] for number in range(len(given))]
-    found = Index({"": ordered[0]} if len(ordered) == 1 else dict(zip(_names(paths), ordered, strict=True)))
-    found.lasting = lasting
-    return found
+    made = Index({"": ordered[0]} if len(ordered) == 1 else dict(zip(_names(paths), ordered, strict=True)))
+    made.lasting = lasting
+    return made
 
 
 def expanded(sources: Source | Iterable[Source], options: Mapping[str, Any] | None = None) -> Iterator[Source]:
