@@ -98,15 +98,15 @@ def choose(names: Sequence[str]) -> list[Case | HistoryCase]:
     known: list[Case | HistoryCase] = [*shipped(), *histories.shipped()]
     for name in names or (DEFAULT_STUDY,):
         if name.endswith((".yaml", ".yml")) or os.sep in name:
-            found = _load(Path(name))
+            matching = _load(Path(name))
         else:
             name = _current(name)
-            found = [case for case in known if fnmatch.fnmatchcase(case.name, name) or case.family == name]
-        if not found:
+            matching = [case for case in known if fnmatch.fnmatchcase(case.name, name) or case.family == name]
+        if not matching:
             families = sorted({case.family for case in known})
             near = meant(name, [*families, *(case.name for case in known)]) or f"; families: {', '.join(families)}"
             raise StudyError(f"unknown study {name!r}{near}; `hyperslab studies` lists all cases")
-        for case in found:
+        for case in matching:
             if case.name in chosen and chosen[case.name] != case:
                 raise StudyError(f"two different studies are named {case.name!r}; rename one")
             chosen[case.name] = case
