@@ -313,12 +313,12 @@ def filters_of(raw: Any) -> list[tuple[int, int]] | None:
     """The numbers of an array's filters, in order, each with its parameter; None if libhdf5 must encode its chunks."""
     if raw.dtype.hasobject:
         return None
-    found = []
+    filters = []
     for number, values in filters_in(raw):
         if number not in OUR_FILTERS:
             return None
-        found.append((number, int(values[0]) if number in (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE) else 0))
-    return found
+        filters.append((number, int(values[0]) if number in (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE) else 0))
+    return filters
 
 
 def as_bytes(array: Array) -> npt.NDArray[np.uint8]:

@@ -226,22 +226,22 @@ def _begin(beside: str, system: System) -> None:
 
 def _clean_up(beside: str, system: System) -> None:
     """Remove the rest of a new file that was going to replace another. Files that are not ours stay."""
-    found = None
+    journal = None
     with suppress(StaleJournal):
-        found = found_journal(beside)
+        journal = found_journal(beside)
     if Path(beside).is_file() and not Path(beside).is_symlink():
         descriptor = os.open(beside, os.O_RDONLY)
         try:
             start = os.pread(descriptor, len(BEGUN), 0)
             is_ours = start == BEGUN[: len(start)]
-            if isinstance(found, Journal) and found.before_nbytes == len(BEGUN):
-                is_ours = is_ours or contradiction(found, descriptor) is None
+            if isinstance(journal, Journal) and journal.before_nbytes == len(BEGUN):
+                is_ours = is_ours or contradiction(journal, descriptor) is None
         finally:
             os.close(descriptor)
         if not is_ours:
             return
         system.unlink(beside)
-    if isinstance(found, Journal | Torn):
+    if isinstance(journal, Journal | Torn):
         remove_journal(beside, system)
 
 
@@ -455,10 +455,10 @@ def _chunk_shape(
     if isinstance(chunks, int) and not isinstance(chunks, bool):
         chunks = (chunks,)
     if chunks is not None and not isinstance(chunks, bool):
-        found = tuple(int(length) for length in chunks)
-        if len(found) != len(shape) or min(found) < 1:
-            raise ValueError(f"{path}: chunks of the shape {found} do not fit an array of the shape {shape}")
-        return found
+        chunk_shape = tuple(int(length) for length in chunks)
+        if len(chunk_shape) != len(shape) or min(chunk_shape) < 1:
+            raise ValueError(f"{path}: chunks of the shape {chunk_shape} do not fit an array of the shape {shape}")
+        return chunk_shape
     if store is not None:
         return store.chunk_shape
     if chunks is None and len(shape) == 1:

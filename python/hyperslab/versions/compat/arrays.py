@@ -110,8 +110,8 @@ class DatasetLike:
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the elements, as in h5py."""
         raw = self._raw
-        found: np.dtype[Any] = self._found.dtype if raw is None else raw.dtype
-        return found
+        dtype: np.dtype[Any] = self._found.dtype if raw is None else raw.dtype
+        return dtype
 
     @property
     def nbytes(self) -> int:
@@ -121,35 +121,35 @@ class DatasetLike:
     @property
     def chunks(self) -> tuple[int, ...]:
         """The shape of a chunk."""
-        found = self._found
-        chunks = found.chunks if isinstance(found, StagedArray) else found.attrs["chunks"]
+        array = self._found
+        chunks = array.chunks if isinstance(array, StagedArray) else array.attrs["chunks"]
         return tuple(int(length) for length in chunks)
 
     @property
     def fillvalue(self) -> Any:
         """The fill value."""
-        raw, found = self._raw, self._found
+        raw, array = self._raw, self._found
         if raw is not None:
             return raw.fillvalue
-        fill = found.fillvalue if isinstance(found, StagedArray) else found.fill_value
+        fill = array.fillvalue if isinstance(array, StagedArray) else array.fill_value
         return fill.encode() if isinstance(fill, str) else fill
 
     @property
     def attrs(self) -> MutableMapping[str, Any]:
         """The attributes. Those of a committed version are copies."""
-        found = self._found
-        if isinstance(found, StagedArray):
-            return found.attrs
+        array = self._found
+        if isinstance(array, StagedArray):
+            return array.attrs
         if self._committed_attrs is None:
-            self._committed_attrs = without(found.attrs, ARRAY_BOOKKEEPING)
+            self._committed_attrs = without(array.attrs, ARRAY_BOOKKEEPING)
         return self._committed_attrs
 
     def _option(self, name: str, absent: Any = None) -> Any:
         raw = self._raw
         if raw is not None:
             return getattr(raw, name)
-        found = self._found
-        return found.options.get(name, absent) if isinstance(found, StagedArray) else absent
+        array = self._found
+        return array.options.get(name, absent) if isinstance(array, StagedArray) else absent
 
     @property
     def compression(self) -> Any:
@@ -164,8 +164,8 @@ class DatasetLike:
     @property
     def scaleoffset(self) -> int | None:
         """The setting of HDF5's scale-offset filter, or None."""
-        found: int | None = self._option("scaleoffset")
-        return found
+        setting: int | None = self._option("scaleoffset")
+        return setting
 
     @property
     def shuffle(self) -> bool:
@@ -194,9 +194,9 @@ class DatasetLike:
         names, key = _split_fields(key)
         if isinstance(key, h5py.RegionReference):
             return self.file[self.name][key]
-        found = self._found
-        read = found[key]
-        if found.dtype.hasobject:
+        array = self._found
+        read = array[key]
+        if array.dtype.hasobject:
             read = as_h5py(read, self.dtype)
         if not names:
             return read
@@ -263,8 +263,8 @@ class DatasetLike:
 
     def iter_chunks(self, sel: Any = None) -> Iterator[tuple[slice, ...]]:
         """The part of the array that each chunk covers, as slices."""
-        found: Iterator[tuple[slice, ...]] = ChunkIterator(self, sel)
-        return found
+        parts: Iterator[tuple[slice, ...]] = ChunkIterator(self, sel)
+        return parts
 
     def read_direct(self, dest: np.ndarray[Any, Any], source_sel: Any = None, dest_sel: Any = None) -> None:
         """Read into an existing array."""

@@ -70,9 +70,9 @@ def version_table(location: str | Remote, within: str = "", resolver: SourceReso
     Unsupported
         There are no versions.
     """
-    found = parsed(location, 0, (f"{within}{VERSIONS}/*",), resolver=resolver)[f"/{within}"]
-    assert isinstance(found, Group)
-    return VersionTable.of(found)
+    root = parsed(location, 0, (f"{within}{VERSIONS}/*",), resolver=resolver)[f"/{within}"]
+    assert isinstance(root, Group)
+    return VersionTable.of(root)
 
 
 def check_given_up(

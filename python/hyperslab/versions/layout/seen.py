@@ -91,9 +91,9 @@ class SeenVersions:
             A version that was committed says that it was not, or its attribute cannot be read.
         """
         if self._table is None:
-            found = self.said
-            check_given_up(self._path, found, self._within, self._resolver)
-            self._table = found.changed(None, self._current) if self._current in found else found
+            said = self.said
+            check_given_up(self._path, said, self._within, self._resolver)
+            self._table = said.changed(None, self._current) if self._current in said else said
         return self._table
 
     @table.setter

@@ -30,11 +30,11 @@ class VersionGroup(Group):
         return Group(self._file, self._number, self.name)
 
     def _made(self, place: Place) -> Group | Array:
-        found = super()._made(place)
-        if isinstance(found, Group):
-            return VersionGroup(found)
-        check_agrees(found)
-        return found
+        made = super()._made(place)
+        if isinstance(made, Group):
+            return VersionGroup(made)
+        check_agrees(made)
+        return made
 
 
 def check_agrees(array: Array) -> None:

@@ -211,7 +211,7 @@ class Repairing:
     def _versions(self) -> tuple[list[Found], Any]:
         """The versions that were committed, and the name of the current one."""
         versions = group_of_versions(self._root)
-        found, uncommitted = [], set()
+        listed, uncommitted = [], set()
         number = self._data_version(versions)
         for name in versions:
             if name == FIRST_VERSION:
@@ -226,16 +226,16 @@ class Repairing:
                     self._lose(name, None, "it was never committed")
                     continue
                 time = parsed_time(str(attributes["timestamp"]))
-                found.append(Found(name, group, str(attributes["prev_version"]), time))
+                listed.append(Found(name, group, str(attributes["prev_version"]), time))
             except UsageError:
                 raise
             except READING as error:
                 self._lose(name, None, str(error))
-        for one in found:
+        for one in listed:
             if one.parent in uncommitted:
                 reason = f"it was made from {one.parent!r}, which was never committed: arrays may be missing"
                 self._repair.notes.append(Loss(one.name, None, reason))
-        return found, self._current(versions)
+        return listed, self._current(versions)
 
     @staticmethod
     def _current(versions: Group) -> str | None:
@@ -290,11 +290,11 @@ class Repairing:
                     raise
                 except READING:
                     continue
-        known = {path: found for path, found in self._evidence.items() if isinstance(found, Evidence)}
-        reached = [path.split("/") for path, found in known.items() if found.is_moved or found.is_torn]
-        for path, found in known.items():
-            if reached and not found.is_moved and path.split("/") <= max(reached):
-                found.is_torn = True
+        known = {path: evidence for path, evidence in self._evidence.items() if isinstance(evidence, Evidence)}
+        reached = [path.split("/") for path, evidence in known.items() if evidence.is_moved or evidence.is_torn]
+        for path, evidence in known.items():
+            if reached and not evidence.is_moved and path.split("/") <= max(reached):
+                evidence.is_torn = True
 
     def _write(self, file: VersionedFile, one: Found, parents: dict[str, str]) -> None:
         parent = self._parent(file, one, parents)
@@ -304,9 +304,9 @@ class Repairing:
             for path, child in _below(one.group, ""):
                 try:
                     before = self._shown.get(parent, {}).get(path)
-                    found = self._put(version, path, child, before)
-                    if found is not None:
-                        shown[path] = found
+                    put = self._put(version, path, child, before)
+                    if put is not None:
+                        shown[path] = put
                     kept.add(path)
                 except UsageError:
                     raise
@@ -357,15 +357,15 @@ class Repairing:
             if evidence.is_proof_missing(slots):
                 raise DamagedFile(evidence.table_damage or "some of its chunks have no hash")
         grid = ChunkGrid(array.shape, evidence.chunk_shape)
-        found: dict[Shape, tuple[int, Shape]] = {}
+        proved: dict[Shape, tuple[int, Shape]] = {}
         for number in np.flatnonzero(slots != MISSING).tolist():
             index = grid.chunk_index(number)
             shape = grid.chunk_box(index).shape
             slot = evidence.proved(int(slots[number]), shape)
             if slot != slots[number]:
                 self._mended.add((path, int(slots[number])))
-            found[index] = (slot, shape)
-        return Shown(array.shape, found)
+            proved[index] = (slot, shape)
+        return Shown(array.shape, proved)
 
     def _put_array(self, version: StagedGroup, path: str, shown: Shown, before: Shown | None) -> StagedArray:
         """Write the elements of a version's array: only what differs, if its parent has the array."""
