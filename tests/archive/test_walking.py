@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from pathlib import Path
 
 import h5py
@@ -142,3 +143,14 @@ def test_soft_links_in_a_circle_and_virtual_arrays_of_themselves(tmp_path: Path)
         assert [array.name for array in root.walk()] == ["/own"]
         with pytest.raises((DamagedFile, Unsupported)):
             root["own"][...]
+
+
+def test_what_is_pickled_together_shares_one_open_file_again(tmp_path: Path) -> None:
+    path = made(tmp_path, "a.h5", ("other", "b.h5", "/"))
+    made(tmp_path, "b.h5")
+    with hs.open(path) as root:
+        group, array, far = pickle.loads(pickle.dumps((root["g"], root["x"], root["other/x"])))
+    assert group.opened.root == array._file.root
+    assert far.filename == str(tmp_path / "b.h5")
+    assert [one[...].tolist() for one in (array, far)] == [[0, 1, 2]] * 2
+    assert list(group) == ["self", "up", "x"]

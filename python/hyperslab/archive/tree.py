@@ -321,6 +321,16 @@ def _reached(parent: Group, name: str) -> Group | Array | None:
         return None
 
 
+def links_to_nowhere(group: Group) -> Iterator[tuple[str, str]]:
+    """Yield each link of a group that is broken, or that may not be followed, with the reason."""
+    for name, kind in group.kinds():
+        if kind in ("soft", "external"):
+            try:
+                group[name]
+            except NOWHERE as error:
+                yield name, str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+
+
 def visit_own(top: Group, visit: Callable[[str, Group | Array], Any]) -> Any:
     """Call `visit(path, found)` once for each object below a group that has a hard link, until it returns something."""
     seen: set[tuple[bool, tuple[int, int]]] = {(True, top.key)}

@@ -61,12 +61,12 @@ class Export:
 
     def _tree(self, prefix: str, root: Group) -> Iterator[tuple[str, Document | ChunkTable]]:
         dimensions = Dimensions()
-        nodes = [("", root), *below(root)]
-        for path, node in nodes:
+        found = [("", root), *below(root)]
+        for path, node in found:
             if isinstance(node, Group):
                 below_it = f"{prefix}{path}/" if path else prefix
                 yield from self.language.group_documents(below_it, node.attrs).items()
-        for path, node in nodes:
+        for path, node in found:
             if isinstance(node, Group) or path.rpartition("/")[2] in self.skipped:
                 continue
             if not node.is_dimension_only:
@@ -116,8 +116,8 @@ class Dimensions:
 
 def below(root: Group) -> list[tuple[str, Group | Array]]:
     """Everything below a group by path, arrays under each of their names; unreadable entries are left out."""
-    nodes: list[tuple[str, Group | Array]] = []
+    found: list[tuple[str, Group | Array]] = []
     for path, group in groups_by_path(root):
-        nodes += [(path, group)] if path else []
-        nodes += [(f"{path}/{name}" if path else name, array) for name, array in group.arrays.items()]
-    return nodes
+        found += [(path, group)] if path else []
+        found += [(f"{path}/{name}" if path else name, array) for name, array in group.arrays.items()]
+    return found
