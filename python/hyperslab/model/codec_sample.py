@@ -20,10 +20,10 @@ from hyperslab.formats import availability, make_format
 from hyperslab.formats.contract import ArraySpec, Codec, Format, Need, StoredLayout
 from hyperslab.lab import cache
 from hyperslab.lab.scratch import remove
+from hyperslab.lab.timers import Timers
 from hyperslab.model.costs import CodecRate
 from hyperslab.model.file_layout import file_and_array
 from hyperslab.model.libraries import Layout
-from hyperslab.timers import Timers
 
 FORMATS = {"hdf5": "hdf5", "zarr": "zarr3", "hyperslab": "hyperslab"}
 # The sample, and the most that one of its chunks may have.

@@ -26,7 +26,7 @@ from hyperslab.lab.fields import Field
 from hyperslab.lab.rounds import Progress, StopRule
 from hyperslab.lab.scratch import scratch_below
 from hyperslab.lab.served import ServedFiles
-from hyperslab.lab.timers import Timing
+from hyperslab.lab.timers import Timers, Timing
 from hyperslab.lab.worker import LocalWorkers, Workbench
 from hyperslab.model.calibrate import observation_of, profile_of
 from hyperslab.model.cells import ModelCell
@@ -37,7 +37,6 @@ from hyperslab.model.measuring import TIMEOUT_SECONDS, Passes, measure_by
 from hyperslab.model.store_profile import StoreProfile, elsewhere
 from hyperslab.model.training import Scale
 from hyperslab.model.workload import Workload
-from hyperslab.timers import Timers
 
 SERVERS = ("nginx", "versitygw")  # that can be started on this machine
 FORMAT = "hyperslab"
