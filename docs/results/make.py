@@ -21,9 +21,9 @@ from typing import Any
 
 from hyperslab.bench.histories.trials import JOURNAL, load_histories
 from hyperslab.bench.histories.verdicts import judge
-from hyperslab.bench.records import Verdict
 from hyperslab.bench.results import Run, load_run
 from hyperslab.lab.environment import Environment, observe
+from hyperslab.lab.verdict import Verdict
 
 PAGE = Path(__file__).with_name("verdicts.md")
 MARK = "\n## "

@@ -12,7 +12,7 @@ import pytest
 
 import hyperslab as hs
 from hyperslab.archive import given_references
-from hyperslab.archive.open_file import locate
+from hyperslab.archive.locating import locate
 from hyperslab.archive.remote import Remote
 from hyperslab.errors import NotAllowed, Unsupported, UsageError
 

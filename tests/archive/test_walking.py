@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from pathlib import Path
 
 import h5py
@@ -11,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hyperslab as hs
-from hyperslab.archive import linked_files
+from hyperslab.archive import open_file
 from hyperslab.archive.zarr_store import ZarrStore
 from hyperslab.cli import app
 from hyperslab.errors import DamagedFile, Unsupported
@@ -118,7 +119,7 @@ def test_another_files_arrays_do_not_take_the_names_of_ours(tmp_path: Path) -> N
 
 
 def test_files_that_lead_to_ever_more_files_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linked_files, "MOST_FILES", 5)
+    monkeypatch.setattr(open_file, "MOST_LINKED_FILES", 5)
     for number in range(9):
         made(tmp_path, f"{number}.h5", ("next", f"{number + 1}.h5", "/"))
     with hs.open(tmp_path / "0.h5") as root:
@@ -142,3 +143,14 @@ def test_soft_links_in_a_circle_and_virtual_arrays_of_themselves(tmp_path: Path)
         assert [array.name for array in root.walk()] == ["/own"]
         with pytest.raises((DamagedFile, Unsupported)):
             root["own"][...]
+
+
+def test_what_is_pickled_together_shares_one_open_file_again(tmp_path: Path) -> None:
+    path = made(tmp_path, "a.h5", ("other", "b.h5", "/"))
+    made(tmp_path, "b.h5")
+    with hs.open(path) as root:
+        group, array, far = pickle.loads(pickle.dumps((root["g"], root["x"], root["other/x"])))
+    assert group.opened.root == array._file.root
+    assert far.filename == str(tmp_path / "b.h5")
+    assert [one[...].tolist() for one in (array, far)] == [[0, 1, 2]] * 2
+    assert list(group) == ["self", "up", "x"]

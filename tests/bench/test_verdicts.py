@@ -9,10 +9,11 @@ import pytest
 
 from hyperslab.bench import conclusions, study
 from hyperslab.bench.conclusions import Conclusion
-from hyperslab.bench.records import Summary, Verdict
+from hyperslab.bench.records import Summary
 from hyperslab.bench.verdict_sentences import Case, least_decided, sentence, word_of
 from hyperslab.bench.verdicts import judge
 from hyperslab.errors import StudyError
+from hyperslab.lab.verdict import Verdict
 
 FASTEST = {"kind": "fastest", "format": "hdf5", "among": ["hdf5", "netcdf4", "zarr2"]}
 SLOWEST = {"kind": "slowest", "format": "hdf5", "among": ["hdf5", "netcdf4", "zarr2"]}

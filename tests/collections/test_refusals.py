@@ -126,7 +126,7 @@ def test_what_is_asked_for_must_be_there(tmp_path, two):
     with pytest.raises(FileNotFoundError):
         hs.open([two[0], tmp_path / "gone.nc"], concat="time")
     (tmp_path / "text.nc").write_text("nothing")
-    with pytest.raises(hs.archive.tree.Unsupported, match=r"text\.nc"):
+    with pytest.raises(hs.errors.Unsupported, match=r"text\.nc"):
         hs.open([two[0], tmp_path / "text.nc"], concat="time")
 
 

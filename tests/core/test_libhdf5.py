@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 from h5py._objects import phil
 
-from hyperslab import _core
+from hyperslab import _core, libhdf5
 from hyperslab._core import LibHdf5
-from hyperslab.versions.commit import libhdf5
 
 ROOT = Path(__file__).parents[2]
 CHILD = r"""

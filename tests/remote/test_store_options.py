@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hyperslab.archive import remote
-from hyperslab.archive.open_file import locate
+from hyperslab.archive.locating import locate
 from hyperslab.archive.remote import Remote
 from hyperslab.archive.store_options import configured, translated
 from hyperslab.errors import UsageError

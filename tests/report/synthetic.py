@@ -10,10 +10,11 @@ import numpy as np
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.rankings import rank, summarise
 from hyperslab.bench.recommendations import recommend
-from hyperslab.bench.records import Cell, Trial, Verdict, trial_of
+from hyperslab.bench.records import Cell, Trial, trial_of
 from hyperslab.bench.results import Run, RunDescription, point_estimate_of
 from hyperslab.bench.study import Case, Conditions
 from hyperslab.lab.environment import Environment
+from hyperslab.lab.verdict import Verdict
 
 HOSTILE = "no <script>alert('x')</script> & codec"
 # Format -> seconds to move one million bytes; null and raw bound the rest.

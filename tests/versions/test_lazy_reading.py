@@ -55,7 +55,7 @@ def make(path: Path, library: str, libver: str = "earliest") -> dict[str, dict[s
 
 def eager(path: Path, name: str) -> Group:
     """A version whose chunks are all looked up when it is opened."""
-    root = parsed(str(path), 0, (f"{VERSIONS}/{name}/**", f"{DATA}/**/raw_data")).root
+    root = parsed(str(path), 0, (f"{VERSIONS}/{name}/**", f"{DATA}/**/raw_data"))
     group = root[f"{VERSIONS}/{name}"]
     assert isinstance(group, Group)
     return group

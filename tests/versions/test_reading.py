@@ -14,6 +14,7 @@ from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
 from hyperslab._core import chunk_slots_of
+from hyperslab.archive.tree import root_of
 from hyperslab.errors import DamagedFile, Unsupported, UsageError
 
 TIMES = [dt.datetime(2024, 1, day, tzinfo=dt.UTC) for day in (1, 2, 3)]
@@ -65,7 +66,7 @@ def test_groups_and_arrays_of_versions_are_pickled(written: tuple[Path, list[Any
 
 def test_only_what_a_version_needs_is_parsed(written: tuple[Path, list[Any]]) -> None:
     path, _ = written
-    root = hs.open(path, version="b")._file.root
+    root = root_of(hs.open(path, version="b").opened)
     assert list(root) == ["_version_data"]
     assert list(root["_version_data/versions"]) == ["b"]
 

@@ -162,6 +162,18 @@ def test_what_is_refused(file: hs.VersionedFile) -> None:
     assert file.versions == ["a", "b"]
 
 
+def test_a_write_to_an_array_that_is_first_looked_at_after_the_commit_is_refused(file: hs.VersionedFile) -> None:
+    with file.stage_version("first") as version:
+        version["g/x"] = np.arange(4)
+    with file.stage_version("second") as version:
+        pass
+    assert version["g/x"][1] == 1
+    with pytest.raises(ValueError, match="g/x: its version was committed or abandoned"):
+        version["g/x"][0] = 1
+    with pytest.raises(ValueError, match="the version was committed or abandoned"):
+        version["g"].create_group("h")
+
+
 def test_what_was_cut_off_does_not_come_back(file: hs.VersionedFile) -> None:
     for name, shape in [("b", (0, 9, 4)), ("c", (4, 9, 4))]:
         with file.stage_version(name, "a") as version:

@@ -17,9 +17,10 @@ from hyperslab.errors import Refused
 from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format, StoredLayout
 from hyperslab.lab import cache
-from hyperslab.lab.timers import Counters, Timers, Timing
+from hyperslab.lab.timers import Counters, Timing
 from hyperslab.lab.worker import Workbench
 from hyperslab.model.workload import Step
+from hyperslab.timers import Timers
 
 ARRAY = "x"
 WRITERS = {"hdf5": "hdf5", "netcdf4": "netcdf4", "zarr2": "zarr2", "zarr3": "zarr3"}

@@ -7,7 +7,7 @@ import operator
 import sys
 from collections.abc import Iterable, Iterator
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,12 +15,10 @@ from hyperslab._core import Points, ReadPlan, Segment, StoredArray
 from hyperslab.archive import display, display_html, fallback
 from hyperslab.archive.attributes import Attributes, filled
 from hyperslab.archive.indexing import Key, NormalizedKey, normalize, of_count, of_points
+from hyperslab.archive.open_file import OpenFile
 from hyperslab.cached import cached_property
-from hyperslab.errors import HyperslabError, TooLargeForMemory, Unsupported, UsageError
+from hyperslab.errors import FileChanged, HyperslabError, TooLargeForMemory, Unsupported, UsageError, printable
 from hyperslab.memory import aligned_empty
-
-if TYPE_CHECKING:
-    from hyperslab.archive.tree import OpenFile
 
 # Limits of a plan, in chunks and bytes. A plan looks at every chunk and request; above these limits that takes minutes,
 # and only damaged files and empty arrays are that large.
@@ -156,8 +154,8 @@ class Array:
         If you cut the array along these lengths, no task reads a chunk that another task reads too. None for contiguous
         arrays, and for virtual arrays that map others with steps.
         """
-        found = self._stored.chunk_lengths() if self.chunks is not None or self.format == "collection" else None
-        return None if found is None else tuple(each[0] if len(each) == 1 else tuple(each) for each in found)
+        by_axis = self._stored.chunk_lengths() if self.chunks is not None or self.format == "collection" else None
+        return None if by_axis is None else tuple(each[0] if len(each) == 1 else tuple(each) for each in by_axis)
 
     @property
     def codecs(self) -> tuple[str, ...]:
@@ -457,13 +455,43 @@ class Array:
         return (self[index] for index in range(self.shape[0]))
 
     def __repr__(self) -> str:
-        return display.array(self)
+        return f"<hyperslab.Array {self.name!r} {self._facts()}>"
 
     def _repr_html_(self) -> str:
-        return display_html.array(self)
+        return display_html.leaf(self.branch(self.name))
+
+    def branch(self, name: str) -> display.Branch:
+        """What is shown of the array in a tree, where it has this name."""
+        return display.Branch(name, f": {self._facts()}", lambda: self.attrs)
+
+    def _facts(self) -> str:
+        """Element, shape, chunks, codecs and size, and what is wrong with it."""
+        try:
+            if self.is_dimension_only:  # what netCDF4 keeps as an array of fill values
+                return f"a dimension of length {self.shape[0]:,}"
+            is_known = not self.unsupported or self.via == "h5py"
+            parts = [f"{display.element(self.dtype) if is_known else '?'} {display.shape(self.shape, self.dims)}"]
+            parts += [f"chunks {self.chunks}"] if self.chunks else []
+            parts += [printable("+".join(self.codecs))] if self.codecs else []
+            size = display.size(self.nbytes if is_known else None, self.stored_nbytes, is_encoded=bool(self.codecs))
+            parts += [size] if size else []
+        except Exception as error:  # a repr never raises
+            return f"cannot be described: {printable(str(error))}"
+        parts += [f"via {self.via}"] if self.via != "hyperslab" else []
+        parts += [f"unsupported: {printable(self.unsupported)}"] if self.unsupported and not is_known else []
+        parts += [f"damaged: {printable(self.damaged)}"] if self.damaged else []
+        return ", ".join(parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._file.reopening(self.name)
+        return (_found_again, (self._file, self.name))
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         return self._file.token(self.name)
+
+
+def _found_again(file: OpenFile, name: str) -> Array:
+    """What a pickled array becomes."""
+    place = file.root.below(name)
+    if place.is_group:
+        raise FileChanged(f"{name} of {file.path} was an array, but is a group now: open the file again")
+    return Array(place.file, place.number, place.name)

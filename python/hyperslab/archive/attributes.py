@@ -119,10 +119,10 @@ def as_python(value: np.generic) -> Any:
     OverflowError
         A long double is outside the range of a double.
     """
-    found = value.item()
-    if not isinstance(found, np.longdouble | np.clongdouble):
-        return found
-    near = complex(found) if isinstance(found, np.clongdouble) else float(found)
-    if np.isinf(near) and not np.isinf(found):
-        raise OverflowError(f"{found} is outside the range of a double")
+    plain = value.item()
+    if not isinstance(plain, np.longdouble | np.clongdouble):
+        return plain
+    near = complex(plain) if isinstance(plain, np.clongdouble) else float(plain)
+    if np.isinf(near) and not np.isinf(plain):
+        raise OverflowError(f"{plain} is outside the range of a double")
     return near

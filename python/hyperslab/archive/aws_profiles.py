@@ -55,21 +55,21 @@ def profile_options(given: dict[str, Any]) -> dict[str, Any]:
     config, credentials = _paths()
     stamps = (_stamped(config), _stamped(credentials))
     profiles = _profiles(*stamps)
-    found = profiles.get(name)
-    if found is None:
+    settings = profiles.get(name)
+    if settings is None:
         if named or (name != "default" and not _has_keys(options)):
             known = f"there are {', '.join(profiles)}" if profiles else "there are none"
             raise UsageError(f"no profile {name!r} in {config} and {credentials}: {known}{meant(name, profiles)}")
         return options
-    if not _has_region(options) and found.get("region"):
-        options["aws_region"] = found["region"]
-    endpoint = found.get("s3 endpoint_url") or found.get("endpoint_url")
+    if not _has_region(options) and settings.get("region"):
+        options["aws_region"] = settings["region"]
+    endpoint = settings.get("s3 endpoint_url") or settings.get("endpoint_url")
     is_ignored = os.environ.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "").lower() == "true"
     if endpoint and not is_ignored and not _has_endpoint(options):
         options["aws_endpoint"] = endpoint
     if _has_keys(options) or not (named or not any(map(os.environ.get, OF_ENVIRONMENT))):
         return options
-    options.update(_keys(name, found, stamps))
+    options.update(_keys(name, settings, stamps))
     return options
 
 
@@ -92,19 +92,19 @@ def _stamped(path: Path) -> Stamp:
 def _profiles(config: Stamp, credentials: Stamp) -> dict[str, dict[str, str]]:
     """Return the settings of each profile by its name."""
     sections = _sections(config)
-    found: dict[str, dict[str, str]] = {}
+    profiles: dict[str, dict[str, str]] = {}
     for section, said in sections.items():
         kind, _, name = section.partition(" ")
         if section == "default" or kind == "profile":
-            found[name.strip().strip("\"'") or "default"] = said
-    for said in found.values():
+            profiles[name.strip().strip("\"'") or "default"] = said
+    for said in profiles.values():
         services = sections.get(f"services {said.get('services', '')}", {})
         s3 = _nested(services.get("s3", ""))
         if s3.get("endpoint_url"):
             said["s3 endpoint_url"] = s3["endpoint_url"]
     for name, said in _sections(credentials).items():
-        found[name] = {**found.get(name, {}), **said}
-    return found
+        profiles[name] = {**profiles.get(name, {}), **said}
+    return profiles
 
 
 def _sections(stamped: Stamp) -> dict[str, dict[str, str]]:
@@ -142,11 +142,11 @@ def _has_keys(options: dict[str, Any]) -> bool:
     return any(given) or str(unsigned).lower() == "true"
 
 
-def _keys(name: str, found: dict[str, str], stamps: tuple[Stamp, Stamp]) -> dict[str, str]:
+def _keys(name: str, settings: dict[str, str], stamps: tuple[Stamp, Stamp]) -> dict[str, str]:
     """Return the keys of a profile; nothing if it has none, so that the machine's role is used."""
-    if found.get("aws_access_key_id") and "role_arn" not in found:
-        return {key: found[key] for key in KEYS if found.get(key)}
-    if not any(found.get(way) for way in ASKED_FOR):
+    if settings.get("aws_access_key_id") and "role_arn" not in settings:
+        return {key: settings[key] for key in KEYS if settings.get(key)}
+    if not any(settings.get(way) for way in ASKED_FOR):
         return {}
     try:
         from botocore.exceptions import BotoCoreError, ClientError

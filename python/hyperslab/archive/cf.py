@@ -32,11 +32,11 @@ OF_PACKED = ("valid_min", "valid_max", "valid_range")
 
 def attributes(node: Group | Array) -> dict[str, Any]:
     """The attributes as netCDF libraries return them: one element becomes a scalar; unreadable ones are left out."""
-    found = {name: _single(value) for name, value in node.attrs.readable() if name not in BOOKKEEPING}
+    values = {name: _single(value) for name, value in node.attrs.readable() if name not in BOOKKEEPING}
     if isinstance(node, Array) and (node.fill_is_missing or node.format in ("zarr", "references")):
-        fill = _zarr_fill(node, found.get("_FillValue"))
-        found.update({} if fill is None else {"_FillValue": fill})
-    return found
+        fill = _zarr_fill(node, values.get("_FillValue"))
+        values.update({} if fill is None else {"_FillValue": fill})
+    return values
 
 
 def fill_value(array: Array) -> Any:

@@ -17,10 +17,11 @@ import numpy as np
 
 from hyperslab.archive.allowed import Locations
 from hyperslab.archive.combining import ArrayRecipe, Combination, Combining, Options
+from hyperslab.archive.open_file import OpenFile
 from hyperslab.archive.remote import Remote
 from hyperslab.archive.source_files import Located, are_many, located
 from hyperslab.archive.source_files import opened as opened_files
-from hyperslab.archive.tree import Group, OpenFile
+from hyperslab.archive.tree import Group, root_of
 from hyperslab.errors import NotAllowed, NotCombinable, UsageError
 from hyperslab.meant import meant
 
@@ -44,8 +45,8 @@ def opened(
         Two files cannot be combined.
     """
     options = _options(combining)
-    found = tuple(located(paths, storage_options, cache_nbytes, allowed))
-    return OpenCollection(found, options, chunk_cache_nbytes).root
+    places = tuple(located(paths, storage_options, cache_nbytes, allowed))
+    return root_of(OpenCollection(places, options, chunk_cache_nbytes))
 
 
 def _options(combining: Combining) -> Options:
@@ -127,9 +128,8 @@ class OpenCollection(OpenFile):
         """Dask's token of a group or array: the same in every process until one of the files changes."""
         return ("hyperslab", self.options, self._digest, name)
 
-    def reopening(self, name: str) -> tuple[Any, ...]:
-        """How to pickle a group or array: as the list of files to combine again."""
-        return (_reopened, (_Recollection(self.located, self.options, self.chunk_cache_nbytes, self._digest), name))
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_collection, (_Recollection(self.located, self.options, self.chunk_cache_nbytes, self._digest),))
 
 
 class _Recollection:
@@ -152,11 +152,6 @@ class _Recollection:
 @lru_cache(MOST_REOPENED)
 def _collection(recollected: _Recollection) -> OpenCollection:
     return OpenCollection(recollected.located, recollected.options, recollected.chunk_cache_nbytes)
-
-
-def _reopened(recollected: _Recollection, name: str) -> Any:
-    root = _collection(recollected).root
-    return root if name == "/" else root[name]
 
 
 def _groups(combination: Combination, paths: Sequence[str]) -> list[tuple[int, int, list[tuple[str, str, int]]]]:
@@ -188,7 +183,7 @@ def _check_dimensions(combination: Combination, recipes: Mapping[str, ArrayRecip
 
 def _coordinates(combination: Combination) -> dict[str, list[np.ndarray[Any, Any]]]:
     """The coordinates along the concatenated dimension, by path, file by file."""
-    found = {}
+    by_path = {}
     for row in combination.rows.values():
         is_coordinate = row.path.rpartition("/")[2] == combination.options.concat and row.axis == 0
         if not is_coordinate or row.samples[0].ndim != 1 or not row.samples[0].is_variable:
@@ -197,8 +192,8 @@ def _coordinates(combination: Combination) -> dict[str, list[np.ndarray[Any, Any
         if recipe is None or row.samples[0].dtype.kind not in "iuf":
             continue
         ends = np.cumsum(row.lengths)
-        found[row.path] = np.split(combination.read(recipe, row.path), ends[:-1])
-    return found
+        by_path[row.path] = np.split(combination.read(recipe, row.path), ends[:-1])
+    return by_path
 
 
 def _sorted(combination: Combination) -> list[int]:

@@ -11,7 +11,7 @@ import numpy as np
 from hyperslab._core import ArchiveFile, combine, counterparts
 from hyperslab.archive import cf, times
 from hyperslab.archive.array import Array
-from hyperslab.archive.tree import OpenFile
+from hyperslab.archive.open_file import OpenFile
 from hyperslab.cached import cached_property
 from hyperslab.errors import HyperslabError, NotCombinable
 
@@ -127,15 +127,15 @@ class Combination:
     def __init__(self, files: Sequence[OpenFile], options: Options) -> None:
         self.files, self.options = files, options
         along = options.concat
-        found = counterparts(
+        matched = counterparts(
             [file.core for file in files],
             along if isinstance(along, str) else None,
             along if isinstance(along, int) else None,
             sorted(cf.BOOKKEEPING),
         )
-        self.groups: list[tuple[str, int, int]] = found[0]
+        self.groups: list[tuple[str, int, int]] = matched[0]
         left_out = {f"/{name.strip('/')}" for name in options.leave_out}
-        rows = (Row(files, columns) for columns in found[1])
+        rows = (Row(files, columns) for columns in matched[1])
         self.rows = {row.path: row for row in rows if row.path not in left_out}
         if along is not None and all(row.axis is None for row in self.rows.values()):
             raise NotCombinable(f"no array of {files[0].path} has the dimension {along!r} to concatenate along")
@@ -293,13 +293,13 @@ class Combination:
     @cached_property
     def _time_of(self) -> dict[str, Row]:
         """For the path of each bounds array, the times that it belongs to; bounds have no units of their own."""
-        found = {}
+        by_bounds = {}
         for row in self.rows.values():
             for name in ("bounds", "climatology"):
                 bounds = row.attributes[0].get(name) if row.axis is not None else None
                 if isinstance(bounds, str):
-                    found[f"{row.group.rstrip('/')}/{bounds}"] = row
-        return found
+                    by_bounds[f"{row.group.rstrip('/')}/{bounds}"] = row
+        return by_bounds
 
     def _timed(self, row: Row, told: list[tuple[str, str]]) -> ArrayRecipe:
         """Read the times now, since they are few, and convert them to the reference time of the first file."""

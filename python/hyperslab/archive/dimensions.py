@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from hyperslab.archive.array import Array
-from hyperslab.archive.tree import Group
-from hyperslab.archive.walking import groups_by_path
+from hyperslab.archive.tree import Group, groups_by_path, root_of
 
 Names = dict[str, tuple[str, ...]]
 Numbering = Literal["sort", "access"]
@@ -67,10 +66,10 @@ class PhonyDimensions:
 
     def _number(self, group: Group) -> None:
         """Name all axes in the file of a group."""
-        root = group.opened.root
-        groups = [found for _, found in groups_by_path(root)]
-        if group.key not in {found.key for found in groups}:
-            groups = [found for _, found in groups_by_path(group)]  # a version is not in the tree of the file
+        root = root_of(group.opened)
+        groups = [each for _, each in groups_by_path(root)]
+        if group.key not in {each.key for each in groups}:
+            groups = [each for _, each in groups_by_path(group)]  # a version is not in the tree of the file
         if self._numbering == "access":
             self._known.update(_by_access(groups))
         else:
@@ -80,16 +79,16 @@ class PhonyDimensions:
 def _as_netcdf(groups: list[Group]) -> dict[tuple[int, int], Names]:
     """Name dimensions as netCDF-C does when it opens a file (`nc4_rec_match_dimscales` in its `hdf5open.c`)."""
     arrays = {group.key: group.arrays for group in groups}
-    named = {key: _named(found) for key, found in arrays.items()}
+    named = {key: _named(named_axes) for key, named_axes in arrays.items()}
     number = sum(len(dimensions) for dimensions in named.values())
     names: dict[tuple[int, int], Names] = {}
     for group in _inner_first(groups):
         known, names[group.key] = named[group.key], {}
         for name, array in arrays[group.key].items():
-            found = array.dims
-            if found is None:
-                found, number = _matching(array, known, number, True)
-            names[group.key][name] = found
+            named_axes = array.dims
+            if named_axes is None:
+                named_axes, number = _matching(array, known, number, True)
+            names[group.key][name] = named_axes
     return names
 
 

@@ -1,69 +1,66 @@
-"""The repr of groups and arrays: one line for an array, a tree for a group."""
+"""What people read of an archive: sizes, counts and elements in words, and a tree for a group."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from hyperslab.errors import printable
-
-if TYPE_CHECKING:
-    from hyperslab.archive.array import Array
-    from hyperslab.archive.tree import Group
 
 MOST_LINES = 60
 
 
-def array(shown: Array) -> str:
-    """One line with the name of an array and its facts."""
-    return f"<hyperslab.Array {shown.name!r} {facts(shown)}>"
+class Branch(NamedTuple):
+    """What is shown of one name in a group; what draws it knows neither groups nor arrays."""
+
+    name: str
+    said: str  # follows the name
+    attributes: Callable[[], Mapping[str, Any]] | None = None
+    below: Callable[[], Iterator[Branch]] | None = None
 
 
-def facts(shown: Array) -> str:
-    """An array's element, shape, chunks, codecs and size."""
-    try:
-        if shown.is_dimension_only:  # what netCDF4 keeps as an array of fill values
-            return f"a dimension of length {shown.shape[0]:,}"
-        parts = [f"{element(shown)} {shape(shown)}"]
-        parts += [f"chunks {shown.chunks}"] if shown.chunks else []
-        parts += [printable("+".join(shown.codecs))] if shown.codecs else []
-        parts += [size(shown)] if size(shown) else []
-    except Exception as error:  # a repr never raises
-        return f"cannot be described: {printable(str(error))}"
-    parts += [f"via {shown.via}"] if shown.via != "hyperslab" else []
-    parts += [f"unsupported: {printable(shown.unsupported)}"] if shown.unsupported and shown.via == "hyperslab" else []
-    parts += [f"damaged: {printable(shown.damaged)}"] if shown.damaged else []
-    return ", ".join(parts)
+def tree(head: str, branches: Iterator[Branch]) -> str:
+    """A line and a tree below it, of at most `MOST_LINES` lines."""
+    lines = [head]
+    _draw(branches, "", lines)
+    if len(lines) > MOST_LINES:
+        lines = [*lines[:MOST_LINES], "…"]
+    return "\n".join(lines)
 
 
-def element(shown: Array) -> str:
+def _draw(branches: Iterator[Branch], margin: str, lines: list[str]) -> None:
+    later = next(branches, None)
+    while later is not None and len(lines) <= MOST_LINES:
+        branch, later = later, next(branches, None)
+        start, inner = ("└── ", "    ") if later is None else ("├── ", "│   ")
+        lines.append(f"{margin}{start}{printable(branch.name)}{printable(branch.said)}")
+        if branch.below is not None:
+            _draw(branch.below(), margin + inner, lines)
+
+
+def element(dtype: np.dtype[Any]) -> str:
     """The dtype in a short form."""
-    if shown.unsupported and shown.via == "hyperslab":
-        return "?"
-    metadata: Mapping[str, Any] = shown.dtype.metadata or {}
+    metadata: Mapping[str, Any] = dtype.metadata or {}
     vlen = metadata.get("vlen")
     if vlen is not None:
         return "str" if vlen is str else f"vlen {vlen}"
-    return f"compound of {len(shown.dtype.names)} fields" if shown.dtype.names else str(shown.dtype)
+    return f"compound of {len(dtype.names)} fields" if dtype.names else str(dtype)
 
 
-def shape(shown: Array) -> str:
+def shape(lengths: tuple[int, ...], dims: tuple[str, ...] | None) -> str:
     """The shape, with the names of the dimensions if there are any."""
-    if not shown.dims or len(shown.dims) != shown.ndim:
-        return str(shown.shape)
-    return (
-        "("
-        + ", ".join(f"{printable(name)}: {length}" for name, length in zip(shown.dims, shown.shape, strict=True))
-        + ")"
-    )
+    if not dims or len(dims) != len(lengths):
+        return str(lengths)
+    return f"({', '.join(f'{printable(name)}: {length}' for name, length in zip(dims, lengths, strict=True))})"
 
 
-def size(shown: Array) -> str:
-    """The size in memory, and the stored size if it differs."""
-    if shown.unsupported and shown.via == "hyperslab":
-        return "" if shown.stored_nbytes is None else f"{nbytes(shown.stored_nbytes)} stored"
-    whole, stored = shown.nbytes, shown.stored_nbytes
-    if stored is None or stored == whole or not shown.codecs:
+def size(whole: int | None, stored: int | None, *, is_encoded: bool) -> str:
+    """The size in memory if it is known, and the stored size if it differs."""
+    if whole is None:
+        return "" if stored is None else f"{nbytes(stored)} stored"
+    if stored is None or stored == whole or not is_encoded:
         return nbytes(whole)
     return f"{nbytes(whole)} stored in {nbytes(stored)}"
 
@@ -80,34 +77,3 @@ def nbytes(count: float) -> str:
 def counted(count: int, one: str, more: str) -> str:
     """A count with its noun, such as `1 access` or `21 accesses`."""
     return f"{count:,} {one if count == 1 else more}"
-
-
-def group(shown: Group) -> str:
-    """A tree of everything below a group, of at most `MOST_LINES` lines."""
-    lines = [f"<hyperslab.Group {shown.name!r} of {printable(shown.filename)}>"]
-    _branches(shown, "", lines, {shown.key})
-    if len(lines) > MOST_LINES:
-        lines = [*lines[:MOST_LINES], "…"]
-    return "\n".join(lines)
-
-
-def _branches(shown: Group, margin: str, lines: list[str], above: set[object]) -> None:
-    names = list(shown)
-    for position, key in enumerate(names):
-        if len(lines) > MOST_LINES:
-            return
-        is_last = position == len(names) - 1
-        start, inner = ("└── ", "    ") if is_last else ("├── ", "│   ")
-        name = printable(key)
-        try:
-            child = shown[key]
-        except Exception as error:  # a repr never raises
-            lines.append(f"{margin}{start}{name}: {printable(str(error.args[0] if error.args else repr(error)))}")
-            continue
-        if not isinstance(child, Mapping):
-            lines.append(f"{margin}{start}{name}: {facts(child)}")
-        elif child.key in above:
-            lines.append(f"{margin}{start}{name}/ (again)")
-        else:
-            lines.append(f"{margin}{start}{name}/")
-            _branches(child, margin + inner, lines, above | {child.key})

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Any
 
+from hyperslab._core import ReadPlan
 from hyperslab.archive import display
+from hyperslab.archive.display import Branch
 from hyperslab.errors import printable
-
-if TYPE_CHECKING:
-    from hyperslab._core import ReadPlan
-    from hyperslab.archive.array import Array
-    from hyperslab.archive.tree import Group
 
 MOST_NODES, MOST_ATTRIBUTES, MOST_LENGTH = 300, 50, 200
 _STYLE = "font-family: monospace; overflow-x: auto; overflow-wrap: anywhere"
@@ -21,16 +18,16 @@ _CHILDREN = "margin-left: 1.2em"
 _CELL = "text-align: left; padding: 0 1em 0 0; white-space: nowrap"
 
 
-def array(shown: Array) -> str:
-    """An array's line, with its attributes."""
-    return f'<div style="{_STYLE}">{_array(shown.name, shown)}</div>'
+def leaf(branch: Branch) -> str:
+    """A name with its attributes, and nothing below it."""
+    return f'<div style="{_STYLE}">{_leaf(branch)}</div>'
 
 
-def group(shown: Group) -> str:
+def tree(name: str, filename: str, attributes: Callable[[], Mapping[str, Any]], branches: Iterator[Branch]) -> str:
     """Everything below a group, of at most `MOST_NODES` names. Groups in the first level are open."""
-    head = f"<b>hyperslab.Group</b> {_text(shown.name)} of {_text(shown.filename)}"
-    body = "".join(_nodes(shown, {shown.key}, [MOST_NODES], depth=0))
-    return f'<div style="{_STYLE}">{head}{_attributes(shown)}{body}</div>'
+    head = f"<b>hyperslab.Group</b> {_text(name)} of {_text(filename)}"
+    body = "".join(_nodes(branches, [MOST_NODES], depth=0))
+    return f'<div style="{_STYLE}">{head}{_attributes(attributes)}{body}</div>'
 
 
 def rows(head: str, name: str, columns: Sequence[str], cells: Iterable[Sequence[object]], facts: Sequence[str]) -> str:
@@ -63,41 +60,35 @@ def _row(tag: str, cells: Sequence[object]) -> str:
     return f"<tr>{inside}</tr>"
 
 
-def _nodes(shown: Group, above: set[object], left: list[int], depth: int) -> Iterator[str]:
-    """The children. `left` counts down over the whole tree."""
-    for name in shown:
+def _nodes(branches: Iterator[Branch], left: list[int], depth: int) -> Iterator[str]:
+    """The branches. `left` counts down over the whole tree."""
+    for branch in branches:
         if left[0] <= 0:
             yield "<div>…</div>"
             return
         left[0] -= 1
-        try:
-            child = shown[name]
-        except Exception as error:  # a repr never raises
-            said = printable(str(error.args[0] if error.args else repr(error)))
-            yield f"<div>{_text(name)}: {_text(said)}</div>"
+        if branch.below is None:
+            yield f"<div>{_leaf(branch)}</div>"
             continue
-        if not isinstance(child, Mapping):
-            yield f"<div>{_array(name, child)}</div>"
-        elif child.key in above:
-            yield f"<div>{_text(name)}/ (again)</div>"
-        else:
-            inside = "".join(_nodes(child, above | {child.key}, left, depth + 1))
-            is_open = " open" if depth == 0 else ""
-            head = f"<summary>{_text(name)}/</summary>{_attributes(child)}"
-            yield f'<details{is_open}>{head}<div style="{_CHILDREN}">{inside}</div></details>'
+        inside = "".join(_nodes(branch.below(), left, depth + 1))
+        is_open = " open" if depth == 0 else ""
+        head = f"<summary>{_text(branch.name)}{_text(branch.said)}</summary>{_attributes(branch.attributes)}"
+        yield f'<details{is_open}>{head}<div style="{_CHILDREN}">{inside}</div></details>'
 
 
-def _array(name: str, shown: Array) -> str:
-    line = f"<b>{_text(name)}</b>: {escape(display.facts(shown))}"
-    attributes = _attributes(shown, line)
-    return attributes or line
+def _leaf(branch: Branch) -> str:
+    if branch.attributes is None:
+        return _text(branch.name) + _text(branch.said)
+    line = f"<b>{_text(branch.name)}</b>{_text(branch.said)}"
+    return _attributes(branch.attributes, line) or line
 
 
-def _attributes(shown: Group | Array, summary: str = "attributes") -> str:
+def _attributes(attributes: Callable[[], Mapping[str, Any]] | None, summary: str = "attributes") -> str:
     """The attributes behind a line that opens. Empty if there are none."""
     try:
-        names = list(shown.attrs)
-        rows = [f"{_text(name)} = {_value(shown, name)}" for name in names[:MOST_ATTRIBUTES]]
+        known = {} if attributes is None else attributes()
+        names = list(known)
+        rows = [f"{_text(name)} = {_value(known, name)}" for name in names[:MOST_ATTRIBUTES]]
     except Exception as error:  # a repr never raises
         names, rows = [""], [_text(f"attributes cannot be read: {error}")]
     if not names:
@@ -107,9 +98,9 @@ def _attributes(shown: Group | Array, summary: str = "attributes") -> str:
     return f'<details><summary>{summary}</summary><div style="{_CHILDREN}">{inside}</div></details>'
 
 
-def _value(shown: Group | Array, name: str) -> str:
+def _value(attributes: Mapping[str, Any], name: str) -> str:
     try:
-        said = printable(str(shown.attrs[name]))
+        said = printable(str(attributes[name]))
     except Exception as error:  # one attribute does not hide the others
         said = f"({error})"
     return _text(said if len(said) <= MOST_LENGTH else f"{said[:MOST_LENGTH]}…")

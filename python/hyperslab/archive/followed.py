@@ -66,13 +66,13 @@ class Followed:
         self.files.discard(path)
 
     def _led(self, file: Any, path: str, name: str) -> Iterator[tuple[str, str]]:
-        found = self._object(file, path, name)
-        if isinstance(found, tuple):
-            yield found
+        target = self._object(file, path, name)
+        if isinstance(target, tuple):
+            yield target
             return
-        if not isinstance(found, self._h5py.h5d.DatasetID):
+        if not isinstance(target, self._h5py.h5d.DatasetID):
             return
-        layout = found.get_create_plist()
+        layout = target.get_create_plist()
         for number in range(layout.get_external_count()):
             raw = os.fspath(self._resolver.raw(path, os.fsdecode(layout.get_external(number)[0])))
             check_regular(raw)
@@ -88,12 +88,12 @@ class Followed:
                 yield source, source_inner
 
     def _source(self, path: str, name: str) -> str | None:
-        found = self._resolver.source(path, name)
-        if found is None:
+        path_there = self._resolver.source(path, name)
+        if path_there is None:
             return None
-        check_regular(os.fspath(found))
-        self.files.add(os.fspath(found))
-        return os.fspath(found)
+        check_regular(os.fspath(path_there))
+        self.files.add(os.fspath(path_there))
+        return os.fspath(path_there)
 
     def _is_there(self, path: str, name: str) -> bool:
         with opened_by_h5py(self._h5py, path) as file:

@@ -103,10 +103,10 @@ def _library(source: object) -> str | None:
     The modules of its classes tell, so no library is imported for this.
     """
     modules = {kind.__module__.partition(".")[0] for kind in type(source).__mro__}
-    found = next((name for name in ("upath", "obstore", "fsspec") if name in modules), None)
-    if found is None and "zarr" in modules and hasattr(source, "list_prefix"):
+    library = next((name for name in ("upath", "obstore", "fsspec") if name in modules), None)
+    if library is None and "zarr" in modules and hasattr(source, "list_prefix"):
         return "zarr"
-    return found
+    return library
 
 
 def _of_file(source: Any) -> tuple[Any, str]:

@@ -214,13 +214,13 @@ def secret_options(options: Mapping[str, Any]) -> set[str]:
 
     A URL counts as secret if it may contain a password or a signature.
     """
-    found = set()
+    secrets = set()
     for name, value in options.items():
         if isinstance(value, Mapping):
-            found |= secret_options(value)
+            secrets |= secret_options(value)
         elif name not in NOT_SECRET or (isinstance(value, str) and any(sign in value for sign in "?@")):
-            found.add(name)
-    return found
+            secrets.add(name)
+    return secrets
 
 
 class GivenOfObstore(Given):
@@ -249,11 +249,11 @@ class GivenOfObstore(Given):
         import obstore
 
         try:
-            found = obstore.head(self._store, self._path)
+            about = obstore.head(self._store, self._path)
         except FileNotFoundError:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.name) from None
-        version = found.get("e_tag") or f"{found['size']} bytes of {found.get('last_modified')}"
-        host, size = type(self._store).__name__, found["size"]
+        version = about.get("e_tag") or f"{about['size']} bytes of {about.get('last_modified')}"
+        host, size = type(self._store).__name__, about["size"]
         return GivenFile.of_reader(self.name, str(version), host, size, self._read, MOST_AT_A_TIME)
 
     def _read(self, ranges: Ranges) -> list[bytes]:

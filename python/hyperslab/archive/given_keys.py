@@ -58,9 +58,9 @@ class GivenKeys(Given):
     def of_zip(path: str, prefix: str = "") -> GivenKeys:
         """Open the hierarchy in the folder `prefix` of a ZIP file."""
         path = os.path.abspath(path)  # noqa: PTH100
-        found = os.stat(path)  # noqa: PTH116
+        about = os.stat(path)  # noqa: PTH116
         again = (GivenKeys.of_zip, path, prefix)
-        return GivenKeys(path, f"{found.st_size} {found.st_mtime_ns}", lambda: _entries(path, prefix), again)
+        return GivenKeys(path, f"{about.st_size} {about.st_mtime_ns}", lambda: _entries(path, prefix), again)
 
     @staticmethod
     def of_zarr(store: Any, path: str = "") -> GivenKeys:
@@ -96,7 +96,7 @@ def _reference(target: Target) -> str | list[str | int]:
 def _entries(path: str, prefix: str) -> dict[str, Target]:
     """Find the members of a ZIP file below a folder. If several members have the same name, the last one counts."""
     prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
-    found: dict[str, Target] = {}
+    targets: dict[str, Target] = {}
     left = MOST_NBYTES
     try:
         with unzipped(path) as archive, open_regular(path) as file:
@@ -105,16 +105,16 @@ def _entries(path: str, prefix: str) -> dict[str, Target]:
                     continue
                 key = entry.filename[len(prefix) :]
                 if is_stored(entry):
-                    found[key] = (path, member_start(file, path, entry), entry.file_size)
+                    targets[key] = (path, member_start(file, path, entry), entry.file_size)
                     continue
                 left -= entry.file_size
                 if left < 0:
                     said = f"{path} is a ZIP file with more than {MOST_NBYTES >> 20} MiB of compressed members"
                     raise Unsupported(f"{said}: write it without compression, as zarr-python does, or unpack it")
-                found[key] = archive.read(entry)
+                targets[key] = archive.read(entry)
     except UNREADABLE as error:
         raise DamagedFile(f"{path} is not a complete ZIP file ({error}): get a good copy") from error
-    return found
+    return targets
 
 
 def _of_store(store: Any, path: str) -> dict[str, Target]:
@@ -124,26 +124,26 @@ def _of_store(store: Any, path: str) -> dict[str, Target]:
     prefix = f"{path.strip('/')}/" if path.strip("/") else ""
 
     async def collected() -> dict[str, Target]:
-        found: dict[str, Target] = {}
+        targets: dict[str, Target] = {}
         left = MOST_NBYTES
         async for key in store.list_prefix(prefix):
             held = await store.get(key, default_buffer_prototype())
             if held is not None:
-                found[key.removeprefix(prefix)] = held.to_bytes()
+                targets[key.removeprefix(prefix)] = held.to_bytes()
                 left = _less(left, len(held), type(store).__name__)
-        return found
+        return targets
 
     return sync(collected())
 
 
 def _of_fsspec(fs: Any, path: str) -> dict[str, Target]:
     root = fs._strip_protocol(path).strip("/")
-    found: dict[str, Target] = {}
+    targets: dict[str, Target] = {}
     left = MOST_NBYTES
     for name, info in fs.find(path, detail=True).items():
         left = _less(left, info.get("size") or 0, f"{path} of {type(fs).__name__}")
-        found[name.strip("/").removeprefix(root).lstrip("/")] = fs.cat_file(name)
-    return found
+        targets[name.strip("/").removeprefix(root).lstrip("/")] = fs.cat_file(name)
+    return targets
 
 
 def _less(left: int, nbytes: int, name: str) -> int:

@@ -161,9 +161,9 @@ def of_file_system(fs: Any, options: Mapping[str, Any] | None = None) -> Remote 
         return Remote(source, {**(fs.storage_options.get("target_options") or {}), **own})
     default = inner.get(None)
     kind = None if default is None else default.unstrip_protocol("").partition("://")[0]
-    found = _with_protocol(fs.references, kind)
-    if (kind is None or _is_reachable(f"{kind}://")) and all(map(_is_reachable, _names(found))):
-        return GivenReferences({"refs": found}, own)
+    with_protocol = _with_protocol(fs.references, kind)
+    if (kind is None or _is_reachable(f"{kind}://")) and all(map(_is_reachable, _names(with_protocol))):
+        return GivenReferences({"refs": with_protocol}, own)
     return GivenReferences({}, own, fs)
 
 
@@ -186,11 +186,11 @@ def _with_protocol(references: Mapping[str, Any], kind: str | None) -> Mapping[s
 def _names(references: Mapping[str, Any]) -> set[str]:
     """Return the names of the files that references lead to, as written."""
     keys = references.get("refs", references)
-    found = {target[0] for target in keys.values() if isinstance(target, list | tuple) and target}
-    found |= {one.get("url") for one in references.get("gen") or () if isinstance(one, dict)}
+    urls = {target[0] for target in keys.values() if isinstance(target, list | tuple) and target}
+    urls |= {one.get("url") for one in references.get("gen") or () if isinstance(one, dict)}
     if isinstance(references.get("templates"), dict):
-        found |= set(references["templates"].values())
-    return {name for name in found if isinstance(name, str)}
+        urls |= set(references["templates"].values())
+    return {name for name in urls if isinstance(name, str)}
 
 
 def _is_reachable(name: str) -> bool:
@@ -201,7 +201,7 @@ def _is_reachable(name: str) -> bool:
 
 def _read_here(fs: Any) -> Mapping[str, Any]:
     """Return references that contain the bytes of all files that hyperslab cannot reach."""
-    found: dict[str, Any] = {}
+    targets: dict[str, Any] = {}
     left = MOST_NBYTES
     is_local = _is_reachable(fs.fss[None].unstrip_protocol("/"))
     for key in list(fs.references):
@@ -217,8 +217,8 @@ def _read_here(fs: Any) -> Mapping[str, Any]:
                     raise Unsupported(f"{said} ({shown(name)}): copy the files to this machine")
                 target = fs.cat_file(key)
                 left -= len(target)
-        found[key] = target
-    return {"refs": found}
+        targets[key] = target
+    return {"refs": targets}
 
 
 def _inline(value: Any) -> str:

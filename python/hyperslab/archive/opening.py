@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 from hyperslab.archive.allowed import Locations
 from hyperslab.archive.far_listing import is_pattern
 from hyperslab.archive.given_files import Given
-from hyperslab.archive.open_file import locate
+from hyperslab.archive.locating import locate
+from hyperslab.archive.open_file import REFERENCES, OpenFile
 from hyperslab.archive.remote import Remote
 from hyperslab.archive.source_files import are_many
 from hyperslab.archive.store_options import OF_READING
-from hyperslab.archive.tree import REFERENCES, Group, OpenFile
+from hyperslab.archive.tree import Group, root_of
 from hyperslab.errors import NoSuchRemoteFile, UsageError
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 
@@ -116,7 +117,7 @@ def open(
         return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes, allowed)
     if set(options) - OF_READING and not opened.is_remote and opened.core.format not in REFERENCES:
         raise UsageError(f"storage_options= is for URLs, {opened.path} is a local path")
-    return opened.root
+    return root_of(opened)
 
 
 def _check(mode: str, **sizes: int) -> None:

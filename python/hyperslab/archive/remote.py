@@ -286,10 +286,10 @@ class SourceResolver:
                 raise self.refused(name)
             return self.remote(name), replace(self, near=name)
         own = shown(location.url) if isinstance(location, Remote) else location
-        found = self.for_document(own).linked(own, name)
-        if found is None:
+        target = self.for_document(own).linked(own, name)
+        if target is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.path.join(os.path.dirname(own), name))  # noqa: PTH118, PTH120
-        return os.path.abspath(found), replace(self, near=None)  # noqa: PTH100
+        return os.path.abspath(target), replace(self, near=None)  # noqa: PTH100
 
     def check(self, urls: Iterable[str]) -> None:
         """Report wrong options early, and make sure that no server receives credentials that are meant for another.
@@ -344,13 +344,13 @@ def shown(url: str) -> str:
 
 def _prefix(url: str) -> UrlParts | None:
     """The parts of a prefix, however it is written."""
-    found = parts_of(url)
-    return None if found is None else found._replace(is_straight=True)
+    parsed = parts_of(url)
+    return None if parsed is None else parsed._replace(is_straight=True)
 
 
 def _registered_for(url: str) -> dict[str, Any]:
-    found = parts_of(url)
-    covering = [] if found is None else [prefix for prefix in _registered if found.is_below(prefix)]
+    parts = parts_of(url)
+    covering = [] if parts is None else [prefix for prefix in _registered if parts.is_below(prefix)]
     if not covering:
         return {}
     return dict(_registered[max(covering, key=lambda prefix: (bool(prefix.server), len(prefix.path)))])

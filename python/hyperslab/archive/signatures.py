@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from hyperslab.archive.open_file import ZARR_METADATA
+from hyperslab.archive.locating import ZARR_METADATA
 
 # HDF5, NetCDF-3 in its three variants, FITS, HDF4, and our own references.
 SIGNATURES = (

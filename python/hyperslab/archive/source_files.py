@@ -12,9 +12,10 @@ from typing import Any, TypeAlias, TypeGuard
 from hyperslab.archive import far_listing
 from hyperslab.archive.allowed import Locations
 from hyperslab.archive.foreign_stores import Location, is_chained, is_foreign
-from hyperslab.archive.open_file import locate
+from hyperslab.archive.locating import locate
+from hyperslab.archive.open_file import OpenFile
 from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
-from hyperslab.archive.tree import Group, OpenFile
+from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
 
 Located: TypeAlias = tuple[Location, SourceResolver] | Group
@@ -50,10 +51,10 @@ def located(
     """
     listed = list(paths) if is_listed(paths) else [paths]
     allowed = allowed if allowed is None or isinstance(allowed, str) else list(allowed)
-    found = [file for one in listed for file in _located(one, options, cache_nbytes, allowed)]
-    if not found:
+    places = [file for one in listed for file in _located(one, options, cache_nbytes, allowed)]
+    if not places:
         raise UsageError("the list of files is empty: give paths, URLs or a pattern")
-    return found
+    return places
 
 
 def _located(one: Any, options: Mapping[str, Any], cache_nbytes: int, allowed: Locations | None) -> list[Located]:
@@ -76,12 +77,12 @@ def matching(pattern: str, options: Mapping[str, Any] | None = None) -> list[str
         No file matches.
     """
     if is_url(pattern):
-        found = far_listing.matching(Remote(pattern, options or {}))
+        matches = far_listing.matching(Remote(pattern, options or {}))
     else:
-        found = glob.glob(pattern, recursive=True)  # noqa: PTH207 -- Path.glob takes no absolute patterns
-    if not found:
+        matches = glob.glob(pattern, recursive=True)  # noqa: PTH207 -- Path.glob takes no absolute patterns
+    if not matches:
         raise FileNotFoundError(errno.ENOENT, "no file matches", shown(pattern) if is_url(pattern) else pattern)
-    return sorted(found, key=natural)
+    return sorted(matches, key=natural)
 
 
 def threads_for(are_far: bool) -> int:

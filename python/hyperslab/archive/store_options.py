@@ -143,11 +143,11 @@ def client_options(given: Mapping[str, Any] | None, handled: tuple[str, ...] = (
         hyperslab cannot follow an option.
     """
     known = {name: value for name, value in (given or {}).items() if name not in OF_CLIENTS}
-    found: Options = {name: seconds(known.pop(name)) for name in ("timeout", "connect_timeout") if name in known}
+    options: Options = {name: seconds(known.pop(name)) for name in ("timeout", "connect_timeout") if name in known}
     if "default_headers" in handled and known.get("default_headers"):
-        found["headers"] = {_text(name): _text(value) for name, value in known.pop("default_headers").items()}
+        options["headers"] = {_text(name): _text(value) for name, value in known.pop("default_headers").items()}
     refuse_rest(known, "client_options of obstore")
-    return found
+    return options
 
 
 def seconds(value: Any) -> float:
@@ -226,10 +226,10 @@ def configured(kind: str) -> Options:
     except ImportError:
         return {}
     names = next((names for names in (HTTP, S3, GCS, AZURE) if kind in names), (kind,))
-    found: Options = {}
+    options: Options = {}
     for name in (*names[::-1], kind):  # the configuration of exactly this scheme wins
-        found.update({key: value for key, value in (conf.get(name) or {}).items() if key not in OF_READING})
-    return found
+        options.update({key: value for key, value in (conf.get(name) or {}).items() if key not in OF_READING})
+    return options
 
 
 def _is_fsspec_configured() -> bool:

@@ -57,18 +57,18 @@ class Clock:
         NoCommonTime
             They are not known.
         """
-        found = MOMENT.fullmatch(units)
+        moment = MOMENT.fullmatch(units)
         calendar = CALENDARS.get(calendar.lower(), calendar.lower())
-        if found is None or calendar not in KNOWN:
+        if moment is None or calendar not in KNOWN:
             raise NoCommonTime(f"units {units!r} of the calendar {calendar!r} are not understood")
-        name = found["unit"].lower()
+        name = moment["unit"].lower()
         unit = SHORT.get(name, name if name.endswith("s") else name + "s")
         if unit not in UNITS:
-            raise NoCommonTime(f"a {found['unit']} has no fixed length")
-        fraction = (found["fraction"] or "").ljust(9, "0")[:9]
-        clock = [int(found[name] or 0) for name in ("hour", "minute", "second")]
-        seconds = clock[0] * 3600 + clock[1] * 60 + clock[2] - _zone_seconds(found["zone"])
-        date = (int(found["year"]), int(found["month"]), int(found["day"]))
+            raise NoCommonTime(f"a {moment['unit']} has no fixed length")
+        fraction = (moment["fraction"] or "").ljust(9, "0")[:9]
+        clock = [int(moment[name] or 0) for name in ("hour", "minute", "second")]
+        seconds = clock[0] * 3600 + clock[1] * 60 + clock[2] - _zone_seconds(moment["zone"])
+        date = (int(moment["year"]), int(moment["month"]), int(moment["day"]))
         if not (1 <= date[1] <= 12 and 1 <= date[2] <= (30 if calendar == "360_day" else 31)):
             raise NoCommonTime(f"units {units!r} have no such date in the calendar {calendar!r}")
         days = day_number(*date, calendar)

@@ -1,181 +1,22 @@
-"""`OpenFile` and `Group`: the tree of an archive. Links are followed when you use them."""
+"""`Group`: the tree of an archive. Links are followed when you use them; a walk visits everything once."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
-from contextlib import AbstractContextManager
+from collections import deque
+from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
+from functools import partial
 from typing import Any
 
-from hyperslab._core import ArchiveFile, DocumentResolver
-from hyperslab.archive import display, display_html, walking
+from hyperslab._core import ArchiveFile
+from hyperslab.archive import display, display_html
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import Attributes
-from hyperslab.archive.given_files import Given
-from hyperslab.archive.linked_files import LinkedFiles
-from hyperslab.archive.open_file import far_file, is_zarr_folder, local_file
-from hyperslab.archive.parquet_references import ParquetReferences
-from hyperslab.archive.remote import Remote, SourceResolver
-from hyperslab.archive.zipped_zarr import ZippedZarr
+from hyperslab.archive.open_file import OpenFile, Place
 from hyperslab.cached import cached_property
-from hyperslab.errors import DamagedFile, ReadError, Unsupported
-from hyperslab.meant import meant_or_known
+from hyperslab.errors import DamagedFile, NotAllowed, Unsupported, printable
 
-MOST_HOPS = 32
-REFERENCES = ("references", "dmrpp")  # formats that name the files that hold the chunks
-MOST_NAMES = 8  # in a message
-
-
-class OpenFile:
-    """An open file, shared by all of its groups and arrays. If it is not held, each read opens it again.
-
-    With `patterns`, only objects of an HDF5 file with matching paths are parsed. With `between_commits`, chunk indexes
-    are parsed when an array is first read, inside the context that it returns.
-    """
-
-    def __init__(
-        self,
-        location: str | Remote | Given,
-        chunk_cache_nbytes: int,
-        resolver: SourceResolver,
-        patterns: tuple[str, ...] = (),
-        *,
-        is_held: bool = True,
-        between_commits: Callable[[], AbstractContextManager[None]] | None = None,
-        linked: LinkedFiles | None = None,
-    ) -> None:
-        self.location = location
-        self.resolver = resolver
-        self.chunk_cache_nbytes = chunk_cache_nbytes
-        self.patterns = patterns
-        self._core: ArchiveFile | None
-        if isinstance(location, Remote):
-            self.path, self._core = far_file(location, chunk_cache_nbytes, resolver, patterns)
-        elif isinstance(location, Given):
-            self.path = location.name
-            self._core = location.opened(chunk_cache_nbytes, resolver.for_document(location.name))
-        else:
-            self.path = location
-            kind = ParquetReferences if is_zarr_folder(location) else ZippedZarr
-            tables = kind.found(location, resolver)
-            if tables is not None:
-                self._core = tables.opened(chunk_cache_nbytes)
-            elif is_held:
-                own = resolver.for_document(location)
-                if patterns:  # a versioned file; the caller has looked for its journal
-                    self._core = ArchiveFile(location, chunk_cache_nbytes, own, list(patterns), between_commits)
-                else:
-                    self._core = local_file(location, chunk_cache_nbytes, own)
-            else:
-                self._core = ArchiveFile.closed(location, resolver.for_document(location))
-        if self._core.format in REFERENCES:
-            resolver.check(self._core.urls)
-        self._links: dict[int, dict[str, tuple[str, Any]]] = {}
-        self._others: dict[str, OpenFile] = {}
-        self._linked = LinkedFiles() if linked is None else linked
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether the file is not a local file: it is remote, or your program gave it as bytes or as an object."""
-        return not isinstance(self.location, str)
-
-    @property
-    def url(self) -> str | None:
-        """The URL that was opened, including user and query; None for a local file."""
-        return self.location.url if isinstance(self.location, Remote) else None
-
-    @property
-    def opened_urls(self) -> list[str]:
-        """The URLs that were opened, including user and query: one for each remote file of a collection."""
-        return [] if self.url is None else [self.url]
-
-    @property
-    def opened_paths(self) -> list[str]:
-        """The paths or URLs that were opened: one for each file of a collection."""
-        return [self.path]
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the file was closed."""
-        return self._core is None
-
-    @property
-    def document_resolver(self) -> DocumentResolver:
-        """What opens the files that this file leads to."""
-        return self.resolver.for_document(self.path)
-
-    def owns(self, path: str) -> bool:
-        """Whether chunks in this file or URL may be copied, not only referred to."""
-        return self.resolver.allowed.holds(path)
-
-    def check_allowed(self, path: str) -> None:
-        """Check that the file may lead to this path or URL; raise `NotAllowed` if not."""
-        self.resolver.check_allowed(path)
-
-    @property
-    def core(self) -> ArchiveFile:
-        """The compiled part."""
-        if self._core is None:
-            raise ValueError(f"{self.path} was closed: open it again")
-        return self._core
-
-    @property
-    def root(self) -> Group:
-        """The root group."""
-        return Group(self, 0, "/")
-
-    def close(self) -> None:
-        """Close the file. Arrays that were used before keep it open until they are deleted."""
-        waiting = [self]
-        while waiting:
-            file = waiting.pop()
-            file._core = None
-            waiting += file._others.values()
-
-    def links(self, group: int) -> dict[str, tuple[str, Any]]:
-        """Kind and target of every name in a group."""
-        core = self.core  # raises if the file is closed
-        if group not in self._links:
-            self._links[group] = {name: (kind, target) for name, kind, target in core.links(group)}
-        return self._links[group]
-
-    def other(self, file: str) -> OpenFile:
-        """Open the file that a link leads to, by the name in the link."""
-        if file not in self._others or self._others[file].is_closed:
-            own = self.path if isinstance(self.location, Given) else self.location
-            location, resolver = self.resolver.linked(own, file)
-            self._linked.add(self)
-            known = self._linked.known(location)
-            if known is not None:  # not stored: files that link to each other would keep each other open
-                return known
-            self._others[file] = OpenFile(location, self.chunk_cache_nbytes, resolver, linked=self._linked)
-        return self._others[file]
-
-    def token(self, name: str) -> tuple[Any, ...]:
-        """Dask's token of a group or array: the same in every process until the file changes."""
-        return ("hyperslab", self.path, self._version, name)
-
-    @cached_property
-    def _version(self) -> str:
-        """A token of the file's content; for a folder, the time of its last direct change."""
-        return self.core.version or str(os.stat(self.path).st_mtime_ns)  # noqa: PTH116
-
-    def reopening(self, name: str) -> tuple[Any, ...]:
-        """How to pickle a group or array: as a function that finds it again, with its arguments."""
-        return (found_again, (self.location, self.chunk_cache_nbytes, self.resolver, name))
-
-
-def found_again(
-    location: str | Remote | Given, chunk_cache_nbytes: int, resolver: SourceResolver, name: str
-) -> Group | Array:
-    """What pickled groups and arrays become."""
-    root = OpenFile(location, chunk_cache_nbytes, resolver).root
-    return root if name == "/" else root[name]
-
-
-def instead(name: str, names: Iterable[str]) -> str:
-    """The end of a message: the name that you may have meant, or else the names that there are."""
-    return meant_or_known(name, names, "the group is empty")
+# What a broken link or an unusable object raises. A failed fetch or a changed file must never be taken for one.
+NOWHERE = (KeyError, FileNotFoundError, DamagedFile, Unsupported, NotAllowed)
 
 
 class Group(Mapping[str, "Group | Array"]):
@@ -246,7 +87,7 @@ class Group(Mapping[str, "Group | Array"]):
         for name in self:
             try:
                 yield name, self[name]
-            except walking.NOWHERE:
+            except NOWHERE:
                 continue
 
     def walk(self) -> Iterator[Array]:
@@ -260,7 +101,7 @@ class Group(Mapping[str, "Group | Array"]):
 
     def walk_groups(self) -> Iterator[Group]:
         """Yield this group and every group below it, each once, however many links lead to it."""
-        return (group for _, group in walking.groups_by_path(self))
+        return (group for _, group in groups_by_path(self))
 
     def kinds(self) -> list[tuple[str, str]]:
         """List each name with its kind: group, array, soft, external, damaged, unfetched or unsupported."""
@@ -296,40 +137,15 @@ class Group(Mapping[str, "Group | Array"]):
         """
         if not isinstance(path, str):
             raise TypeError(f"{path!r} is not a name: use the path of a group or array")
-        return self._found(path, 0)
+        return self._made(self._place.below(path))
 
-    def _found(self, path: str, hops: int) -> Group | Array:
-        if path == "" and path in self._file.links(self._number):
-            return self._child(path, hops)
-        here: Group | Array = self._file.root if path.startswith("/") else self
-        for name in path.split("/"):
-            if name in ("", "."):
-                continue
-            if not isinstance(here, Group):
-                raise KeyError(f"{path!r}: {here.name!r} is an array, not a group")
-            here = here._child(name, hops)
-        return here
+    @property
+    def _place(self) -> Place:
+        return Place(self._file, True, self._number, self.name)
 
-    def _child(self, name: str, hops: int) -> Group | Array:
-        links = self._file.links(self._number)
-        path = f"{self.name.rstrip('/')}/{name}"
-        if name not in links:
-            raise KeyError(f"there is no {path!r} in {self._file.path}{instead(name, links)}")
-        if hops > MOST_HOPS:
-            raise KeyError(f"{path!r} in {self._file.path}: links lead in a circle")
-        kind, target = links[name]
-        path = path if name else ""  # the array that is the root itself
-        if kind == "group":
-            return Group(self._file, target, path)
-        if kind == "array":
-            return Array(self._file, target, path)
-        if kind == "soft":
-            return self._found(target, hops + 1)
-        if kind == "external":
-            file, inner = target
-            return self._file.other(file).root._found(inner, hops + 1)
-        reasons = {"damaged": DamagedFile, "unfetched": ReadError, "unsupported": Unsupported}
-        raise reasons[kind](f"{path!r} in {self._file.path}: {target}")
+    def _made(self, place: Place) -> Group | Array:
+        """The group or array at a place."""
+        return (Group if place.is_group else Array)(place.file, place.number, place.name)
 
     def get(self, name: str, default: Any = None) -> Any:
         """Get the group or array at a path, or `default` if there is none, as for the name of a committed datatype.
@@ -374,7 +190,7 @@ class Group(Mapping[str, "Group | Array"]):
         Any
             The first value that `visit` returned, other than None; otherwise None.
         """
-        return walking.visit_own(self, visit)
+        return visit_own(self, visit)
 
     def __setitem__(self, path: str, value: object) -> None:
         raise TypeError(f"{self._file.path} is read-only: hyperslab does not write archives; use h5py or zarr-python")
@@ -395,13 +211,13 @@ class Group(Mapping[str, "Group | Array"]):
         """
         if not isinstance(path, str):
             return False
-        start = self._file.root if path.startswith("/") else self
+        start = self._file.root if path.startswith("/") else self._place
         parent, _, name = path.strip("/").rpartition("/")
         try:
-            group = start[parent]
-        except walking.NOWHERE:
+            group = start.below(parent)
+        except NOWHERE:
             return False
-        return isinstance(group, Group) and (not name or name in group._file.links(group._number))
+        return group.is_group and (not name or name in group.file.links(group.number))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Group) and self.key == other.key
@@ -410,16 +226,17 @@ class Group(Mapping[str, "Group | Array"]):
         return hash(self.key)
 
     def __repr__(self) -> str:
-        return display.group(self)
+        head = f"<hyperslab.Group {self.name!r} of {printable(self.filename)}>"
+        return display.tree(head, branches(self))
 
     def _repr_html_(self) -> str:
-        return display_html.group(self)
+        return display_html.tree(self.name, self.filename, lambda: self.attrs, branches(self))
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._file.reopening(self.name)
+        return (found_again, (self._file, self.name))
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         return self._file.token(self.name)
@@ -433,3 +250,111 @@ class Group(Mapping[str, "Group | Array"]):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def root_of(file: OpenFile) -> Group:
+    """The root group of an open file."""
+    return Group(file, 0, "/")
+
+
+def found_again(file: OpenFile, name: str) -> Group | Array:
+    """What a pickled group becomes."""
+    root = root_of(file)
+    return root if name == "/" else root[name]
+
+
+def branches(group: Group, above: frozenset[tuple[int, int]] = frozenset()) -> Iterator[display.Branch]:
+    """What is shown of each name in a group. A group that holds itself is not entered again."""
+    above |= {group.key}
+    for name in group:
+        try:
+            child = group[name]
+        except Exception as error:  # a repr never raises
+            yield display.Branch(name, f": {error.args[0] if error.args else repr(error)}")
+            continue
+        if isinstance(child, Array):
+            yield child.branch(name)
+        elif child.key in above:
+            yield display.Branch(f"{name}/", " (again)")
+        else:
+            yield display.Branch(f"{name}/", "", partial(_attributes_of, child), partial(branches, child, above))
+
+
+def _attributes_of(group: Group) -> Attributes:
+    return group.attrs
+
+
+def groups_by_path(top: Group) -> Iterator[tuple[str, Group]]:
+    """Yield a group and every group below it once, each with the relative path that led to it; "" is the group itself.
+
+    Soft and external links are followed last, so a group with a hard link is found by that. Broken links are left out.
+    """
+    seen, waiting = {top.key}, [("", top)]
+    links: deque[tuple[str, Group, str]] = deque()
+    while waiting or links:
+        if not waiting:
+            path, parent, name = links.popleft()
+            target = _reached(parent, name)
+            if isinstance(target, Group) and target.key not in seen:
+                seen.add(target.key)
+                waiting.append((path, target))
+            continue
+        path, group = waiting.pop()
+        yield path, group
+        inner = []
+        for name, kind in group.kinds():
+            below = f"{path}/{name}" if path else name
+            if kind in ("soft", "external"):
+                links.append((below, group, name))
+            elif kind == "group":
+                child = _reached(group, name)
+                if isinstance(child, Group) and child.key not in seen:
+                    seen.add(child.key)
+                    inner.append((below, child))
+        waiting += reversed(inner)
+
+
+def _reached(parent: Group, name: str) -> Group | Array | None:
+    try:
+        return parent[name]
+    except NOWHERE:
+        return None
+
+
+def links_to_nowhere(group: Group) -> Iterator[tuple[str, str]]:
+    """Yield each link of a group that is broken, or that may not be followed, with the reason."""
+    for name, kind in group.kinds():
+        if kind in ("soft", "external"):
+            try:
+                group[name]
+            except NOWHERE as error:
+                yield name, str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+
+
+def visit_own(top: Group, visit: Callable[[str, Group | Array], Any]) -> Any:
+    """Call `visit(path, found)` once for each object below a group that has a hard link, until it returns something."""
+    seen: set[tuple[bool, tuple[int, int]]] = {(True, top.key)}
+    waiting = [("", _own(top))]  # an explicit stack, because archives may be nested deeply
+    while waiting:
+        prefix, children = waiting[-1]
+        name, child = next(children, ("", None))
+        if child is None:
+            waiting.pop()
+            continue
+        key = (isinstance(child, Group), child.key)
+        if key in seen:
+            continue
+        seen.add(key)
+        returned = visit(prefix + name, child)
+        if returned is not None:
+            return returned
+        if isinstance(child, Group):
+            waiting.append((f"{prefix}{name}/", _own(child)))
+    return None
+
+
+def _own(group: Group) -> Iterator[tuple[str, Group | Array]]:
+    for name, kind in group.kinds():
+        child = _reached(group, name) if kind in ("group", "array") else None
+        if child is not None:
+            yield name, child

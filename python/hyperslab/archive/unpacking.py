@@ -35,10 +35,10 @@ def unpacked(array: Array, values: Numbers) -> Numbers:
     """
     attrs = cf.attributes(array)
     try:
-        found = _numbers(values, attrs) if cf.is_packed(attrs) else values
-        found = found.astype(found.dtype.newbyteorder("="), copy=False)
+        numbers = _numbers(values, attrs) if cf.is_packed(attrs) else values
+        numbers = numbers.astype(numbers.dtype.newbyteorder("="), copy=False)
         clock = _clock(attrs)
-        return found if clock is None or found.dtype.kind not in "iuf" else _times(found, clock)
+        return numbers if clock is None or numbers.dtype.kind not in "iuf" else _times(numbers, clock)
     except (Unsupported, NoCommonTime) as error:
         raise Unsupported(f"array {array.name} of {array.filename} cannot be decoded by CF's rules: {error}") from error
 
@@ -49,19 +49,19 @@ def _numbers(values: Numbers, attrs: dict[str, Any]) -> Numbers:
         return values
     made, conversion = cf.decoding(values.dtype, attrs)
     stored = values if conversion.stored_as is None else values.view(conversion.stored_as)
-    found = stored.astype(made)
+    unscaled = stored.astype(made)
     if conversion.packing is None:
-        return found
+        return unscaled
     masked, scale, offset, _ = conversion.packing
-    is_masked = np.zeros(found.shape, bool)
+    is_masked = np.zeros(unscaled.shape, bool)
     for value in masked:
-        is_masked |= found == np.float64(value)
-    found[is_masked] = np.nan
+        is_masked |= unscaled == np.float64(value)
+    unscaled[is_masked] = np.nan
     if scale is not None:
-        found *= np.asarray(attrs["scale_factor"]).reshape(())[()]
+        unscaled *= np.asarray(attrs["scale_factor"]).reshape(())[()]
     if offset is not None:
-        found += np.asarray(attrs["add_offset"]).reshape(())[()]
-    return found
+        unscaled += np.asarray(attrs["add_offset"]).reshape(())[()]
+    return unscaled
 
 
 def _clock(attrs: dict[str, Any]) -> Clock | None:

@@ -32,21 +32,21 @@ class UrlParts(NamedTuple):
 
 def parts_of(url: str) -> UrlParts | None:
     """Parse a URL; None if it names no server, or its path is ambiguous."""
-    found = url_parts(url)
-    return None if found is None else UrlParts(found[0], found[1], tuple(found[2]), found[3])
+    parts = url_parts(url)
+    return None if parts is None else UrlParts(parts[0], parts[1], tuple(parts[2]), parts[3])
 
 
 def is_below(url: str, prefix: str) -> bool:
     """Whether a URL that a document names is at or below a prefix. A URL with `..` in its path is below none."""
-    found, wanted = parts_of(url), parts_of(prefix)
-    return found is not None and wanted is not None and found.is_straight and found.is_below(wanted)
+    parts, wanted = parts_of(url), parts_of(prefix)
+    return parts is not None and wanted is not None and parts.is_straight and parts.is_below(wanted)
 
 
 def folder_of(url: str) -> str:
     """The URL of the folder of a file, without user and query."""
     kind, _, rest = url.partition("://")
-    found = web_url(url) if kind.lower() in HTTP else None
-    server, slash, path = (found[3], "/", found[4].removeprefix("/")) if found else rest.partition("/")
+    parts = web_url(url) if kind.lower() in HTTP else None
+    server, slash, path = (parts[3], "/", parts[4].removeprefix("/")) if parts else rest.partition("/")
     if kind.lower() not in HTTP:
         path = path.partition("?")[0].partition("#")[0]
     return f"{kind}://{server}/{path.rpartition('/')[0]}" if slash else f"{kind}://{server}"

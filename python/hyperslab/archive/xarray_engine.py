@@ -29,8 +29,7 @@ from hyperslab.archive.dimensions import PhonyDimensions
 from hyperslab.archive.encoding import as_netcdf, encoding, without_text_in_fields
 from hyperslab.archive.opening import open
 from hyperslab.archive.signatures import begins_like_a_file
-from hyperslab.archive.tree import Group
-from hyperslab.archive.walking import groups_by_path
+from hyperslab.archive.tree import Group, groups_by_path, root_of
 from hyperslab.archive.xarray_options import split
 from hyperslab.cached import cached_property
 from hyperslab.errors import NoSuchGroup, UsageError, printable
@@ -67,20 +66,19 @@ class LazyArray(BackendArray):
     is_opening = False
 
     def __init__(self, array: Array) -> None:
-        self._array = array
+        self.__dict__["_array"] = array
         self.shape = array.shape
         self.dtype = array.dtype
-        again, (*recipe, name) = array.__reduce__()
-        self._recipe = ((again, *recipe), name, array.__dask_tokenize__())
+        self._recipe = (array._file.__reduce__(), array.name, array.__dask_tokenize__())
 
     @cached_property
     def _array(self) -> Array:
         """The array. If it came from another process, the first use opens its file."""
         recipe, name, token = self._recipe
         with _opening[0]:  # the first thread opens the file, and the other threads of the worker share it
-            found = _root_again(pickle.dumps(recipe), token[2])[name]
-        assert isinstance(found, Array)
-        return found
+            array = _root_again(pickle.dumps(recipe), token[2])[name]
+        assert isinstance(array, Array)
+        return array
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unopened, (self.shape, self.dtype, self._recipe)
@@ -114,10 +112,8 @@ def _unopened(shape: tuple[int, ...], dtype: np.dtype[Any], recipe: tuple[Any, .
 
 @lru_cache(maxsize=MOST_FILES)
 def _root_again(recipe: bytes, version: str) -> Group:  # noqa: ARG001 -- a file that changed is opened again
-    again, *arguments = pickle.loads(recipe)
-    root = again(*arguments, "/")
-    assert isinstance(root, Group)
-    return root
+    again, arguments = pickle.loads(recipe)
+    return root_of(again(*arguments))
 
 
 def _forward(item: Any, length: int) -> tuple[Any, bool]:
@@ -213,8 +209,8 @@ def _attributes(node: Group | Array) -> dict[str, Any]:
         if name not in own and name not in BOOKKEEPING:
             said = f"{printable(node.name)} of {printable(node.filename)} is left out: {printable(str(reason))}"
             warnings.warn(f"attribute {printable(name)!r} of {said}", UserWarning, stacklevel=2)
-    found = {name: value for name, value in attributes(node).items() if name not in own}
-    return {name: as_netcdf(name, value, node) for name, value in found.items()}
+    kept = {name: value for name, value in attributes(node).items() if name not in own}
+    return {name: as_netcdf(name, value, node) for name, value in kept.items()}
 
 
 class Engine(BackendEntrypoint):
@@ -323,8 +319,8 @@ class Engine(BackendEntrypoint):
         options, decoders, numbering = split(keywords)
         options = _options(options, open_options, concat=concat, version=version, allowed=allowed)
         top = _group(filename_or_obj, group, options)
-        phony, found = PhonyDimensions(top, numbering), groups_by_path(top)
-        return {f"/{path}": self._decoded(each, drop_variables, decoders, phony) for path, each in found}
+        phony, by_path = PhonyDimensions(top, numbering), groups_by_path(top)
+        return {f"/{path}": self._decoded(each, drop_variables, decoders, phony) for path, each in by_path}
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> DataTree:
         """Open a group and all groups below it as a tree. The parameters are those of `open_dataset`."""
@@ -377,9 +373,9 @@ def _group(source: Any, path: str | None, options: dict[str, Any]) -> Group:
     if options.get("version") is not None and path is not None:
         path = path.lstrip("/")  # relative to the version, not to the file
     try:
-        found = root if path is None else root[path]
+        chosen = root if path is None else root[path]
     except KeyError as error:
         raise NoSuchGroup(f"{error.args[0]}: no group {path!r}") from error
-    if not isinstance(found, Group):
+    if not isinstance(chosen, Group):
         raise UsageError(f"{path!r} of {root.filename} is an array: give the group that contains it")
-    return found
+    return chosen

@@ -126,12 +126,12 @@ def _axis(on_axis: dict[int, tuple[Any, tuple[Any, ...], int]], chunk: int) -> s
             return joined
     targets = [_numbers(goes[position]) for _, (_, goes, position) in sorted(on_axis.items())]
     indices = [_numbers(taken) + index * chunk for index, taken in takes]
-    found = np.full(sum(map(len, indices)), -1, np.int64)
+    ordered = np.full(sum(map(len, indices)), -1, np.int64)
     for where, numbers in zip(targets, indices, strict=True):
-        if len(where) != len(numbers) or (len(where) and where.max() >= len(found)):
+        if len(where) != len(numbers) or (len(where) and where.max() >= len(ordered)):
             return None
-        found[where] = numbers
-    return None if (found < 0).any() else found
+        ordered[where] = numbers
+    return None if (ordered < 0).any() else ordered
 
 
 def _numbers(selection: Any) -> Indices:

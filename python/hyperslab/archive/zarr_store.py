@@ -31,8 +31,7 @@ from hyperslab.archive import cf
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import for_json
 from hyperslab.archive.dimensions import dimension_names
-from hyperslab.archive.tree import Group
-from hyperslab.archive.walking import groups_by_path
+from hyperslab.archive.tree import Group, groups_by_path
 from hyperslab.cached import cached_property
 from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, Unsupported, printable
@@ -63,11 +62,11 @@ class ZarrStore(Store):
     @cached_property
     def _nodes(self) -> dict[str, Group | Array]:
         """All groups and arrays by their path in the hierarchy; the root is ""."""
-        found: dict[str, Group | Array] = {}
+        nodes: dict[str, Group | Array] = {}
         for path, group in groups_by_path(self.group):
-            found[path] = group
-            found |= {f"{path}/{name}" if path else name: array for name, array in group.arrays.items()}
-        return found
+            nodes[path] = group
+            nodes |= {f"{path}/{name}" if path else name: array for name, array in group.arrays.items()}
+        return nodes
 
     @cached_property
     def _described(self) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
@@ -127,9 +126,9 @@ class ZarrStore(Store):
 
     def _parse_chunk_key(self, key: str) -> tuple[str, tuple[int, ...]] | None:
         """The path of the array and the index of the chunk that a key names; None if it names no chunk."""
-        path, found, coordinates = f"/{key}/".rpartition("/c/")
+        path, separator, coordinates = f"/{key}/".rpartition("/c/")
         path, coordinates = path.strip("/"), coordinates.strip("/")
-        if not found or "chunk_grid" not in self._described[0].get(path, {}):
+        if not separator or "chunk_grid" not in self._described[0].get(path, {}):
             return None
         numbers = coordinates.split("/") if coordinates else []
         grid = chunk_counts(self.array(path).shape, self.chunk_shape(path))

@@ -83,8 +83,8 @@ class Budget:
         """Those of the pending cells that the next round should have."""
         wanted: set[str] = set()
         for members in self._comparisons.values():
-            found = wanting({cell.key: self._seconds(cell) for cell in members}, self._looks)
-            wanted |= found
+            undecided = wanting({cell.key: self._seconds(cell) for cell in members}, self._looks)
+            wanted |= undecided
         return [cell for cell in pending if cell.key in wanted]
 
 

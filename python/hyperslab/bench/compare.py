@@ -51,10 +51,10 @@ class Comparison:
     @property
     def formats(self) -> dict[str, dict[Outcome, int]]:
         """How many cells of each format are faster, slower and so on."""
-        found: dict[str, dict[Outcome, int]] = defaultdict(lambda: defaultdict(int))
+        counts: dict[str, dict[Outcome, int]] = defaultdict(lambda: defaultdict(int))
         for row in self.rows:
-            found[row.format][row.outcome] += 1
-        return found
+            counts[row.format][row.outcome] += 1
+        return counts
 
 
 def compare(run_a: Run, run_b: Run, allow_unlike: bool = False) -> Comparison:
@@ -113,8 +113,8 @@ def _row(a: list[Trial], b: list[Trial]) -> ComparisonRow | None:
     first = a[0]
     metric = headline_metric(first.operation)
     a_rounds, b_rounds = _rounds(a, metric), _rounds(b, metric)
-    found = ratio_of(a_rounds, b_rounds)
-    if found is None:
+    compared = ratio_of(a_rounds, b_rounds)
+    if compared is None:
         return None
     a_seconds, b_seconds = float(np.median(list(a_rounds.values()))), float(np.median(list(b_rounds.values())))
     return ComparisonRow(
@@ -124,10 +124,10 @@ def _row(a: list[Trial], b: list[Trial]) -> ComparisonRow | None:
         b_seconds=b_seconds,
         a_n=len(a_rounds),
         b_n=len(b_rounds),
-        ratio=found.value,
-        low=found.low,
-        high=found.high,
-        outcome=_outcome(found),
+        ratio=compared.value,
+        low=compared.low,
+        high=compared.high,
+        outcome=_outcome(compared),
     )
 
 
@@ -137,9 +137,9 @@ def _rounds(trials: list[Trial], metric: str) -> Rounds:
     return dict(enumerate(seconds[number] for number in sorted(seconds)))
 
 
-def _outcome(found: Ratio) -> Outcome:
-    if found.low is None:
+def _outcome(ratio: Ratio) -> Outcome:
+    if ratio.low is None:
         return "unknown"
-    if found.is_below:
+    if ratio.is_below:
         return "faster"
-    return "slower" if found.is_above else "no difference"
+    return "slower" if ratio.is_above else "no difference"

@@ -12,10 +12,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from hyperslab.bench.declared import Declared, checked, one_of, read
 from hyperslab.bench.operations import OPERATIONS
 from hyperslab.bench.records import METRICS
 from hyperslab.bench.study import STUDIES_DIRECTORY
+from hyperslab.declared import Declared, checked, one_of, read
 from hyperslab.errors import StudyError
 from hyperslab.formats import FORMATS
 
@@ -186,8 +186,8 @@ class _File(Declared):
 
 def load(path: Path = STUDIES_DIRECTORY / "conclusions.yaml") -> list[Conclusion]:
     """Load the conclusions of a file, in order. Raises StudyError with the file and the key."""
-    found = checked(path, read(path), _File)
-    every = [*found.conclusions, *(row for table in found.ratio_tables for row in table.conclusions())]
+    declared = checked(path, read(path), _File)
+    every = [*declared.conclusions, *(row for table in declared.ratio_tables for row in table.conclusions())]
     identities = [conclusion.id for conclusion in every]
     for identity in identities:
         if identities.count(identity) > 1:

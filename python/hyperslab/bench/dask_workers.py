@@ -69,14 +69,14 @@ class DaskWorkers:
 
     def _result(self, future: Any) -> Timing:
         try:
-            found: Timing = future.result(timeout=self._timeout)
+            timing: Timing = future.result(timeout=self._timeout)
         except HyperslabError:
             raise
         except TimeoutError as error:
             raise TrialFailed(f"a Dask worker gave no answer within {self._timeout:g} s") from error
         except Exception as error:
             raise TrialFailed(f"on a Dask worker: {type(error).__name__}: {error}") from error
-        return found
+        return timing
 
     def close(self) -> None:
         """Disconnect from the scheduler, which keeps running with its workers."""

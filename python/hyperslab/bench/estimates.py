@@ -65,10 +65,10 @@ def quotient(above: Estimate, below: Estimate, looks: Looks, *, shared_rounds: b
     """
     if above.rounds and below.rounds:
         other = above.rounds if shared_rounds else {-1 - k: seconds for k, seconds in above.rounds.items()}
-        found = ratio_of(below.rounds, other, looks.level(min(len(above.rounds), len(below.rounds))))
-        if found is not None:
-            low, high = (0.0 if found.low is None else found.low), (math.inf if found.high is None else found.high)
-            return Quotient(found.value, low, high)
+        ratio = ratio_of(below.rounds, other, looks.level(min(len(above.rounds), len(below.rounds))))
+        if ratio is not None:
+            low, high = (0.0 if ratio.low is None else ratio.low), (math.inf if ratio.high is None else ratio.high)
+            return Quotient(ratio.value, low, high)
 
     def divided(a: float, b: float) -> float:
         return a / b if b > 0 else math.inf

@@ -31,8 +31,8 @@ class Execution:
         if case.launcher == "mpi":
             return mpi.run(jobs[0], cell.processes, self._timeout)
         if len(jobs) == 1:
-            found: Timing = self.local.worker(cell.format).ask(jobs[0])
-            return found
+            timing: Timing = self.local.worker(cell.format).ask(jobs[0])
+            return timing
         return self._side_by_side(jobs) if self._cluster is None else self._cluster.run(jobs)
 
     def _side_by_side(self, jobs: Sequence[Job]) -> Timing:

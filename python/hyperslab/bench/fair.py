@@ -164,10 +164,10 @@ class FairTrials:
 
     def _trial(self, cell: Cell, number: int, measured: Timing, path: Path, layout: str | None) -> Trial:
         stored, files = cache.disk_usage(path)
-        found: dict[str, Any] = {f"{phase}_seconds": seconds for phase, seconds in measured.seconds.items()}
-        found |= {each.name: getattr(measured, each.name) for each in fields(Timing) if each.name != "seconds"}
-        found |= {"layout": layout, "stored_nbytes": stored, "file_count": files}
-        return trial_of(cell, str(cells.spec_of(self._group.case, cell).dtype), number, "ok", **found)
+        figures: dict[str, Any] = {f"{phase}_seconds": seconds for phase, seconds in measured.seconds.items()}
+        figures |= {each.name: getattr(measured, each.name) for each in fields(Timing) if each.name != "seconds"}
+        figures |= {"layout": layout, "stored_nbytes": stored, "file_count": files}
+        return trial_of(cell, str(cells.spec_of(self._group.case, cell).dtype), number, "ok", **figures)
 
     def _proved(self, cell: Cell, trial: Trial) -> Trial:
         """The trial, or a rejected copy with the reason if its cache state is not proved."""

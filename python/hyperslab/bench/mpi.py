@@ -38,8 +38,8 @@ def refusal(format_name: str, operation: str) -> str | None:
     probe = "import h5py, mpi4py; raise SystemExit(not h5py.get_config().mpi)"
     # Debian's h5py loads its serial build unless it runs under mpirun or this variable is set.
     told = {**os.environ, "H5PY_ALWAYS_USE_MPI": "1"}
-    found = subprocess.run([PYTHON, "-c", probe], capture_output=True, env=told)
-    return None if found.returncode == 0 else HOW_TO
+    probed = subprocess.run([PYTHON, "-c", probe], capture_output=True, env=told)
+    return None if probed.returncode == 0 else HOW_TO
 
 
 def run(job: Job, processes: int, timeout_seconds: float) -> Timing:
@@ -61,19 +61,19 @@ def run(job: Job, processes: int, timeout_seconds: float) -> Timing:
     if done.returncode != 0:
         said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
         raise TrialFailed(f"mpirun ended with status {done.returncode}: {said}")
-    found = json.loads(done.stdout.splitlines()[-1])
-    if found["ranks"] != processes:
-        raise TrialFailed(f"only {found['ranks']} of {processes} ranks ran: mpirun and mpi4py do not match")
-    if not found["verified"]:
+    told = json.loads(done.stdout.splitlines()[-1])
+    if told["ranks"] != processes:
+        raise TrialFailed(f"only {told['ranks']} of {processes} ranks ran: mpirun and mpi4py do not match")
+    if not told["verified"]:
         raise TrialFailed("the elements read by the ranks are not the elements written")
     return Timing(
-        seconds=found["seconds"],
+        seconds=told["seconds"],
         cpu_seconds=None,
         peak_rss_nbytes=None,
-        device_read_nbytes=found["device_read_nbytes"],
-        device_write_nbytes=found["device_write_nbytes"],
+        device_read_nbytes=told["device_read_nbytes"],
+        device_write_nbytes=told["device_write_nbytes"],
         decoded_nbytes=job.spec.nbytes,
-        verified=found["verified"] if asked["verb"] == "read" else None,
+        verified=told["verified"] if asked["verb"] == "read" else None,
     )
 
 

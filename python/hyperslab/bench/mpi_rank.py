@@ -97,7 +97,7 @@ def main():
     moved = world.reduce(device_bytes() - before)
     verified = world.allreduce(verified, op=MPI.LAND)
     if world.rank == 0:
-        found = {
+        figures = {
             "seconds": timers.seconds,
             "device_read_nbytes": int(moved[0]),
             "device_write_nbytes": int(moved[1]),
@@ -105,7 +105,7 @@ def main():
             "ranks": world.size,
             "hdf5": h5py.version.hdf5_version,
         }
-        print(json.dumps(found), flush=True)
+        print(json.dumps(figures), flush=True)
 
 
 main()

@@ -14,8 +14,8 @@ import numpy as np
 from pydantic import Field, PositiveInt, field_validator
 
 from hyperslab._core import Hyperslab
-from hyperslab.bench.declared import Declared, one_of
 from hyperslab.chunk_grid import ceil_div
+from hyperslab.declared import Declared, one_of
 
 Shape = tuple[int, ...]
 

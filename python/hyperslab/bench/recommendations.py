@@ -69,8 +69,8 @@ def recommend(rankings: Iterable[Ranking], looks: Looks = DEFAULT_LOOKS) -> list
     cases: dict[tuple[str, str], list[Ranking]] = defaultdict(list)
     for ranking in rankings:
         cases[ranking.case, ranking.method].append(ranking)
-    found = [_recommendation(own, looks) for own in cases.values()]
-    return [each for each in found if each is not None]
+    made = [_recommendation(own, looks) for own in cases.values()]
+    return [each for each in made if each is not None]
 
 
 def _size(ranking: Ranking) -> tuple[int, int]:

@@ -20,11 +20,12 @@ from hyperslab.bench.histories.verdicts import judge as judge_histories
 from hyperslab.bench.published import make_replay
 from hyperslab.bench.rankings import PointEstimate, Ranking, rank, summarise
 from hyperslab.bench.recommendations import Recommendation, recommend
-from hyperslab.bench.records import Summary, Trial, Verdict
+from hyperslab.bench.records import Summary, Trial
 from hyperslab.bench.study import Case, Scale
 from hyperslab.errors import RunError, UsageError
 from hyperslab.lab.environment import Environment
 from hyperslab.lab.journal import Journal, load_lines
+from hyperslab.lab.verdict import Verdict
 from hyperslab.replacing import replace_with
 
 MOST_ANSWERS = 10  # that a notebook shows above the table

@@ -63,8 +63,8 @@ def _elements(shape: Sequence[int]) -> int:
 
 def _longest_chunks(case: Case, shape: Sequence[int], itemsize: int) -> list[int]:
     """The length of the longest chunk along each axis, over all conditions."""
-    found = [chunks for said in case.conditions.values() if (chunks := _chunks(case, said, shape, itemsize))]
-    return [max(lengths) for lengths in zip(*found, strict=True)] if found else [1] * len(shape)
+    shapes = [chunks for said in case.conditions.values() if (chunks := _chunks(case, said, shape, itemsize))]
+    return [max(lengths) for lengths in zip(*shapes, strict=True)] if shapes else [1] * len(shape)
 
 
 def _chunks(

@@ -19,7 +19,6 @@ import hyperslab
 from hyperslab.bench.budgets import TimeLimit, looks_of, rule_of
 from hyperslab.bench.cells import CellGroup
 from hyperslab.bench.dask_workers import DaskWorkers
-from hyperslab.bench.declared import STUDIES_ARE_LISTED, read
 from hyperslab.bench.execution import Execution
 from hyperslab.bench.histories import study as histories
 from hyperslab.bench.histories.contenders import LIBRARIES, spelled
@@ -39,8 +38,9 @@ from hyperslab.bench.results import (
 )
 from hyperslab.bench.runner import check_groups, expand, expected, run_groups
 from hyperslab.bench.scaling import scale_note, scaled
-from hyperslab.bench.study import Case, Scale, load, shipped
+from hyperslab.bench.study import STUDIES_ARE_LISTED, Case, Scale, load, shipped
 from hyperslab.bench.user_data import load_user_array
+from hyperslab.declared import read
 from hyperslab.errors import MissingLibrary, StudyError, UsageError
 from hyperslab.formats import availability
 from hyperslab.lab.environment import Environment, observe
@@ -98,15 +98,15 @@ def choose(names: Sequence[str]) -> list[Case | HistoryCase]:
     known: list[Case | HistoryCase] = [*shipped(), *histories.shipped()]
     for name in names or (DEFAULT_STUDY,):
         if name.endswith((".yaml", ".yml")) or os.sep in name:
-            found = _load(Path(name))
+            matching = _load(Path(name))
         else:
             name = _current(name)
-            found = [case for case in known if fnmatch.fnmatchcase(case.name, name) or case.family == name]
-        if not found:
+            matching = [case for case in known if fnmatch.fnmatchcase(case.name, name) or case.family == name]
+        if not matching:
             families = sorted({case.family for case in known})
             near = meant(name, [*families, *(case.name for case in known)]) or f"; families: {', '.join(families)}"
             raise StudyError(f"unknown study {name!r}{near}; `hyperslab studies` lists all cases")
-        for case in found:
+        for case in matching:
             if case.name in chosen and chosen[case.name] != case:
                 raise StudyError(f"two different studies are named {case.name!r}; rename one")
             chosen[case.name] = case

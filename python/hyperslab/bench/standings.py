@@ -139,13 +139,13 @@ def wanting(contenders: Mapping[str, Rounds], looks: Looks) -> set[str]:
         return set(contenders)
     if made < looks.first:
         return {name for name in contenders if not _is_left_behind(contenders[name], contenders)}
-    found = standings_of(contenders, looks)
-    if found is None:
+    standings = standings_of(contenders, looks)
+    if standings is None:
         return set()
     # Trials are rejected sometimes: who has too few of them is not judged yet, unless it stopped early.
-    judged = {entry.name for entry in found.entries if entry.place != "open"}
+    judged = {entry.name for entry in standings.entries if entry.place != "open"}
     late = {name for name, rounds in contenders.items() if len(rounds) < looks.first and name not in judged}
-    return late if not found.open or looks.next_after(made) is None else {found.leader, *found.open, *late}
+    return late if not standings.open or looks.next_after(made) is None else {standings.leader, *standings.open, *late}
 
 
 def _is_left_behind(rounds: Rounds, contenders: Mapping[str, Rounds]) -> bool:

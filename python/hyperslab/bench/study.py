@@ -13,12 +13,13 @@ from typing import Any, Literal
 
 from pydantic import Field, PositiveInt, field_validator, model_validator
 
-from hyperslab.bench.declared import STUDIES_ARE_LISTED, Declared, checked, one_of, read
 from hyperslab.bench.operations import OPERATIONS, Operation
+from hyperslab.declared import Declared, checked, one_of, read
 from hyperslab.errors import StudyError
 from hyperslab.formats import FORMATS
 from hyperslab.meant import NUMBERS, meant, meant_or_choose
 
+STUDIES_ARE_LISTED = "; `hyperslab studies` lists the studies that are included"
 Scale = Literal["quick", "small", "paper"]
 Cache = Literal["cold", "warm", "unknown"]
 Server = Literal["nginx", "versitygw", "moto"]

@@ -17,8 +17,9 @@ from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Format
 from hyperslab.lab import cache
 from hyperslab.lab.fields import Field
-from hyperslab.lab.timers import Check, Counters, Timers, Timing
+from hyperslab.lab.timers import Check, Counters, Timing
 from hyperslab.lab.worker import Workbench
+from hyperslab.timers import Timers
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,10 @@ def load_user_array(text: str) -> np.ndarray:
         known = opened.array_names()
         if not name or array not in known:
             if not name:
-                found = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
+                listed = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
                 raise UsageError(
                     f"--data {text}: name an array, as in --data {text}:{known[0] if known else 'ARRAY'}; "
-                    f"it has {found or 'none'}"
+                    f"it has {listed or 'none'}"
                 )
             near = meant_or_known(array, known, "it has no arrays")
             raise UsageError(f"--data {text}: {path} has no array {array!r}{near}")

@@ -54,9 +54,11 @@ def tally(outcomes: Sequence[Finding]) -> str:
 
 def sentence(claim: str, cases: Sequence[Case]) -> str:
     """What the cases say of a claim, as the rest of a sentence that begins with the verdict."""
-    found: dict[Finding, list[Case]] = {finding: [case for case in cases if case[0] == finding] for finding in TALLY}
+    by_finding: dict[Finding, list[Case]] = {
+        finding: [case for case in cases if case[0] == finding] for finding in TALLY
+    }
     word = word_of([case[0] for case in cases])
-    yes, no, unknown = found["supports"], found["contradicts"], found["undecided"]
+    yes, no, unknown = by_finding["supports"], by_finding["contradicts"], by_finding["undecided"]
     against = f"; the opposite in {len(no)}: {_largest(no)}" if no else ""
     favour = f"; as claimed in {len(yes)}: {_largest(yes)}" if yes else ""
     rest = f"; {_undecided(unknown)}" if unknown else ""

@@ -19,9 +19,10 @@ from itertools import pairwise
 from hyperslab.bench.conclusions import Axis, Conclusion, Effect, Extreme, Order, Ratio, Within, formats_of
 from hyperslab.bench.estimates import Estimate, Quotient, estimate_of, quotient
 from hyperslab.bench.rankings import DEFAULT_LOOKS
-from hyperslab.bench.records import Method, Summary, Verdict
+from hyperslab.bench.records import Method, Summary
 from hyperslab.bench.verdict_sentences import UP_TO, Finding, factor_text, reach_text, sentence, tally, word_of
 from hyperslab.lab.looks import Looks
+from hyperslab.lab.verdict import Verdict
 
 # How far outside a published range around 1 a ratio may lie and still count as alike.
 LIKENESS = 0.1
@@ -102,15 +103,15 @@ def _judge_side(conclusion: Conclusion, summaries: Sequence[Summary], method: Me
         if _is_asked(summary, conclusion, method):
             name = _contender(summary, axis)
             groups[_setting(summary, axis)][name] = estimate_of(name, summary, method)
-    found = [
+    chosen = [
         Judged(setting, *judged)
         for setting, contenders in groups.items()
         if (judged := _judge_group(conclusion, contenders, looks))
     ]
     if conclusion.counts == "largest":
-        most = max((judged.setting.count or 0 for judged in found), default=0)
-        found = [judged for judged in found if judged.setting.count == most]
-    return found
+        most = max((judged.setting.count or 0 for judged in chosen), default=0)
+        chosen = [judged for judged in chosen if judged.setting.count == most]
+    return chosen
 
 
 def _is_asked(summary: Summary, conclusion: Conclusion, method: Method) -> bool:
@@ -211,33 +212,33 @@ def _judge_ratio(claim: Ratio, contenders: Contenders, looks: Looks) -> Found | 
     if claim.numerator not in contenders or claim.denominator not in contenders:
         return None
     fast, slow = contenders[claim.numerator], contenders[claim.denominator]
-    found = quotient(slow, fast, looks)  # a ratio of speeds is the inverse ratio of times
-    within = claim.low <= found.value <= (claim.high or math.inf)
+    ratio = quotient(slow, fast, looks)  # a ratio of speeds is the inverse ratio of times
+    within = claim.low <= ratio.value <= (claim.high or math.inf)
     where = f"{'inside' if within else 'outside'} the published range"
-    figures = f"{claim.numerator}/{claim.denominator} {found}, {where} (n={min(fast.n, slow.n)})"
-    return _ratio_outcome(claim, found), figures, *_difference(claim.numerator, claim.denominator, found)
+    figures = f"{claim.numerator}/{claim.denominator} {ratio}, {where} (n={min(fast.n, slow.n)})"
+    return _ratio_outcome(claim, ratio), figures, *_difference(claim.numerator, claim.denominator, ratio)
 
 
-def _ratio_outcome(claim: Ratio, found: Quotient) -> Finding:
+def _ratio_outcome(claim: Ratio, ratio: Quotient) -> Finding:
     if claim.high is None:
-        return _side(found, claim.low)
+        return _side(ratio, claim.low)
     if claim.claims_likeness:
         floor, ceiling = claim.low * (1 - LIKENESS), claim.high * (1 + LIKENESS)
-        if floor <= found.low and found.high <= ceiling:
+        if floor <= ratio.low and ratio.high <= ceiling:
             return "supports"
-        return "contradicts" if found.high < floor or found.low > ceiling else "undecided"
-    above = _side(found, 1.0)
+        return "contradicts" if ratio.high < floor or ratio.low > ceiling else "undecided"
+    above = _side(ratio, 1.0)
     return above if claim.low > 1 else _opposite(above)
 
 
 def _judge_within(claim: Within, contenders: Contenders) -> Found | None:
     if claim.format not in contenders:
         return None
-    found = contenders[claim.format]
-    outcome = _opposite(_side(Quotient(found.point, found.low, found.high), claim.seconds))
-    took = f"{claim.format} takes {UP_TO}{_seconds(found.point)}"
-    figures = f"{claim.format} {_seconds(found.point)}, claimed at most {claim.seconds:g} s (n={found.n})"
-    return outcome, figures, took, found.point / claim.seconds
+    judged = contenders[claim.format]
+    outcome = _opposite(_side(Quotient(judged.point, judged.low, judged.high), claim.seconds))
+    took = f"{claim.format} takes {UP_TO}{_seconds(judged.point)}"
+    figures = f"{claim.format} {_seconds(judged.point)}, claimed at most {claim.seconds:g} s (n={judged.n})"
+    return outcome, figures, took, judged.point / claim.seconds
 
 
 def _judge_effect(claim: Effect, contenders: Contenders, looks: Looks) -> Found | None:
@@ -246,28 +247,28 @@ def _judge_effect(claim: Effect, contenders: Contenders, looks: Looks) -> Found 
         of, against = max(contenders, key=int), min(contenders, key=int)
     if of == against or of not in contenders or against not in contenders:
         return None
-    found = quotient(contenders[of], contenders[against], looks, shared_rounds=claim.axis != "count")
+    effect = quotient(contenders[of], contenders[against], looks, shared_rounds=claim.axis != "count")
     names = (f"{of} arrays", f"{against} arrays") if claim.axis == "count" else (of, against)
     seconds = (_seconds(contenders[of].point), _seconds(contenders[against].point))
     n = min(contenders[of].n, contenders[against].n)
-    figures = f"{names[0]} {seconds[0]} against {names[1]} {seconds[1]}: {found} times (n={n})"
-    return _effect_outcome(claim, found), figures, *_duration(*names, found)
+    figures = f"{names[0]} {seconds[0]} against {names[1]} {seconds[1]}: {effect} times (n={n})"
+    return _effect_outcome(claim, effect), figures, *_duration(*names, effect)
 
 
-def _effect_outcome(claim: Effect, found: Quotient) -> Finding:
+def _effect_outcome(claim: Effect, effect: Quotient) -> Finding:
     """Slower, no effect and faster divide all quotients among them, so that no two findings can hold at once."""
     slower, faster = 1 + claim.tolerance, 1 / (1 + claim.tolerance)
     if claim.expected == "slower":
-        return _side(found, slower)
+        return _side(effect, slower)
     if claim.expected == "faster":
-        return _opposite(_side(found, faster))
-    if faster <= found.low and found.high <= slower:
+        return _opposite(_side(effect, faster))
+    if faster <= effect.low and effect.high <= slower:
         return "supports"
-    return "contradicts" if found.low > slower or found.high < faster else "undecided"
+    return "contradicts" if effect.low > slower or effect.high < faster else "undecided"
 
 
-def _side(found: Quotient, bound: float) -> Finding:
-    return "supports" if found.low > bound else "contradicts" if found.high < bound else "undecided"
+def _side(ratio: Quotient, bound: float) -> Finding:
+    return "supports" if ratio.low > bound else "contradicts" if ratio.high < bound else "undecided"
 
 
 def _opposite(outcome: Finding) -> Finding:

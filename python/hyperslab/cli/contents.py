@@ -161,7 +161,7 @@ def _element(array: Array) -> tuple[str | None, int | None]:
     if array.unsupported and array.via == "hyperslab":
         return None, None
     try:
-        return display.element(array), array.nbytes
+        return display.element(array.dtype), array.nbytes
     except HyperslabError:
         raise
     except OSError:  # h5py, which should read the array, cannot open the file

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from hyperslab.archive.array import Array
 from hyperslab.archive.dimensions import PhonyDimensions
-from hyperslab.archive.tree import instead
-from hyperslab.archive.walking import groups_by_path
+from hyperslab.archive.open_file import instead
+from hyperslab.archive.tree import groups_by_path
 from hyperslab.conversion.sources import SourceFiles
 from hyperslab.conversion.wishes import ArrayWish, Wish
 from hyperslab.errors import HyperslabError, UsageError

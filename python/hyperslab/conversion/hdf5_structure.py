@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 
 from hyperslab.errors import printable
-from hyperslab.versions.commit.libhdf5 import loaded
+from hyperslab.libhdf5 import loaded
 
 
 @dataclass

@@ -16,7 +16,7 @@ from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder, folded
 from hyperslab.conversion.journal import Finished
 from hyperslab.conversion.partial_file import PartialFile, Unwatched
 from hyperslab.errors import UsageError
-from hyperslab.versions.commit.libhdf5 import loaded
+from hyperslab.libhdf5 import loaded
 
 FIRST_PLUGIN = 256  # filters with smaller numbers are HDF5's own
 FOREIGN_PLUGINS: set[int] = set()  # filters whose plugins have refused arrays in this process

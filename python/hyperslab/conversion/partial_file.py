@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.versions.commit.libhdf5 import loaded
+from hyperslab.libhdf5 import loaded
 
 # Half of the most chunks in a node of a chunk index; libhdf5 uses 32.
 WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)

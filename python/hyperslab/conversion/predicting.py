@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from hyperslab.conversion.encoding import Box, Bytes
 from hyperslab.conversion.filling import Filler, Filling
 from hyperslab.conversion.journal import SCRATCH_PREFIX, ConversionJournal
+from hyperslab.timers import Timers
 
 SAMPLE_NBYTES = 8 << 20
 # Below this a prediction takes as long as the conversion.
@@ -57,24 +57,24 @@ def _seconds_of(filling: Filling, filler: Filler, journal: ConversionJournal, *,
     plan = filler.plan(filling)
     box = _sample_box(filling)
     data = np.empty(filling.nbytes_of(box), np.uint8)
-    started = time.perf_counter()
-    filling.read(box, data)
-    read = time.perf_counter() - started
+    timers = Timers()
+    with timers("read"):
+        filling.read(box, data)
+    read = timers.seconds["read"]
     encoder = filling.target.encoder
     chunk = min(len(data) // filling.width, math.prod(encoder.chunk_shape))
     flat = (slice(0, len(data) // filling.width // chunk * chunk),)
     used = data[: flat[0].stop * filling.width]
     encoded: list[bytes] = []
-    started = time.perf_counter()
-    replace(encoder, chunk_shape=(chunk,)).encode(flat, used, lambda _, given, __: encoded.append(given or b""))
-    encode = time.perf_counter() - started
+    with timers("encode"):
+        replace(encoder, chunk_shape=(chunk,)).encode(flat, used, lambda _, given, __: encoded.append(given or b""))
     stored = np.frombuffer(b"".join(encoded), np.uint8)
     write = _write_seconds(stored, journal) if len(stored) else 0.0
     decodes = plan.target.decodes if plan.source is None else 1.0
     between = 0.0 if plan.source is None else 2 * _write_seconds(used, journal)
     parts = read * decodes + (read if is_verified else 0.0) + between
     done = _finished_share(filling, filler, journal)
-    per_byte = parts / max(len(data), 1) + (encode + write) / max(len(used), 1)
+    per_byte = parts / max(len(data), 1) + (timers.seconds["encode"] + write) / max(len(used), 1)
     return per_byte * filling.nbytes * (1 - done)
 
 
@@ -104,8 +104,8 @@ def _sample_box(filling: Filling) -> Box:
 
 def _write_seconds(data: Bytes, journal: ConversionJournal) -> float:
     """The seconds to write these bytes to the target's disk."""
-    with tempfile.TemporaryFile(dir=journal.folder, prefix=SCRATCH_PREFIX) as file:
-        started = time.perf_counter()
+    timers = Timers()
+    with tempfile.TemporaryFile(dir=journal.folder, prefix=SCRATCH_PREFIX) as file, timers("write"):
         file.write(data.data)
         os.fsync(file.fileno())
-        return time.perf_counter() - started
+    return timers.seconds["write"]

@@ -32,12 +32,12 @@ class AttributeManager(MappingHDF5):
 
     def _stored(self) -> dict[str, Any]:
         facts = self._id.facts
-        found = facts["attributes"]
+        rows = facts["attributes"]
         if facts["attributes_ordered"]:
-            found = sorted(found, key=lambda attribute: attribute[1] or 0)
+            rows = sorted(rows, key=lambda attribute: attribute[1] or 0)
         else:
-            found = sorted(found, key=lambda attribute: attribute[0].encode("utf-8", "surrogateescape"))
-        return {name: stored for name, _, stored in found}
+            rows = sorted(rows, key=lambda attribute: attribute[0].encode("utf-8", "surrogateescape"))
+        return {name: stored for name, _, stored in rows}
 
     def _one(self, name: Any) -> Any:
         text = as_text(name)

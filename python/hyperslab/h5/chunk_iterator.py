@@ -66,7 +66,7 @@ def _bounds(shape: tuple[int, ...], selection: Any) -> list[tuple[int, int]]:
         items = list(selection)
     if len(items) != len(shape):
         raise ValueError("Invalid selection - selection region must have same rank as dataset")
-    found = []
+    bounds = []
     for item, length in zip(items, shape, strict=True):
         if isinstance(item, int):
             start, stop = item, item + 1
@@ -76,5 +76,5 @@ def _bounds(shape: tuple[int, ...], selection: Any) -> list[tuple[int, int]]:
             raise AssertionError(f"{item}: Selection object must be a slice or integer")
         if start < 0 or stop > length or stop <= start:
             raise ValueError("Invalid selection - selection region must be within dataset space")
-        found.append((start, stop))
-    return found
+        bounds.append((start, stop))
+    return bounds

@@ -13,6 +13,7 @@ import numpy as np
 from hyperslab.cached import cached_property
 from hyperslab.h5 import elements, property_lists, reading, spaces
 from hyperslab.h5.chunk_iterator import ChunkIterator
+from hyperslab.h5.converting import converted
 from hyperslab.h5.dimensions import DimensionManager, is_scale
 from hyperslab.h5.dtypes import Empty, check_string_dtype
 from hyperslab.h5.identifiers import DatasetID
@@ -20,7 +21,7 @@ from hyperslab.h5.objects import HLObject
 from hyperslab.h5.references import NONE, RegionReference, coordinates, region_shape
 from hyperslab.h5.refused import refuse
 from hyperslab.h5.selecting import Selected, of_coordinates, select
-from hyperslab.h5.views import AsStrView, AsTypeView, FieldsView
+from hyperslab.h5.views import AsStrView, AsTypeView, FieldsView, first_length
 
 CLOSED = "Unable to synchronously get dataspace (identifier is not of specified type): the file was closed"
 
@@ -96,8 +97,8 @@ class Dataset(HLObject):
             raise RuntimeError(CLOSED)
         if self.shape is None:
             return None
-        found: tuple[int | None, ...] = self._facts["max_shape"]
-        return found
+        most: tuple[int | None, ...] = self._facts["max_shape"]
+        return most
 
     @property
     def chunks(self) -> tuple[int, ...] | None:
@@ -110,8 +111,8 @@ class Dataset(HLObject):
         storage = self._facts["storage"]
         if isinstance(storage, Exception):
             raise storage
-        found: tuple[str, Any] = storage
-        return found
+        layout: tuple[str, Any] = storage
+        return layout
 
     @property
     def _filters(self) -> dict[str, Any]:
@@ -120,11 +121,11 @@ class Dataset(HLObject):
     @property
     def compression(self) -> str | None:
         """The compression filter: "gzip", "lzf" or "szip"; "unknown" for a filter of a plugin; None for no filter."""
-        found = self._filters
+        filters = self._filters
         for name in property_lists.COMPRESSIONS:
-            if name in found:
+            if name in filters:
                 return name
-        return "unknown" if any(name not in property_lists.OTHERS for name in found) else None
+        return "unknown" if any(name not in property_lists.OTHERS for name in filters) else None
 
     @property
     def compression_opts(self) -> Any:
@@ -155,15 +156,15 @@ class Dataset(HLObject):
     @property
     def scaleoffset(self) -> int | None:
         """The setting of the scale-offset filter: a number of bits or of decimal places; None without the filter."""
-        found = self._filters
-        return found["scaleoffset"][1] if "scaleoffset" in found else None
+        filters = self._filters
+        return filters["scaleoffset"][1] if "scaleoffset" in filters else None
 
     @property
     def external(self) -> list[tuple[str, int, int]] | None:
         """Name, offset and length in bytes of each external raw file; None if the elements are in this file."""
         self._storage  # noqa: B018 -- raises if the layout cannot be read
-        found = self._facts["external"]
-        return [(name, at, spaces.UNLIMITED if nbytes is None else nbytes) for name, at, nbytes in found] or None
+        files = self._facts["external"]
+        return [(name, at, spaces.UNLIMITED if nbytes is None else nbytes) for name, at, nbytes in files] or None
 
     @property
     def fillvalue(self) -> Any:
@@ -222,7 +223,7 @@ class Dataset(HLObject):
             return self
         if dtype.kind == "T" and check_string_dtype(self.dtype) is None:
             raise TypeError(f"dset.astype({dtype}) can only be used on datasets with an HDF5 string datatype")
-        return AsTypeView(self, dtype)
+        return AsTypeView(self.shape, self.read_as, dtype)
 
     def asstr(self, encoding: str | None = None, errors: str = "strict") -> AsStrView:
         """Return a view that decodes text to `str`.
@@ -242,7 +243,7 @@ class Dataset(HLObject):
         text = check_string_dtype(self.dtype)
         if text is None:
             raise TypeError("dset.asstr() can only be used on datasets with an HDF5 string datatype")
-        return AsStrView(self, encoding or text.encoding, errors)
+        return AsStrView(self.shape, self.read_as, encoding or text.encoding, errors)
 
     def fields(self, names: Any, *, _prior_dtype: Any = None) -> FieldsView:
         """Return a view that reads only some fields of compound elements.
@@ -257,7 +258,7 @@ class Dataset(HLObject):
         ValueError
             The elements have no fields, or no field of that name.
         """
-        return FieldsView(self, self.dtype if _prior_dtype is None else _prior_dtype, names)
+        return FieldsView(self.shape, self.read_as, self.dtype if _prior_dtype is None else _prior_dtype, names)
 
     def __len__(self) -> int:
         length = self.len()
@@ -267,11 +268,7 @@ class Dataset(HLObject):
 
     def len(self) -> int:
         """Return the length of the first axis."""
-        if self.shape is None:
-            raise TypeError("a dataset with a null dataspace has no length")
-        if not self.shape:
-            raise TypeError("Attempt to take len() of scalar dataset")
-        return self.shape[0]
+        return first_length(self.shape)
 
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
@@ -337,14 +334,14 @@ class Dataset(HLObject):
         if region.points is None and region.axes is None and region.boxes is None:
             return self._select_read(select(shape, (...,))._replace(is_scalar=False), new_dtype)
         selected = of_coordinates(coordinates(region, shape), shape)
-        found = self._select_read(selected, new_dtype)
-        return found.reshape(region_shape(region, shape) + found.shape[1:])
+        values = self._select_read(selected, new_dtype)
+        return values.reshape(region_shape(region, shape) + values.shape[1:])
 
     def _select_read(self, selected: Selected, new_dtype: Any) -> Any:
-        found = reading.read(self._id, selected)
+        values = reading.read(self._id, selected)
         if new_dtype is not None:
-            found = reading.converted(found, self.dtype, np.dtype(new_dtype))
-        return found[()] if selected.is_scalar and found.ndim == 0 else found
+            values = converted(values, self.dtype, np.dtype(new_dtype))
+        return values[()] if selected.is_scalar and values.ndim == 0 else values
 
     def read_direct(self, dest: np.ndarray[Any, Any], source_sel: Any = None, dest_sel: Any = None) -> None:
         """Read into an existing array.
@@ -366,15 +363,26 @@ class Dataset(HLObject):
         """
         if self.shape is None:
             raise TypeError("Empty datasets have no numpy representation")
-        reading.read_direct(self, dest, source_sel, dest_sel)
+        if not isinstance(dest, np.ndarray) or not dest.flags.c_contiguous or not dest.flags.writeable:
+            raise TypeError("Array must be C-contiguous and writable")
+        source = reading.optional_selection(self.shape, source_sel)
+        target = reading.optional_selection(dest.shape, dest_sel)
+        array = np.asarray(self[()] if source is None else self._select_read(source, None))
+        if check_string_dtype(self.dtype) is None or dest.dtype != self.dtype:
+            array = converted(array, self.dtype, dest.dtype)
+        source_shape = self.shape if source is None else source.shape
+        target_shape = dest.shape if target is None else target.shape
+        if not reading.fits(source_shape, target_shape):
+            raise TypeError(f"Can't broadcast {source_shape} -> {target_shape}")
+        dest[... if dest_sel is None else dest_sel] = array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:
             raise ValueError(f"Dataset.__array__ received {copy=} but memory allocation cannot be avoided on read")
         if self.shape is None:
             raise TypeError("Empty datasets have no numpy representation")
-        found = np.asarray(self._select_read(self._selected((...,))._replace(is_scalar=False), None))
-        return found if dtype is None else found.astype(dtype, copy=False)
+        values = np.asarray(self._select_read(self._selected((...,))._replace(is_scalar=False), None))
+        return values if dtype is None else values.astype(dtype, copy=False)
 
     def resize(self, size: Any, axis: int | None = None) -> NoReturn:
         """Raise TypeError if the dataset is not chunked, otherwise RuntimeError: the file is open for reading."""

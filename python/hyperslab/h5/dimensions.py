@@ -20,8 +20,8 @@ def _attribute(dataset: DatasetID, name: str) -> Any:
 
 def is_scale(dataset: DatasetID) -> bool:
     """Whether the attributes of a dataset declare it as a dimension scale."""
-    found = _attribute(dataset, "CLASS")
-    return as_text(found) == "DIMENSION_SCALE" if isinstance(found, str | bytes) else False
+    kind = _attribute(dataset, "CLASS")
+    return as_text(kind) == "DIMENSION_SCALE" if isinstance(kind, str | bytes) else False
 
 
 class DimensionProxy:
@@ -37,8 +37,8 @@ class DimensionProxy:
         labels = _attribute(self._id, "DIMENSION_LABELS")
         if labels is None:
             return ""
-        found = labels[self._dimension]
-        return as_text(found) if isinstance(found, str | bytes) else ""
+        stored = labels[self._dimension]
+        return as_text(stored) if isinstance(stored, str | bytes) else ""
 
     @label.setter
     def label(self, val: str) -> None:
@@ -105,8 +105,8 @@ def _dataset(scale: DatasetID) -> Any:
 
 
 def _name(scale: DatasetID) -> str:
-    found = _attribute(scale, "NAME")
-    return as_text(found) if isinstance(found, str | bytes) else ""
+    name = _attribute(scale, "NAME")
+    return as_text(name) if isinstance(name, str | bytes) else ""
 
 
 class DimensionManager:

@@ -151,8 +151,8 @@ def check_string_dtype(dt: np.dtype[Any]) -> string_info | None:
 
 def check_enum_dtype(dt: np.dtype[Any]) -> dict[str, int] | None:
     """Return the names and values of an enumeration; None for other dtypes."""
-    found: dict[str, int] | None = _metadata(dt, "enum")
-    return found
+    members: dict[str, int] | None = _metadata(dt, "enum")
+    return members
 
 
 def check_opaque_dtype(dt: np.dtype[Any]) -> bool:
@@ -162,8 +162,8 @@ def check_opaque_dtype(dt: np.dtype[Any]) -> bool:
 
 def check_ref_dtype(dt: np.dtype[Any]) -> type[Reference] | None:
     """Return `Reference` or `RegionReference` for a dtype of references; None for other dtypes."""
-    found: type[Reference] | None = _metadata(dt, "ref")
-    return found
+    kind: type[Reference] | None = _metadata(dt, "ref")
+    return kind
 
 
 def check_dtype(**kinds: Any) -> Any:

@@ -93,8 +93,8 @@ def _opaque(element: Element) -> np.dtype[Any]:
     if tag in TIME_TAGS:
         raise TypeError("No NumPy equivalent for TypeTimeID exists")
     if tag.startswith("NUMPY:"):
-        found: np.dtype[Any] = np.dtype(tag[6:], metadata={"h5py_opaque": True})
-        return found
+        made: np.dtype[Any] = np.dtype(tag[6:], metadata={"h5py_opaque": True})
+        return made
     return np.dtype(f"V{nbytes}")
 
 
@@ -114,8 +114,8 @@ def _compound(element: Element) -> np.dtype[Any]:
         return np.dtype(f"{formats[0].byteorder}c{2 * formats[0].itemsize}")
     offsets, nbytes = _places(fields, nbytes)
     described: Any = {"names": names, "formats": formats, "offsets": offsets, "itemsize": nbytes}
-    found: np.dtype[Any] = np.dtype(described)
-    return found
+    made: np.dtype[Any] = np.dtype(described)
+    return made
 
 
 def _places(fields: Any, nbytes: int) -> tuple[list[int], int]:
@@ -224,8 +224,8 @@ class _Objects:
                 self.put(out[name], place, inner, stored[offset : offset + inner[1]])
         elif kind == "array":
             base = np.dtype((out.dtype, out.shape[1:])).base if out.ndim > 1 else out.dtype
-            found = self.inner(element[3], base, stored)
-            out[place] = found.reshape(out.shape[1:])
+            values = self.inner(element[3], base, stored)
+            out[place] = values.reshape(out.shape[1:])
         else:
             out[place : place + 1] = self.one(element, stored)
 
@@ -246,15 +246,15 @@ class _Objects:
         kind = element[0]
         if kind == "object reference":
             return Reference(int.from_bytes(stored, "little"))
-        found = next(self._heap)
+        value = next(self._heap)
         if kind == "region reference":
-            return region_reference(found, element[1] - 4)
+            return region_reference(value, element[1] - 4)
         if kind == "vlen string":
-            return text(found)
+            return text(value)
         base = dtype_of(element[2])
         if base.kind == "O" or check_enum_dtype(base) is not None:  # h5py keeps the metadata only on the whole dtype
-            return self.inner(element[2], base, found).view(np.dtype(base.str))
-        return self.inner(element[2], base, found)
+            return self.inner(element[2], base, value).view(np.dtype(base.str))
+        return self.inner(element[2], base, value)
 
 
 def text(stored: bytes) -> bytes:

@@ -216,14 +216,14 @@ def _opened(name: Any, driver: str | None, storage_options: Any, allowed: Any, k
     if not is_object and not is_url(given) and os.path.isdir(given):  # noqa: PTH112
         raise IsADirectoryError(21, f"Unable to synchronously open file ({given!r} is a folder)")
     try:
-        found = open_archive(given, storage_options=options or None, allowed=allowed)
+        root = open_archive(given, storage_options=options or None, allowed=allowed)
     except (DamagedFile, Unsupported) as error:
         raise OSError(f"Unable to synchronously open file ({error})") from error
-    if found.format != "hdf5":
-        found.close()
-        raise OSError(f"Unable to synchronously open file (file signature not found: {shown} is {found.format})")
-    filename = found.filename if not is_object and is_url(given) else shown
-    return Store(found.opened, filename, Makers(File, opened), name if is_object else None)
+    if root.format != "hdf5":
+        root.close()
+        raise OSError(f"Unable to synchronously open file (file signature not found: {shown} is {root.format})")
+    filename = root.filename if not is_object and is_url(given) else shown
+    return Store(root.opened, filename, Makers(File, opened), name if is_object else None)
 
 
 def is_hdf5(fname: Any) -> bool:
@@ -240,9 +240,9 @@ def _signature_at(file: Any) -> int | None:
     position = 0
     while True:
         file.seek(position)
-        found = file.read(len(SIGNATURE))
-        if found == SIGNATURE:
+        begin = file.read(len(SIGNATURE))
+        if begin == SIGNATURE:
             return position
-        if len(found) < len(SIGNATURE):
+        if len(begin) < len(SIGNATURE):
             return None
         position = 512 if position == 0 else 2 * position

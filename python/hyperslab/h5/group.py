@@ -181,9 +181,9 @@ class Group(MappingHDF5, HLObject):
             What `func` returned last; None if all objects were visited.
         """
         for name, _ in self._store.below(self._place.address):
-            found = func(name)
-            if found is not None:
-                return found
+            answer = func(name)
+            if answer is not None:
+                return answer
         return None
 
     def visititems(self, func: Callable[[str, Any], Any]) -> Any:
@@ -193,9 +193,9 @@ class Group(MappingHDF5, HLObject):
     def visit_links(self, func: Callable[[str], Any]) -> Any:
         """Call `func(name)` for each link below the group, until it returns something other than None."""
         for name, _ in self._store.links_below(self._place.address):
-            found = func(name)
-            if found is not None:
-                return found
+            returned = func(name)
+            if returned is not None:
+                return returned
         return None
 
     def visititems_links(self, func: Callable[[str, Any], Any]) -> Any:
@@ -214,10 +214,10 @@ class Group(MappingHDF5, HLObject):
         """
         if name not in self:
             refuse("create group")
-        found = self[name]
-        if not isinstance(found, Group):
-            raise TypeError(f"Incompatible object ({type(found).__name__}) already exists")
-        return found
+        there = self[name]
+        if not isinstance(there, Group):
+            raise TypeError(f"Incompatible object ({type(there).__name__}) already exists")
+        return there
 
     def require_dataset(self, name: str, shape: Any, dtype: Any, exact: bool = False, **_: Any) -> Dataset:
         """Return an existing dataset.
@@ -244,18 +244,18 @@ class Group(MappingHDF5, HLObject):
         """
         if name not in self:
             refuse(WRITTEN)
-        found = self[name]
-        if not isinstance(found, Dataset):
-            raise TypeError(f"Incompatible object ({type(found).__name__}) already exists")
+        there = self[name]
+        if not isinstance(there, Dataset):
+            raise TypeError(f"Incompatible object ({type(there).__name__}) already exists")
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        if shape != found.shape:
-            raise TypeError(f"Shapes do not match (existing {found.shape} vs new {shape})")
+        if shape != there.shape:
+            raise TypeError(f"Shapes do not match (existing {there.shape} vs new {shape})")
         dtype = np.dtype(dtype)
-        if exact and dtype != found.dtype:
-            raise TypeError(f"Datatypes do not exactly match (existing {found.dtype} vs new {dtype})")
-        if not np.can_cast(dtype, found.dtype):
-            raise TypeError(f"Datatypes cannot be safely cast (existing {found.dtype} vs new {dtype})")
-        return found
+        if exact and dtype != there.dtype:
+            raise TypeError(f"Datatypes do not exactly match (existing {there.dtype} vs new {dtype})")
+        if not np.can_cast(dtype, there.dtype):
+            raise TypeError(f"Datatypes cannot be safely cast (existing {there.dtype} vs new {dtype})")
+        return there
 
     def create_group(self, name: str, *_: Any, **__: Any) -> NoReturn:
         """Raise ValueError: the file is open for reading."""

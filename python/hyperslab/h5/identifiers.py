@@ -219,7 +219,7 @@ class DatasetID(ObjectID):
 
     def get_create_plist(self) -> property_lists.DatasetCreatePropertyList:
         """Return the creation properties of the dataset."""
-        return property_lists.DatasetCreatePropertyList(self.facts, self)
+        return property_lists.DatasetCreatePropertyList(self.facts)
 
     def get_storage_size(self) -> int:
         """Return the number of bytes that the elements take in the file; 0 if nothing is stored."""
@@ -237,16 +237,16 @@ class DatasetID(ObjectID):
         storage = self.facts["storage"]
         if isinstance(storage, Exception):
             raise storage
-        found: tuple[str, Any] = storage
-        return found
+        layout: tuple[str, Any] = storage
+        return layout
 
     def get_offset(self) -> int | None:
         """Return the offset of a contiguous dataset in the file; None for any other layout."""
         kind, address = self._storage
         if kind != "contiguous" or address is None or self.facts["external"]:
             return None
-        found: int = address
-        return found
+        at: int = address
+        return at
 
     def _chunked(self) -> None:
         if self._storage[0] != "chunked":
@@ -259,7 +259,7 @@ class DatasetID(ObjectID):
 
     @cached_property
     def _chunks(self) -> list[StoreInfo]:
-        found = []
+        stored = []
         chunk_shape = self._storage[1]
         shape = self.shape or ()
         counts = [ceil_div(length, chunk) for length, chunk in zip(shape, chunk_shape, strict=True)]
@@ -268,8 +268,8 @@ class DatasetID(ObjectID):
             for index, offset, length, mask in zip(*columns, strict=True):
                 place = np.unravel_index(int(index), counts) if counts else ()
                 start = tuple(int(at) * chunk for at, chunk in zip(place, chunk_shape, strict=True))
-                found.append(StoreInfo(start, int(mask), int(offset), int(length)))
-        return found
+                stored.append(StoreInfo(start, int(mask), int(offset), int(length)))
+        return stored
 
     def get_chunk_info(self, index: int, space: Any = None) -> StoreInfo:
         """Return the location of a stored chunk.
@@ -303,9 +303,9 @@ class DatasetID(ObjectID):
         """Call `func(info)` for each stored chunk until it returns something other than None, and return that."""
         self._chunked()
         for info in self._chunks:
-            found = func(info)
-            if found is not None:
-                return found
+            returned = func(info)
+            if returned is not None:
+                return returned
         return None
 
     def read_direct_chunk(self, offsets: tuple[int, ...], *_: Any, **__: Any) -> tuple[int, bytes]:

@@ -26,7 +26,7 @@ class ValuesViewHDF5(ValuesView[Any]):
     _mapping: Any
 
     def __contains__(self, value: object) -> bool:
-        return any(value == found for found in self)
+        return any(value == held for held in self)
 
     def __iter__(self) -> Iterator[Any]:
         for name in self._mapping:

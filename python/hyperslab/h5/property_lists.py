@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hyperslab.h5.store import Facts
-
-if TYPE_CHECKING:
-    from hyperslab.h5.identifiers import DatasetID
 
 LAYOUTS = {"compact": 0, "contiguous": 1, "chunked": 2, "virtual": 3}
 TRACKED_AND_INDEXED = 3
@@ -43,19 +40,7 @@ class CreatePropertyList:
 
 
 class DatasetCreatePropertyList(CreatePropertyList):
-    """The creation properties of a dataset.
-
-    Parameters
-    ----------
-    facts : Facts
-        The properties of the dataset from its header.
-    dataset : DatasetID
-        The dataset.
-    """
-
-    def __init__(self, facts: Facts, dataset: DatasetID) -> None:
-        super().__init__(facts)
-        self._dataset = dataset
+    """The creation properties of a dataset."""
 
     def get_layout(self) -> int:
         """Return HDF5's number of the layout: 0 compact, 1 contiguous, 2 chunked, 3 virtual."""
@@ -79,8 +64,8 @@ class DatasetCreatePropertyList(CreatePropertyList):
         kind, shape = self._storage
         if kind != "chunked":
             raise ValueError("Can't get chunk size (not a chunked storage layout)")
-        found: tuple[int, ...] = shape
-        return found
+        chunk_shape: tuple[int, ...] = shape
+        return chunk_shape
 
     def get_nfilters(self) -> int:
         """Return the number of filters."""
@@ -116,7 +101,7 @@ def filters(facts: Facts) -> dict[str, Any]:
     TypeError
         The settings of the szip filter contradict themselves.
     """
-    found: dict[str, Any] = {}
+    settings_by_name: dict[str, Any] = {}
     for number, _, parameters in facts["filters"]:
         settings: Any = parameters or None
         if number == 1:
@@ -128,5 +113,5 @@ def filters(facts: Facts) -> dict[str, Any]:
             settings = ("ec" if mask & SZIP_ENTROPY else "nn", pixels)
         elif number == 32000:
             settings = None
-        found[NAMES.get(number, str(number))] = settings
-    return found
+        settings_by_name[NAMES.get(number, str(number))] = settings
+    return settings_by_name

@@ -8,15 +8,11 @@ import numpy as np
 
 from hyperslab.errors import Unsupported
 from hyperslab.h5 import elements
-from hyperslab.h5.converting import converted
 from hyperslab.h5.dtypes import check_string_dtype
 from hyperslab.h5.selecting import Selected, select
 
 if TYPE_CHECKING:
-    from hyperslab.h5.dataset import Dataset
     from hyperslab.h5.identifiers import DatasetID
-
-__all__ = ["converted", "default_fill", "read", "read_direct", "shaped"]
 
 
 def read(dataset: DatasetID, selected: Selected) -> np.ndarray[Any, Any]:
@@ -38,12 +34,12 @@ def read(dataset: DatasetID, selected: Selected) -> np.ndarray[Any, Any]:
             raise Unsupported(f"{said}: open the file with h5py")
         stored = array.read_stored(selected.key)
         return shaped(element, dtype, stored, array.heap_values(stored), selected.shape)
-    found = np.asarray(array.read_index(selected.key))
-    if found.dtype.itemsize != dtype.base.itemsize:
-        return found.astype(dtype.base).reshape(shape)
-    if found.dtype.kind == "f" and found.dtype != dtype.base:  # floats that are not IEEE 754 in the file
-        return found.astype(dtype.base).reshape(shape)
-    return found.reshape(shape).view(dtype.base)
+    values = np.asarray(array.read_index(selected.key))
+    if values.dtype.itemsize != dtype.base.itemsize:
+        return values.astype(dtype.base).reshape(shape)
+    if values.dtype.kind == "f" and values.dtype != dtype.base:  # floats that are not IEEE 754 in the file
+        return values.astype(dtype.base).reshape(shape)
+    return values.reshape(shape).view(dtype.base)
 
 
 def shaped(
@@ -82,51 +78,14 @@ def default_fill(dtype: np.dtype[Any]) -> Any:
     return filled[0]
 
 
-def read_direct(dataset: Dataset, dest: np.ndarray[Any, Any], source_sel: Any, dest_sel: Any) -> None:
-    """Read a selection into a part of an array.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The dataset to read.
-    dest : np.ndarray
-        The array to fill.
-    source_sel : index or None
-        The elements to read; all by default.
-    dest_sel : index or None
-        The elements of `dest` to fill; all by default.
-
-    Raises
-    ------
-    TypeError
-        `dest` is not in C order or not writable, or the two selections do not fit each other.
-    """
-    if not isinstance(dest, np.ndarray) or not dest.flags.c_contiguous or not dest.flags.writeable:
-        raise TypeError("Array must be C-contiguous and writable")
-    source = _selection(dataset.shape or (), source_sel)
-    target = _selection(dest.shape, dest_sel)
-    if source is None:
-        source_shape: tuple[int, ...] = dataset.shape or ()
-        found = dataset[()]
-    else:
-        source_shape = source.shape
-        found = dataset._select_read(source, None)
-    array = np.asarray(found)
-    if check_string_dtype(dataset.dtype) is None or dest.dtype != dataset.dtype:
-        array = converted(array, dataset.dtype, dest.dtype)
-    target_shape = dest.shape if target is None else target.shape
-    if not _fits(source_shape, target_shape):
-        raise TypeError(f"Can't broadcast {source_shape} -> {target_shape}")
-    dest[... if dest_sel is None else dest_sel] = array
-
-
-def _selection(shape: tuple[int, ...], args: Any) -> Selected | None:
+def optional_selection(shape: tuple[int, ...], args: Any) -> Selected | None:
+    """The selection; None for all elements."""
     if args is None:
         return None
     return select(shape, args if isinstance(args, tuple) else (args,))
 
 
-def _fits(source: tuple[int, ...], target: tuple[int, ...]) -> bool:
+def fits(source: tuple[int, ...], target: tuple[int, ...]) -> bool:
     """Whether `source` can be broadcast to `target`, where extra axes of `source` may only have length 1."""
     if any(length != 1 for length in source[: max(0, len(source) - len(target))]):
         return False

@@ -146,8 +146,8 @@ def _hyperslab(stored: bytes, version: int) -> Region:
         flags, width, ndim = struct.unpack_from("<BBI", stored, 8)
         start = 14
     if flags & 1:
-        found = _numbers(stored, start, 4 * ndim, width).reshape(ndim, 4)
-        return Region(HYPERSLAB, axes=tuple(tuple(map(int, axis)) for axis in found))  # type: ignore[misc]
+        axes_stored = _numbers(stored, start, 4 * ndim, width).reshape(ndim, 4)
+        return Region(HYPERSLAB, axes=tuple(tuple(map(int, axis)) for axis in axes_stored))  # type: ignore[misc]
     count = int.from_bytes(stored[start : start + width], "little")
     return _boxes(_numbers(stored, start + width, 2 * ndim * count, width).reshape(count, 2, ndim))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from hyperslab.archive.array import Array
-from hyperslab.archive.tree import OpenFile
+from hyperslab.archive.open_file import OpenFile
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, NotAllowed, ReadError, Unsupported
 
@@ -131,12 +131,12 @@ class Store:
         self.opened  # noqa: B018 -- raises if the file is closed
         if address not in self._links:
             facts = self.facts(address)
-            found = facts["links"]
+            rows = facts["links"]
             if facts["ordered"]:
-                found = sorted(found, key=lambda link: link[1] or 0)
+                rows = sorted(rows, key=lambda link: link[1] or 0)
             else:
-                found = sorted(found, key=lambda link: link[0].encode("utf-8", "surrogateescape"))
-            self._links[address] = {name: _link(target) for name, _, target in found}
+                rows = sorted(rows, key=lambda link: link[0].encode("utf-8", "surrogateescape"))
+            self._links[address] = {name: _link(target) for name, _, target in rows}
             if self.opened.is_remote:
                 self._ahead(self._links[address])
         return self._links[address]

@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from hyperslab.h5.dataset import Dataset
+Shape: TypeAlias = tuple[int, ...] | None
+Read: TypeAlias = Callable[[Any, Any], Any]  # `Dataset.read_as`
+
+
+def first_length(shape: Shape) -> int:
+    """The length of the first axis.
+
+    Raises
+    ------
+    TypeError
+        There is no axis.
+    """
+    if shape is None:
+        raise TypeError("a dataset with a null dataspace has no length")
+    if not shape:
+        raise TypeError("Attempt to take len() of scalar dataset")
+    return shape[0]
 
 
 class _View:
-    """A view of a dataset."""
+    """A view of a dataset: it has the dataset's shape, and reads its elements in another way.
 
-    def __init__(self, dset: Dataset) -> None:
-        self._dset = dset
+    Parameters
+    ----------
+    shape : tuple of int or None
+        The shape of the dataset.
+    read : Callable
+        Reads an index of the dataset, as a dtype or as they are.
+    """
+
+    def __init__(self, shape: Shape, read: Read) -> None:
+        self.shape, self._read = shape, read
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -22,22 +47,17 @@ class _View:
         raise NotImplementedError
 
     def __len__(self) -> int:
-        return len(self._dset)
+        return first_length(self.shape)
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return self._dset.ndim
-
-    @property
-    def shape(self) -> tuple[int, ...] | None:
-        """The length of each axis."""
-        return self._dset.shape
+        return len(self.shape or ())
 
     @property
     def size(self) -> int | None:
         """The number of elements."""
-        return self._dset.size
+        return None if self.shape is None else math.prod(self.shape)
 
     def __getitem__(self, args: Any) -> Any:
         raise NotImplementedError
@@ -55,14 +75,14 @@ class AsTypeView(_View):
 
     Parameters
     ----------
-    dset : Dataset
-        The dataset.
+    shape, read
+        As for every view.
     dtype : np.dtype
         The dtype to convert to.
     """
 
-    def __init__(self, dset: Dataset, dtype: np.dtype[Any]) -> None:
-        super().__init__(dset)
+    def __init__(self, shape: Shape, read: Read, dtype: np.dtype[Any]) -> None:
+        super().__init__(shape, read)
         self._dtype = dtype
 
     @property
@@ -71,7 +91,7 @@ class AsTypeView(_View):
         return self._dtype
 
     def __getitem__(self, args: Any) -> Any:
-        return self._dset.read_as(args, self._dtype)
+        return self._read(args, self._dtype)
 
 
 class AsStrView(_View):
@@ -79,16 +99,16 @@ class AsStrView(_View):
 
     Parameters
     ----------
-    dset : Dataset
-        The dataset.
+    shape, read
+        As for every view.
     encoding : str
         The encoding of the text.
     errors : str
         What to do with bytes that are not in the encoding, as in `bytes.decode`.
     """
 
-    def __init__(self, dset: Dataset, encoding: str, errors: str = "strict") -> None:
-        super().__init__(dset)
+    def __init__(self, shape: Shape, read: Read, encoding: str, errors: str = "strict") -> None:
+        super().__init__(shape, read)
         self.encoding = encoding
         self.errors = errors
 
@@ -98,11 +118,11 @@ class AsStrView(_View):
         return np.dtype(object)
 
     def __getitem__(self, args: Any) -> Any:
-        found = self._dset[args]
-        if np.isscalar(found):
-            return found.decode(self.encoding, self.errors)  # type: ignore[union-attr]
-        out = np.empty(found.shape, object)
-        out.reshape(-1)[:] = [one.decode(self.encoding, self.errors) for one in found.flat]
+        values = self._read(args, None)
+        if np.isscalar(values):
+            return values.decode(self.encoding, self.errors)  # type: ignore[union-attr]
+        out = np.empty(values.shape, object)
+        out.reshape(-1)[:] = [one.decode(self.encoding, self.errors) for one in values.flat]
         return out
 
 
@@ -111,8 +131,8 @@ class FieldsView(_View):
 
     Parameters
     ----------
-    dset : Dataset
-        The dataset.
+    shape, read
+        As for every view.
     prior_dtype : np.dtype
         The compound dtype, or the one to which elements are converted.
     names : str or sequence of str
@@ -124,8 +144,8 @@ class FieldsView(_View):
         The dtype has no fields, or no field of that name.
     """
 
-    def __init__(self, dset: Dataset, prior_dtype: np.dtype[Any], names: Any) -> None:
-        super().__init__(dset)
+    def __init__(self, shape: Shape, read: Read, prior_dtype: np.dtype[Any], names: Any) -> None:
+        super().__init__(shape, read)
         self.extract_field = names if isinstance(names, str) else None
         chosen = [names] if isinstance(names, str) else list(names)
         if prior_dtype.names is None:
@@ -139,9 +159,9 @@ class FieldsView(_View):
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the field, or a compound dtype of the fields."""
-        found: np.dtype[Any] = self.read_dtype if self.extract_field is None else self.read_dtype[self.extract_field]
-        return found
+        field: np.dtype[Any] = self.read_dtype if self.extract_field is None else self.read_dtype[self.extract_field]
+        return field
 
     def __getitem__(self, args: Any) -> Any:
-        found = self._dset.read_as(args, self.read_dtype)
-        return found if self.extract_field is None else found[self.extract_field]
+        values = self._read(args, self.read_dtype)
+        return values if self.extract_field is None else values[self.extract_field]

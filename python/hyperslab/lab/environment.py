@@ -105,14 +105,14 @@ def throttle_of(path: Path) -> str | None:
     """
     queue = _queue_of(path)
     device = _text(queue.parent / "dev").strip() if queue else ""
-    found = dict[str, None]()
+    throttles = dict[str, None]()
     for line in _text(Path("/proc/self/cgroup")).splitlines():
         _, controllers, group = line.split(":", 2)
         for mount in _mounts_of_groups(controllers):
             folders = [mount / group.lstrip("/"), *(mount / group.lstrip("/")).parents]
             for folder in (folder for folder in folders if folder.is_relative_to(mount)):
-                found |= dict.fromkeys(_limits(folder, device))
-    return " ".join(found) or None
+                throttles |= dict.fromkeys(_limits(folder, device))
+    return " ".join(throttles) or None
 
 
 def _mounts_of_groups(controllers: str) -> list[Path]:
@@ -131,8 +131,8 @@ _LIMIT_FILES = {
 
 
 def _limits(group: Path, device: str) -> list[str]:
-    found = [line.split()[1:] for line in _text(group / "io.max").splitlines() if line.split()[0] == device]
-    limits = [limit for line in found for limit in line if not limit.endswith("=max")]
+    settings = [line.split()[1:] for line in _text(group / "io.max").splitlines() if line.split()[0] == device]
+    limits = [limit for line in settings for limit in line if not limit.endswith("=max")]
     for name, limit in _LIMIT_FILES.items():
         lines = map(str.split, _text(group / name).splitlines())
         limits += [f"{limit}={number}" for where, number in lines if where == device]

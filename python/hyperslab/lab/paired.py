@@ -73,8 +73,8 @@ def ratio_of(first: Rounds, second: Rounds, level: float = 0.05) -> Ratio | None
         averages = np.sort(np.add.outer(within, within)[np.triu_indices(len(within))] / 2)
         return _ratio(averages, _most_signed(len(within), level), len(common))
     across = np.sort(np.subtract.outer([_log(s) for s in second.values()], [_log(s) for s in first.values()]).ravel())
-    found = _ratio(across, _most_across(len(first), len(second), level), len(common))
-    return found._replace(is_far=1 < len(second) < len(first) and is_far_slower(second, first))
+    compared = _ratio(across, _most_across(len(first), len(second), level), len(common))
+    return compared._replace(is_far=1 < len(second) < len(first) and is_far_slower(second, first))
 
 
 def is_far_slower(second: Rounds, first: Rounds) -> bool:

@@ -179,10 +179,10 @@ _PROGRAMS = {
 def _program(name: str) -> str:
     """The path of a server's program, on PATH or where its installer puts it."""
     beside, advice = _PROGRAMS[name]
-    found = shutil.which(name) or shutil.which(name, path=beside)
-    if found is None:
+    executable = shutil.which(name) or shutil.which(name, path=beside)
+    if executable is None:
         raise MissingLibrary(f"{name} is not installed: {advice}")
-    return found
+    return executable
 
 
 def _import_moto() -> None:

@@ -1,9 +1,8 @@
-"""What a worker measures in one repetition, and how it compares what it read. No other module reads a clock."""
+"""What a worker measures in one repetition, and how it compares what it read."""
 
 from __future__ import annotations
 
 import resource
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ import numpy as np
 
 from hyperslab.errors import TrialFailed
 from hyperslab.lab import cache
+from hyperslab.timers import Timers as Timers
 
 T = TypeVar("T", int, float)
 
@@ -35,29 +35,6 @@ class Timing:
     max_abs_error: float | None = None
 
 
-class Timers:
-    """Seconds by phase. A worker reads clocks only in `with timers("read"):`."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self.cpu_seconds = 0.0
-        self._phase = ""
-
-    def __call__(self, phase: str) -> Timers:
-        """Set the name of the next phase."""
-        self._phase = phase
-        return self
-
-    def __enter__(self) -> None:
-        self._cpu = time.process_time()
-        self._start = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        elapsed = time.perf_counter() - self._start
-        self.cpu_seconds += time.process_time() - self._cpu
-        self.seconds[self._phase] = self.seconds.get(self._phase, 0.0) + elapsed
-
-
 class Counters:
     """Device bytes and peak memory during the timed part of a trial."""
 
@@ -66,7 +43,7 @@ class Counters:
             control.write("5")  # reset the peak memory: proc(5)
         self._before = cache.device_bytes()
 
-    def measured(self, timers: Timers, decoded_nbytes: int, **found: Any) -> Timing:
+    def measured(self, timers: Timers, decoded_nbytes: int, **facts: Any) -> Timing:
         """The timing so far, from the timers and these counters."""
         after = cache.device_bytes()
         moved = after - self._before if after and self._before else None
@@ -77,7 +54,7 @@ class Counters:
             device_read_nbytes=moved.read if moved else None,
             device_write_nbytes=moved.written if moved else None,
             decoded_nbytes=decoded_nbytes,
-            **found,
+            **facts,
         )
 
 

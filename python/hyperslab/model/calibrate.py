@@ -10,7 +10,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from hyperslab import __version__
+from hyperslab._core import __version__
 from hyperslab.errors import MissingLibrary, TooFewCells, UsageError
 from hyperslab.formats import availability
 from hyperslab.lab.environment import Environment, observe, throttle_of

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hyperslab import __version__
+from hyperslab._core import __version__
 from hyperslab.errors import ReadError, UsageError
 from hyperslab.lab.environment import Environment
 from hyperslab.lab.journal import Journal, load_lines

@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hyperslab.bench.records import Verdict
 from hyperslab.errors import RunError, UsageError
 from hyperslab.lab.environment import observe
 from hyperslab.lab.rounds import Progress, StopRule
+from hyperslab.lab.verdict import Verdict
 from hyperslab.model.evaluation import Evaluation, evaluate
 from hyperslab.model.measuring import CellTimings, disk_nbytes, measure
 from hyperslab.model.paper_experiments import SCALES, Candidate, ScaleName, arrays, candidates

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, field_validator
 
-from hyperslab.bench.declared import Declared
+from hyperslab.declared import Declared
 from hyperslab.errors import MissingLibrary
 from hyperslab.formats import availability
 from hyperslab.model.libraries import Hdf5

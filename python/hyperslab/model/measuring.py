@@ -466,10 +466,9 @@ def _refuse(cell: ModelCell) -> None:
     if any(access.reopen or access.compute_seconds for access in cell.workload.accesses):
         raise Refused(f"{cell.name}: opening again, and computing between calls, can be priced but not measured")
     selects = {access.select for access in cell.workload.accesses}
-    listed = selects & {"points", "lists"}
     if "append" in selects or "lists" in selects:
         raise Refused(f"{cell.name}: appending, and lists of indices, can be counted but not measured")
-    if listed and (cell.writes or not isinstance(cell.library, Hdf5 | Zarr)):
+    if "points" in selects and (cell.writes or not isinstance(cell.library, Hdf5 | Zarr)):
         raise Refused(f"{cell.name}: points can be measured only for reads by HDF5 and Zarr")
     if cell.contradiction:
         raise Refused(f"{cell.name}: {cell.contradiction}")
@@ -478,8 +477,7 @@ def _refuse(cell: ModelCell) -> None:
     if isinstance(cell.library, Hdf5) and cell.library.index == "btree_v2":
         raise Refused(f"{cell.name}: growth along several axes can be counted but not measured")
     chosen = make_format(_format_of(cell), dict(_options_of(cell)))
-    need = Need(slices=True, overwrite=cell.writes and cell.cache != "new")
-    if reason := chosen.refusal(_spec_of(cell), need):
+    if reason := chosen.refusal(_spec_of(cell), Need(slices=True, overwrite=cell.writes and cell.cache != "new")):
         raise Refused(f"{cell.name}: {reason}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hyperslab.bench.records import Verdict
+from hyperslab.lab.verdict import Verdict
 from hyperslab.model.accuracy import PAPER_EXPERIMENTS, PAPER_RIGHT, PAPER_RMSE, Accuracy
 from hyperslab.model.evaluation import Evaluation
 from hyperslab.model.terms import EXTENDED, PAPER

@@ -28,8 +28,8 @@ from pydantic import (
 )
 
 from hyperslab._core import Hyperslab, Points
-from hyperslab.bench.declared import Declared, Misplaced
 from hyperslab.bench.operations import OPERATIONS, Operation
+from hyperslab.declared import Declared, Misplaced
 from hyperslab.meant import NUMBERS, meant, meant_or_choose
 from hyperslab.model.hdf5_settings import Hdf5Settings
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError, model_validator
 
-from hyperslab.bench.declared import Misplaced, checked, loc_of, read
+from hyperslab.declared import Misplaced, checked, loc_of, read
 from hyperslab.errors import StudyError
 from hyperslab.meant import meant_or_choose
 from hyperslab.model.workload import Access, Workload, WorkloadArray

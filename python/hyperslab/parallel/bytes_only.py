@@ -20,8 +20,8 @@ def fit_bytes(
 ) -> tuple[float, float]:
     """The coefficients k1 and k2, by least squares of relative errors; neither is negative."""
     table = np.array([[s, s * shares(p, c)] for s, p, c in zip(mib, processes, targets, strict=True)])
-    found = best_of_subsets(table / np.array(seconds)[:, None], np.ones(len(seconds)))
-    return float(found[0]), float(found[1])
+    fitted = best_of_subsets(table / np.array(seconds)[:, None], np.ones(len(seconds)))
+    return float(fitted[0]), float(fitted[1])
 
 
 def best_of_subsets(table: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

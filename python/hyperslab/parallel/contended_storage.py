@@ -77,12 +77,12 @@ def seconds_of(load: Load, coefficients: Coefficients) -> Mapping[str, float]:
         turns = p * s / (writers * load.piece_mib)
         moved = turns * load.piece_mib * coefficients.beta * coefficients.kappa
         return {"servers": moved, "pieces": turns * coefficients.omega}
-    found = {"processes": s * coefficients.alpha, "servers": s * coefficients.beta * shares(p, c)}
+    parts = {"processes": s * coefficients.alpha, "servers": s * coefficients.beta * shares(p, c)}
     if load.path == "own file":
-        return {**found, "metadata": coefficients.mu * p}
+        return {**parts, "metadata": coefficients.mu * p}
     pieces = s / load.piece_mib
     if load.direction == "write":
         nodes = max(p / load.processes_per_node, 1.0)
         pieces *= (p / nodes) * shares(nodes, c)
     opens = coefficients.mu * p if load.direction == "read" else 0.0
-    return {**found, "pieces": pieces * coefficients.omega, "metadata": opens}
+    return {**parts, "pieces": pieces * coefficients.omega, "metadata": opens}

@@ -99,16 +99,16 @@ class Measured:
 
 def training() -> list[Experiment]:
     """Tables of 64 columns, read and written by rows: chunks, processes and stripe counts vary."""
-    found = []
+    chosen = []
     for direction in DIRECTIONS:
         for rows, chunk_rows in ((16384, 256), (16384, 1024), (32768, 512), (24576, 1536)):
             for processes in (1, 2, 4, 7):
                 for library, counts in (("hdf5", (1, 2, 4)), ("zarr", (4,))):
-                    found += [
+                    chosen += [
                         Experiment(library, direction, (rows, 64), (chunk_rows, 64), processes, count)
                         for count in counts
                     ]
-    return found
+    return chosen
 
 
 def quick_training() -> list[Experiment]:
@@ -118,7 +118,7 @@ def quick_training() -> list[Experiment]:
 
 def held_out() -> list[Experiment]:
     """Other shapes, chunks, partitions, numbers of processes and stripe counts than the training has."""
-    found = []
+    chosen = []
     cases: list[tuple[tuple[int, ...], tuple[int, ...], Partition]] = [
         ((24, 96, 256), (2, 48, 256), "blocks"),
         ((12288, 128), (384, 128), "round-robin"),
@@ -128,10 +128,10 @@ def held_out() -> list[Experiment]:
         for shape, chunk, partition in cases:
             for processes in (1, 3, 6, 8):
                 for library, counts in (("hdf5", (1, 3)), ("zarr", (4,))):
-                    found += [
+                    chosen += [
                         Experiment(library, direction, shape, chunk, processes, count, partition) for count in counts
                     ]
-    return found
+    return chosen
 
 
 def tiny(experiments: Sequence[Experiment]) -> list[Experiment]:
@@ -147,12 +147,12 @@ def measure(store: StripedStore, experiments: Sequence[Experiment], repeats: int
         for position, plan in enumerate(plans):
             progress(experiments[position].name, turn * len(plans) + position, repeats * len(plans))
             seconds[position].append(max(store.run(plan)))
-    found = []
+    measured = []
     for experiment, plan, times in zip(experiments, plans, seconds, strict=True):
         own = max((each.totals(experiment.direction) for each in plan), key=lambda each: (each[1], each[0]))
         asked = Asked.of(own, turns_at_servers(plan, experiment.direction, SERVERS))
-        found.append(Measured(experiment, tuple(times), asked))
-    return found
+        measured.append(Measured(experiment, tuple(times), asked))
+    return measured
 
 
 @dataclass(frozen=True)

@@ -99,11 +99,11 @@ class Machine:
         keys = (cell.direction, cell.file_system, cell.partition)
 
         def value(name: str) -> float:
-            found = log(USUAL[name])
+            logarithm = log(USUAL[name])
             for depth in (1, 2, 3):
                 position = self._positions.get((name, *keys[:depth]))
-                found += 0.0 if position is None else float(factors[position])
-            return exp(found)
+                logarithm += 0.0 if position is None else float(factors[position])
+            return exp(logarithm)
 
         return Coefficients(**{name: value(name) for name in USUAL})
 
@@ -114,14 +114,14 @@ class Machine:
         return np.array([log(self._seconds(cell, factors)) for cell in cells])
 
     def _slopes(self, cells: Sequence[PublishedCell], factors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        step, found = 1e-5, np.zeros((len(cells), len(factors)))
+        step, slopes = 1e-5, np.zeros((len(cells), len(factors)))
         for row, cell in enumerate(cells):
             here = log(self._seconds(cell, factors))
             for position in self._factors_of(cell):
                 moved = factors.copy()
                 moved[position] += step
-                found[row, position] = (log(self._seconds(cell, moved)) - here) / step
-        return found
+                slopes[row, position] = (log(self._seconds(cell, moved)) - here) / step
+        return slopes
 
     def _factors_of(self, cell: PublishedCell) -> list[int]:
         """The positions of the factors that a cell depends on."""
@@ -137,14 +137,14 @@ class Machine:
             return np.concatenate([(self._logarithms(self.training, at) - measured) / CLOSE, at / self._deviations])
 
         at, damping = np.zeros(len(self._names)), 1e-3
-        found = residuals(at)
+        rests = residuals(at)
         for _ in range(STEPS):
             slopes = np.concatenate([self._slopes(self.training, at) / CLOSE, np.diag(1 / self._deviations)])
             square = slopes.T @ slopes
-            step = np.linalg.solve(square + damping * np.diag(np.diag(square)), -slopes.T @ found)
+            step = np.linalg.solve(square + damping * np.diag(np.diag(square)), -slopes.T @ rests)
             tried = residuals(at + step)
-            if tried @ tried < found @ found:
-                at, found, damping = at + step, tried, damping / 5
+            if tried @ tried < rests @ rests:
+                at, rests, damping = at + step, tried, damping / 5
                 if np.abs(step).max() < 1e-8:
                     break
             else:
@@ -155,12 +155,12 @@ class Machine:
 
 def _factor_names(cells: Sequence[PublishedCell]) -> list[tuple[str, ...]]:
     """The name of each factor: its coefficient, then the direction, the file system and the partition."""
-    found: dict[tuple[str, ...], None] = {}
+    names: dict[tuple[str, ...], None] = {}
     for cell in cells:
         keys = (cell.direction, cell.file_system, cell.partition)
         for name, deviations in SPREADS.items():
-            found |= {(name, *keys[: depth + 1]): None for depth, each in enumerate(deviations) if each > 0}
-    return list(found)
+            names |= {(name, *keys[: depth + 1]): None for depth, each in enumerate(deviations) if each > 0}
+    return list(names)
 
 
 def _assumed(file_system: str, cells: Sequence[PublishedCell], training: Sequence[PublishedCell]) -> Assumed:

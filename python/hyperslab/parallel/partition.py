@@ -110,7 +110,7 @@ def divided(workload: Workload, layout: Layout, processes: int, partition: Parti
     counts = [ceil_div(length, chunk) for length, chunk in zip(shape, chunks, strict=True)]
     steps = workload.steps()
     asked = [(step.operation, _slices(step)) for step in steps]
-    found, boxes_made = [], 0
+    parts, boxes_made = [], 0
     for owned in owned_boxes(counts, processes, partition, workload.seed):
         regions = [[(a * c, min(b * c, n)) for (a, b), c, n in zip(box, chunks, shape, strict=True)] for box in owned]
         accesses: list[Access] = []
@@ -124,8 +124,8 @@ def divided(workload: Workload, layout: Layout, processes: int, partition: Parti
             elif boxes:
                 accesses.append(Access(select="list", boxes=boxes, operation=operation))
         if accesses:
-            found.append(workload.model_copy(update={"accesses": accesses, "order": "listed", "repeat": 1}))
-    return found
+            parts.append(workload.model_copy(update={"accesses": accesses, "order": "listed", "repeat": 1}))
+    return parts
 
 
 def _slices(step: Step) -> tuple[slice, ...]:

@@ -113,7 +113,7 @@ def predict_parallel(
     if unknown := [name for name in chosen if name not in LIBRARIES]:
         known, near = " and ".join(LIBRARIES), meant(unknown[0], LIBRARIES)
         raise UsageError(f"parallel programs are priced for {known}, not for {unknown[0]}{near}")
-    found = []
+    predictions = []
     for layout in layouts:
         shares = divided(workload, layout, sharing.processes, sharing.partition)
         for name in chosen:
@@ -123,10 +123,10 @@ def predict_parallel(
             if reason is not None:
                 raise Refused(f"{name}, layout {layout}: {reason}")
             if isinstance(profile, ParallelProfile | PublishedProfile):
-                found.append(_by_formulas(shares, layout, library, sharing, profile, cache))
+                predictions.append(_by_formulas(shares, layout, library, sharing, profile, cache))
             else:
-                found.append(_by_serial_prices(shares, layout, library, sharing, profile, cache))
-    return sorted(found, key=lambda each: each.seconds)
+                predictions.append(_by_serial_prices(shares, layout, library, sharing, profile, cache))
+    return sorted(predictions, key=lambda each: each.seconds)
 
 
 def count_processes(
@@ -204,8 +204,8 @@ def _priced(counted: Counted, price: Price) -> Priced:
     baseline, reach = 0.0, 1.0
     for direction, own in counted.items():
         if own[0] > 0:
-            found, p2, factor = price(direction, own)
-            parts |= {f"{direction} {part}": seconds for part, seconds in found.items()}
+            by_part, p2, factor = price(direction, own)
+            parts |= {f"{direction} {part}": seconds for part, seconds in by_part.items()}
             baseline, reach = baseline + p2, max(reach, factor)
     return parts, baseline, reach
 
@@ -220,19 +220,19 @@ def _published_price(opens: int, library: str, p: int, c: int, sharing: Sharing,
 
 def _trained_price(most: Counted, library: str, p: int, c: int, profile: ParallelProfile) -> Price:
     def price(direction: Direction, own: tuple[float, float]) -> Priced:
-        found, _, p2 = profile.seconds(library, direction, Asked.of(own, most[direction]), p, c)
-        return found, p2, profile.reach(library, direction)
+        seconds, _, p2 = profile.seconds(library, direction, Asked.of(own, most[direction]), p, c)
+        return seconds, p2, profile.reach(library, direction)
 
     return price
 
 
 def _gathered(counted: Sequence[Counted], stripe_nbytes: int, writers: int) -> Counted:
     """What one of the writers of collective buffering asks: all bytes, in stripes, divided among the writers."""
-    found: Counted = {}
+    gathered: Counted = {}
     for direction in DIRECTIONS:
         nbytes = sum(each[direction][1] for each in counted)
-        found[direction] = (ceil_div(int(nbytes), stripe_nbytes) / writers, nbytes / writers)
-    return found
+        gathered[direction] = (ceil_div(int(nbytes), stripe_nbytes) / writers, nbytes / writers)
+    return gathered
 
 
 def _by_serial_prices(

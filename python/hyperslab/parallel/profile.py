@@ -127,12 +127,12 @@ class ParallelProfile:
             return ()
         sizes = [cell.asked.s / cell.asked.n for cell in self.cells]
         most = max(cell.processes for cell in self.cells)
-        found = []
+        reasons = []
         if requests and not min(sizes) / TOLERANCE <= nbytes / requests <= max(sizes) * TOLERANCE:
-            found.append(f"requests of {nbytes / requests:.3g} bytes, trained {min(sizes):.3g} to {max(sizes):.3g}")
+            reasons.append(f"requests of {nbytes / requests:.3g} bytes, trained {min(sizes):.3g} to {max(sizes):.3g}")
         if processes > most * TOLERANCE:
-            found.append(f"{processes} processes, trained up to {most}")
-        return tuple(found)
+            reasons.append(f"{processes} processes, trained up to {most}")
+        return tuple(reasons)
 
     def reach(self, library: str, direction: Direction) -> float:
         """The factor from a prediction to each end of its 95 % interval."""
@@ -198,8 +198,8 @@ def _fitted(cells: Sequence[ParallelObservation], terms: Sequence[str]) -> dict[
     # Relative errors: experiments differ in size by orders of magnitude. Columns of one size keep the fit exact.
     table /= np.array([cell.seconds for cell in cells])[:, None]
     sizes = np.maximum(np.abs(table).max(axis=0), 1e-300)
-    found = best_of_subsets(table / sizes, np.ones(len(cells))) / sizes
-    return {term: float(value) for term, value in zip(terms, found, strict=True)}
+    values = best_of_subsets(table / sizes, np.ones(len(cells))) / sizes
+    return {term: float(value) for term, value in zip(terms, values, strict=True)}
 
 
 def _check(profile: ParallelProfile) -> None:
@@ -211,10 +211,10 @@ def _check(profile: ParallelProfile) -> None:
         if library not in TERMS or direction not in ("read", "write"):
             raise ValueError(f"{key!r} is not a library and a direction, such as 'hdf5 read'")
         tables = ((profile.coefficients, TERMS[library]), (profile.paper, FORMULAS[library]))
-        for found, terms in (*tables, (profile.baseline, BASELINE_TERMS)):
-            if missing := sorted(set(terms) - found[key].keys()):
+        for coefficients, terms in (*tables, (profile.baseline, BASELINE_TERMS)):
+            if missing := sorted(set(terms) - coefficients[key].keys()):
                 raise ValueError(f"{key}: coefficients are missing: {', '.join(missing)}")
-            _check_numbers(key, *(found[key][term] for term in terms))
+            _check_numbers(key, *(coefficients[key][term] for term in terms))
         _check_numbers(key, profile.spread[key])
     for cell in profile.cells:
         _check_numbers(cell.name, *cell.asked, cell.seconds)

@@ -69,17 +69,17 @@ class PublishedEvaluation:
     @property
     def assumptions(self) -> list[str]:
         """What the table does not say, and what is assumed instead."""
-        found = [
+        sentences = [
             "A shared file is striped over all targets of its file system, and a file per process lies on one target.",
         ]
         if any(each.cell.nodes is None for each in self.predictions):
-            found.append(f"{USUAL_PROCESSES_PER_NODE:g} processes run on a node; a column `nodes` says otherwise.")
+            sentences.append(f"{USUAL_PROCESSES_PER_NODE:g} processes run on a node; a column `nodes` says otherwise.")
         for name, assumed in self.machine.assumed.items():
             cells = [each.cell for each in self.predictions if each.cell.file_system == name]
-            found.append(f"{name}: a shared file has pieces of {assumed.piece_mib:.3g} MiB.")
+            sentences.append(f"{name}: a shared file has pieces of {assumed.piece_mib:.3g} MiB.")
             if any(cell.osts is None for cell in cells):
-                found.append(f"{name}: {assumed.targets:g} targets, where osts is empty or 0.")
-        return found
+                sentences.append(f"{name}: {assumed.targets:g} targets, where osts is empty or 0.")
+        return sentences
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation for `--json`."""

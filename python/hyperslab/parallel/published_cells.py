@@ -143,21 +143,21 @@ def _cell(path: Path, line: int, header: Sequence[str], row: Sequence[str]) -> P
     if len(row) != len(header):
         raise UsageError(f"{path}, line {line}: has {len(row)} values for {len(header)} columns")
     given = {name: value.strip() for name, value in zip(header, row, strict=True)}
-    found: dict[str, object] = {"line": line}
+    values: dict[str, object] = {"line": line}
     for name in TEXTS:
         value = given.get(name, "")
         if not value and name in NEEDED:
             raise UsageError(f"{path}, line {line}: {name} is empty")
         if name in CHOICES and value not in CHOICES[name]:
             raise UsageError(f"{path}, line {line}: {name} is {value!r}: write {' or '.join(CHOICES[name])}")
-        found[name] = printable(value)
+        values[name] = printable(value)
     for name in NUMBERS:
-        found[name] = _number(path, line, name, given.get(name, ""))
-    processes = cast(float, found["processes"])
+        values[name] = _number(path, line, name, given.get(name, ""))
+    processes = cast(float, values["processes"])
     if processes != int(processes) or processes > MOST_PROCESSES:
         raise UsageError(f"{path}, line {line}: processes is {given['processes']}: write a whole number")
-    found["processes"] = int(processes)
-    return PublishedCell(**found)  # type: ignore[arg-type]
+    values["processes"] = int(processes)
+    return PublishedCell(**values)  # type: ignore[arg-type]
 
 
 def _number(path: Path, line: int, name: str, text: str) -> float | None:

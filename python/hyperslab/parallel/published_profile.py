@@ -35,8 +35,8 @@ class PublishedProfile:
     @property
     def servers(self) -> int:
         """The data servers (targets) of its file system."""
-        found = self.cells[0]
-        return round(found.osts or self.machine.assumed[found.file_system].targets)
+        first = self.cells[0]
+        return round(first.osts or self.machine.assumed[first.file_system].targets)
 
     @property
     def libraries(self) -> list[str]:
@@ -82,12 +82,12 @@ class PublishedProfile:
         """What lies outside of the table, so that the interval does not cover it."""
         sizes = [cell.mb_per_request * 1e6 for cell in self.machine.training if cell.mb_per_request]
         counts = [cell.processes for cell in self.machine.training]
-        found = []
+        reasons = []
         if requests and sizes and nbytes / requests < min(sizes) / TOLERANCE:
-            found.append(f"requests of {nbytes / requests:.3g} bytes, published from {min(sizes):.3g}")
+            reasons.append(f"requests of {nbytes / requests:.3g} bytes, published from {min(sizes):.3g}")
         if not min(counts) / TOLERANCE <= processes <= max(counts) * TOLERANCE:
-            found.append(f"{processes} processes, published from {min(counts)} to {max(counts)}")
-        return tuple(found)
+            reasons.append(f"{processes} processes, published from {min(counts)} to {max(counts)}")
+        return tuple(reasons)
 
     def like(self, direction: Direction, processes: int) -> PublishedCell:
         """A cell for these processes, with a request large enough to be direct."""

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hyperslab.bench.records import Verdict
 from hyperslab.errors import UsageError
+from hyperslab.lab.verdict import Verdict
 from hyperslab.parallel.experiments import (
     REPEATS,
     SERVERS,
@@ -66,15 +66,15 @@ class ParallelEvaluation:
                 **asdict(each.experiment),
                 "name": each.experiment.name,
                 "seconds": list(each.seconds),
-                "predicted": {name: found[k] for name, found in self.seconds.items()},
+                "predicted": {name: document[k] for name, document in self.seconds.items()},
             }
             for k, each in enumerate(self.measured)
         ]
-        found: dict[str, Any] = {"store": self.store, "models": models, "experiments": listed}
+        document: dict[str, Any] = {"store": self.store, "models": models, "experiments": listed}
         if self.elsewhere is not None:
-            found["elsewhere"] = self.elsewhere.to_dict()["parallel"]
-            found["takeaway"] = asdict(self.takeaway)
-        return {"parallel": found}
+            document["elsewhere"] = self.elsewhere.to_dict()["parallel"]
+            document["takeaway"] = asdict(self.takeaway)
+        return {"parallel": document}
 
 
 def store_text(speeds: StoreSpeeds) -> str:
@@ -109,8 +109,8 @@ def calibrate_parallel(
     """
     chosen = quick_training() if is_tiny else training()
     with StripedStore(SERVERS, speeds) as store:
-        found = measure(store, chosen, 1 if is_tiny else REPEATS, progress)
-    return fit_profile(store_text(speeds), SERVERS, [each.observation() for each in found])
+        measurements = measure(store, chosen, 1 if is_tiny else REPEATS, progress)
+    return fit_profile(store_text(speeds), SERVERS, [each.observation() for each in measurements])
 
 
 def evaluate_parallel(
@@ -160,8 +160,8 @@ def judge(profile: ParallelProfile, speeds: StoreSpeeds, measured: Sequence[Meas
         SIMULATION: [simulated_seconds(known, each.experiment) for each in measured],
     }
     judged = {
-        name: scores(measured, found, (lambda e: profile.reach(e.library, e.direction)) if name == OURS else None)
-        for name, found in seconds.items()
+        name: scores(measured, predicted, (lambda e: profile.reach(e.library, e.direction)) if name == OURS else None)
+        for name, predicted in seconds.items()
     }
     return ParallelEvaluation(profile.store, list(measured), seconds, judged)
 

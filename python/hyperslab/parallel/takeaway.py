@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from hyperslab.bench.records import Verdict
+from hyperslab.lab.verdict import Verdict
 from hyperslab.parallel.experiments import Experiment, Measured
 from hyperslab.parallel.paper_figures import PaperFigure, paper_figures
 
@@ -15,13 +15,13 @@ GAIN, NONE = 2.0, 1.5
 
 def gains(measured: Sequence[Measured], elsewhere: Sequence[Measured]) -> dict[str, dict[str, float]]:
     """For each panel and library: the time of one process by that of the most processes."""
-    found: dict[str, dict[str, float]] = {}
+    by_figure: dict[str, dict[str, float]] = {}
     for figure in paper_figures():
         seconds = {each.experiment: median(each.seconds) for each in (elsewhere if figure.elsewhere else measured)}
         lines = _lines(figure, seconds) if figure.along == "processes" else {}
         if lines:
-            found[f"{figure.number}: {figure.title}"] = lines
-    return found
+            by_figure[f"{figure.number}: {figure.title}"] = lines
+    return by_figure
 
 
 def judge_gains(measured: Sequence[Measured], elsewhere: Sequence[Measured]) -> Verdict:
@@ -51,8 +51,10 @@ def judge_gains(measured: Sequence[Measured], elsewhere: Sequence[Measured]) -> 
 
 
 def _lines(figure: PaperFigure, seconds: dict[Experiment, float]) -> dict[str, float]:
-    found: dict[str, dict[int, float]] = {}
+    by_library: dict[str, dict[int, float]] = {}
     for each in figure.experiments:
         if each in seconds:
-            found.setdefault(each.library, {})[each.processes] = seconds[each]
-    return {library: times[1] / times[max(times)] for library, times in found.items() if 1 in times and len(times) > 1}
+            by_library.setdefault(each.library, {})[each.processes] = seconds[each]
+    return {
+        library: times[1] / times[max(times)] for library, times in by_library.items() if 1 in times and len(times) > 1
+    }

@@ -106,16 +106,16 @@ def stored(array: Array, *, are_values_expressible: bool = False) -> Stored:
 
 def _with_one_transpose(codecs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The same codecs, with transpositions that follow each other as one: readers expect one at most."""
-    found: list[dict[str, Any]] = []
+    kept: list[dict[str, Any]] = []
     for codec in codecs:
-        if codec["name"] == "transpose" and found and found[-1]["name"] == "transpose":
-            before = found.pop()["order"]
+        if codec["name"] == "transpose" and kept and kept[-1]["name"] == "transpose":
+            before = kept.pop()["order"]
             codec = {**codec, "order": [before[axis] for axis in codec["order"]]}
         if codec["name"] != "transpose" or list(codec["order"]) != sorted(codec["order"]):
-            found.append(codec)
-    if sum(codec["name"] == "transpose" for codec in found) > 1:
+            kept.append(codec)
+    if sum(codec["name"] == "transpose" for codec in kept) > 1:
         raise Refused("it is transposed twice, with another codec in between")
-    return found
+    return kept
 
 
 def _hold_values(segments: list[Segment]) -> bool:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from hyperslab.archive.tree import Group
-from hyperslab.archive.walking import groups_by_path, links_to_nowhere
+from hyperslab.archive.tree import Group, groups_by_path, links_to_nowhere
 from hyperslab.errors import DamagedFile, NotAllowed, Refused, Unsupported
 from hyperslab.references.chunks import ChunkTable
 

@@ -83,10 +83,10 @@ def _checksum(path: str, roots: Iterable[Group]) -> Any:
     indexed = next((root.file.version for root in roots if root.filename == path), None)
     if "://" in path:
         return indexed if indexed is not None and indexed.startswith(('"', "W/")) else None
-    found = os.stat(path)  # noqa: PTH116
-    if indexed is not None and indexed != f"{found.st_size} bytes of {found.st_mtime_ns}":
+    about = os.stat(path)  # noqa: PTH116
+    if indexed is not None and indexed != f"{about.st_size} bytes of {about.st_mtime_ns}":
         raise FileChanged(f"{path} has changed since it was indexed: index it again")
-    return datetime.fromtimestamp(math.ceil(found.st_mtime), UTC)
+    return datetime.fromtimestamp(math.ceil(about.st_mtime), UTC)
 
 
 def _check_containers(store: Any, paths: Iterable[str]) -> None:
@@ -131,8 +131,8 @@ def _blocks(table: ChunkTable, checksums: Mapping[str, Any]) -> Iterator[list[An
     from icechunk import VirtualChunkSpec
 
     urls = {k: _url(path) for k, path in enumerate(table.paths) if path in checksums}
-    etags = {k: found for k in urls if isinstance(found := checksums[table.paths[k]], str)}
-    times = {k: found for k in urls if isinstance(found := checksums[table.paths[k]], datetime)}
+    etags = {k: checksum for k in urls if isinstance(checksum := checksums[table.paths[k]], str)}
+    times = {k: checksum for k in urls if isinstance(checksum := checksums[table.paths[k]], datetime)}
     for start in range(0, len(table.positions), BLOCK):
         block = slice(start, start + BLOCK)
         axes = np.unravel_index(table.positions[block], table.grid_shape) if table.grid_shape else ()

@@ -14,11 +14,12 @@ from typing import Any
 from hyperslab._core import save_references
 from hyperslab.archive.allowed import Locations
 from hyperslab.archive.far_listing import is_pattern
-from hyperslab.archive.open_file import locate
+from hyperslab.archive.locating import locate
+from hyperslab.archive.open_file import OpenFile
 from hyperslab.archive.opening import open
 from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.archive.source_files import are_many, matching, threads_for
-from hyperslab.archive.tree import Group, OpenFile
+from hyperslab.archive.tree import Group, root_of
 from hyperslab.archive.whole import check_whole
 from hyperslab.errors import HyperslabError, Refused, UsageError
 from hyperslab.memory import CHUNK_CACHE_NBYTES
@@ -246,9 +247,9 @@ def index(
         if progress is not None:
             progress(paths[number], len(roots), len(given))
     ordered = [roots[number] for number in range(len(given))]
-    found = Index({"": ordered[0]} if len(ordered) == 1 else dict(zip(_names(paths), ordered, strict=True)))
-    found.lasting = lasting
-    return found
+    made = Index({"": ordered[0]} if len(ordered) == 1 else dict(zip(_names(paths), ordered, strict=True)))
+    made.lasting = lasting
+    return made
 
 
 def expanded(sources: Source | Iterable[Source], options: Mapping[str, Any] | None = None) -> Iterator[Source]:
@@ -324,7 +325,7 @@ class _Gathering:
         """Open an archive through its references, which may lead to the archive and to where it may lead."""
         _, resolver = locate(self.path(number), self.options, 0, self.allowed)
         known = str(self.kept_at(number).absolute())
-        return OpenFile(known, CHUNK_CACHE_NBYTES, replace(resolver, near=None)).root
+        return root_of(OpenFile(known, CHUNK_CACHE_NBYTES, replace(resolver, near=None)))
 
     def path(self, number: int) -> str:
         source = self.given[number]
@@ -355,5 +356,5 @@ def encoded(location: str | Remote, resolver: SourceResolver) -> bytes:
     """The content of a `.hs` file of references to an archive, with absolute paths. Dask workers call this."""
     with TemporaryDirectory(prefix="hyperslab-index-") as folder:
         path = Path(folder) / "one.hs"
-        Index({"": OpenFile(location, CHUNK_CACHE_NBYTES, resolver).root}).save(path)
+        Index({"": root_of(OpenFile(location, CHUNK_CACHE_NBYTES, resolver))}).save(path)
         return path.read_bytes()

@@ -42,10 +42,10 @@ def by_threads(work: Callable[[int], T], numbers: Iterable[int], threads: int) -
         Thread(target=run, daemon=True, name="hyperslab-index").start()
     try:
         for _ in range(count):
-            found = done.get()
-            if isinstance(found, BaseException):
-                raise found
-            yield found
+            outcome = done.get()
+            if isinstance(outcome, BaseException):
+                raise outcome
+            yield outcome
     finally:
         is_over.set()
 

@@ -11,7 +11,7 @@ import numpy as np
 from hyperslab.bench.histories.edits import EDIT_PATTERNS
 from hyperslab.bench.histories.trials import History
 from hyperslab.bench.histories.verdicts import STUDY
-from hyperslab.bench.records import Verdict
+from hyperslab.lab.verdict import Verdict
 from hyperslab.report.citations import citation
 
 PAGE = "histories.md"

@@ -8,8 +8,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from hyperslab.bench.rankings import Ranking, headline_metric
-from hyperslab.bench.records import BOUNDARIES, METRICS, Summary, Trial, Verdict
+from hyperslab.bench.records import BOUNDARIES, METRICS, Summary, Trial
 from hyperslab.bench.results import Run
+from hyperslab.lab.verdict import Verdict
 from hyperslab.quantities import UNKNOWN, digits, interval_text, nbytes_text, seconds_text
 from hyperslab.report.answer_words import avoid_text, leads_text
 from hyperslab.report.captions import statistic_text

@@ -38,9 +38,9 @@ def accelerate() -> Callable[[], None]:
         This installation has no library for that: only Linux has one.
     """
     with _lock:
-        found = _library()
-        found.hyperslab_patch()
-        _count(found, 1)
+        preloaded = _library()
+        preloaded.hyperslab_patch()
+        _count(preloaded, 1)
     undone = threading.Event()
 
     def undo() -> None:
@@ -49,7 +49,7 @@ def accelerate() -> Callable[[], None]:
             return
         undone.set()
         with _lock:
-            _count(found, -1)
+            _count(preloaded, -1)
 
     return undo
 
@@ -67,19 +67,19 @@ def accelerated() -> Iterator[None]:
 def accelerations() -> Totals:
     """What this process has counted so far, `served_reads` and so on."""
     with _lock:
-        found = _library()
-    count = found.hyperslab_counts(None, 0)
+        library = _library()
+    count = library.hyperslab_counts(None, 0)
     numbers = (ctypes.c_uint64 * count)()
-    found.hyperslab_counts(numbers, count)
+    library.hyperslab_counts(numbers, count)
     totals = Totals()
     totals.add(MAGIC + bytes(numbers))
     return totals
 
 
-def _count(found: ctypes.CDLL, step: int) -> None:
+def _count(library: ctypes.CDLL, step: int) -> None:
     global _depth
     _depth += step
-    found.hyperslab_serve(int(_depth > 0 or _serves_anyway))
+    library.hyperslab_serve(int(_depth > 0 or _serves_anyway))
     if _depth == 1 and step == 1:
         _prefer_our_engine()
     elif _depth == 0:

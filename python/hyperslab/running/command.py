@@ -137,18 +137,18 @@ def library() -> str | None:
 
 def prepared(environment: Mapping[str, str], folder: str | None, notes: list[str]) -> dict[str, str]:
     """The environment in which the dynamic linker preloads our library."""
-    found = dict(environment)
+    made = dict(environment)
     path = library()
     if path is None:
         notes.append(f"{LIBRARY} is not installed (only Linux has it), so all reads were libhdf5's")
-        return found
+        return made
     if folder is not None:
-        found["HYPERSLAB_RUN_FOLDER"] = folder
+        made["HYPERSLAB_RUN_FOLDER"] = folder
         if any(letter in path for letter in " :"):  # which separate libraries
             link = f"{folder}/{LIBRARY}"
             os.symlink(path, link)  # noqa: PTH211
             path = link
-    return found | preloading(found, path)
+    return made | preloading(made, path)
 
 
 def _folder(notes: list[str]) -> str | None:
@@ -190,11 +190,11 @@ def _summarize(options: Options, folder: str | None, notes: list[str], status: i
     from hyperslab.running.records import Totals, totals
     from hyperslab.running.summary import as_json, line
 
-    found = totals(folder) if folder is not None else Totals()
+    sums = totals(folder) if folder is not None else Totals()
     problem = obstacle(options.program[0])
     notes += [problem] if problem is not None else []
     ended_by = _signal_name(-status) if status < 0 else None
-    text = as_json(found, notes, max(status, 0), ended_by) if options.is_json else line(found, notes)
+    text = as_json(sums, notes, max(status, 0), ended_by) if options.is_json else line(sums, notes)
     _print(text)
 
 

@@ -100,13 +100,13 @@ class Totals:
 
 def totals(folder: str) -> Totals:
     """The sum of all records in a folder."""
-    found = Totals()
+    sums = Totals()
     folders = users_folders(folder)
     for path in (f"{one}/{entry}" for one in folders for entry in sorted(os.listdir(one))):  # noqa: PTH208
         if path.endswith(".so") or path in folders:
             continue
         try:
-            found.add(content(path, 1 << 16))
+            sums.add(content(path, 1 << 16))
         except OSError:
-            found.unknown_count += 1
-    return found
+            sums.unknown_count += 1
+    return sums

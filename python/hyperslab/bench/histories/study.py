@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from pydantic import Field, PositiveInt, field_validator
 
-from hyperslab.bench.declared import Declared, checked, one_of, read
 from hyperslab.bench.histories.contenders import COMPRESSIONS, HISTORY_FORMATS
 from hyperslab.bench.histories.edits import EDIT_PATTERNS
 from hyperslab.bench.study import STUDIES_DIRECTORY, Scale
+from hyperslab.declared import Declared, checked, one_of, read
 
 KIND = "histories"
 

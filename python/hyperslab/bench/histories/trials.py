@@ -22,8 +22,8 @@ from hyperslab.lab.journal import Journal, load_lines
 from hyperslab.lab.room import disk_full
 from hyperslab.lab.rounds import Tally
 from hyperslab.lab.scratch import remove
-from hyperslab.lab.timers import Timers
 from hyperslab.lab.worker import LocalWorkers, Workbench
+from hyperslab.timers import Timers
 
 JOURNAL = "histories.jsonl"
 READ_COUNT = 20  # reads of the latest version, as in the article
@@ -173,8 +173,8 @@ def _is_right(kind: type[HistoryFormat], path: Path, edits: list[Mapping[str, Ed
         for name, one in edit.items():
             kept = expected[name][: one.first_row] if name in expected else one.rows[:0]
             expected[name] = np.concatenate([kept, one.rows])
-    found = kind.latest(path)
-    return found.keys() == expected.keys() and all(np.array_equal(found[name], expected[name]) for name in expected)
+    latest = kind.latest(path)
+    return latest.keys() == expected.keys() and all(np.array_equal(latest[name], expected[name]) for name in expected)
 
 
 def _timed(work: Callable[[], object]) -> float:

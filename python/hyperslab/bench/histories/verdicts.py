@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from hyperslab.bench.histories.trials import History
-from hyperslab.bench.records import Verdict
+from hyperslab.lab.verdict import Verdict
 
 Word = Literal["holds", "reverses", "undecided"]
 STUDY = "versioned-histories"
@@ -55,27 +55,27 @@ def _verdict(
 
 def _constant(done: list[History], contender: str, chunk_length: int = CHUNK_LENGTH) -> list[History]:
     """The histories of arrays that do not grow, without compression, shortest first."""
-    found = [
+    histories = [
         history
         for history in done
         if (history.workload, history.format, history.compression) == (CONSTANT, contender, "none")
         and history.chunk_length == chunk_length
     ]
-    return sorted(found, key=lambda history: history.count)
+    return sorted(histories, key=lambda history: history.count)
 
 
 def _space(done: list[History], contender: str) -> float | None:
-    found = _constant(done, contender)
-    if not found or not found[-1].separate_nbytes or found[-1].stored_nbytes is None:
+    histories = _constant(done, contender)
+    if not histories or not histories[-1].separate_nbytes or histories[-1].stored_nbytes is None:
         return None
-    return found[-1].stored_nbytes / found[-1].separate_nbytes
+    return histories[-1].stored_nbytes / histories[-1].separate_nbytes
 
 
 def _writing(done: list[History], contender: str) -> float | None:
-    found, plain = _constant(done, contender), _constant(done, PLAIN)
-    if not found or not plain:
+    histories, plain = _constant(done, contender), _constant(done, PLAIN)
+    if not histories or not plain:
         return None
-    return float(np.median(found[-1].version_seconds[1:]) / np.median(plain[-1].version_seconds[1:]))
+    return float(np.median(histories[-1].version_seconds[1:]) / np.median(plain[-1].version_seconds[1:]))
 
 
 def _reading(done: list[History], contender: str) -> float | None:
@@ -99,8 +99,8 @@ def _growth(done: list[History], contender: str) -> float | None:
 
 
 def _reading_all(done: list[History], contender: str) -> float | None:
-    found = [one for one in _constant(done, contender, 1 << 14) if one.read_all_seconds is not None]
-    return _power([(one.count, one.read_all_seconds or 0) for one in found])
+    histories = [one for one in _constant(done, contender, 1 << 14) if one.read_all_seconds is not None]
+    return _power([(one.count, one.read_all_seconds or 0) for one in histories])
 
 
 def _power(points: list[tuple[int, float]]) -> float | None:

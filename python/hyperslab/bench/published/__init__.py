@@ -63,5 +63,5 @@ def make_replay(name: str) -> Replay:
     if name not in REPLAYS:
         raise StudyError(f"unknown replay {name!r}; choose from {', '.join(REPLAYS)}")
     module, _, attribute = REPLAYS[name].partition(":")
-    found: type[Replay] = getattr(importlib.import_module(module), attribute)
-    return found()
+    kind: type[Replay] = getattr(importlib.import_module(module), attribute)
+    return kind()

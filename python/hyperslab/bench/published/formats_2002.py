@@ -20,7 +20,7 @@ from hyperslab.bench.published import PublishedArrays, Replay
 from hyperslab.errors import Refused
 from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format, Need, StoredLayout
-from hyperslab.lab.timers import Timers
+from hyperslab.timers import Timers
 
 
 class Formats2002(Replay):

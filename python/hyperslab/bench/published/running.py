@@ -112,7 +112,7 @@ def _measured(
     journal: Journal[Trial], group: CellGroup, cell: Cell, number: int, seconds: dict[str, float], path: Path
 ) -> Trial:
     stored, files = cache.disk_usage(path) if path.exists() else (None, None)
-    found: dict[str, Any] = {f"{phase}_seconds": value for phase, value in seconds.items()}
+    figures: dict[str, Any] = {f"{phase}_seconds": value for phase, value in seconds.items()}
     return trial_of(
         cell,
         str(cells.array_dtype(group.case)),
@@ -123,5 +123,5 @@ def _measured(
         decoded_nbytes=cells.asked_nbytes(group.case, cell),
         stored_nbytes=stored,
         file_count=files,
-        **found,
+        **figures,
     )

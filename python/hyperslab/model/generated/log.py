@@ -11,7 +11,7 @@ import io
 from pathlib import Path
 from typing import Any
 
-from hyperslab import __version__
+from hyperslab._core import __version__
 from hyperslab.errors import UsageError
 from hyperslab.lab.environment import Environment
 from hyperslab.lab.source import commit_of_source

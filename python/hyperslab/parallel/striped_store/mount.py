@@ -63,8 +63,8 @@ class MountedStore:
         remove_left_mounts()
         if not self.directory.is_dir():
             raise Refused(f"{self.directory} is not a directory: make it first")
-        found = self.directory.stat()
-        self._owner = (found.st_uid, found.st_gid)
+        about = self.directory.stat()
+        self._owner = (about.st_uid, about.st_gid)
         try:
             self._descriptor = fuse.mount(self.directory, f"{SOURCE}{os.getpid()}")
         except OSError as error:
@@ -131,10 +131,10 @@ class MountedStore:
         chosen, _, _, size = fuse.SETATTR_IN.unpack_from(asked.body)
         if chosen & fuse.SET_SIZE:
             _check_size(size)
-            found = self._tree.node(asked.node)
-            for offset in range(size, found.size, fuse.MOST_NBYTES):  # what is cut off reads as 0 afterwards
-                self._put(found, asked.process, offset, memoryview(bytes(min(fuse.MOST_NBYTES, found.size - offset))))
-            found.size = size
+            node = self._tree.node(asked.node)
+            for offset in range(size, node.size, fuse.MOST_NBYTES):  # what is cut off reads as 0 afterwards
+                self._put(node, asked.process, offset, memoryview(bytes(min(fuse.MOST_NBYTES, node.size - offset))))
+            node.size = size
         return self._attributes(asked)
 
     def _make_file(self, asked: Message) -> bytes:
@@ -165,13 +165,13 @@ class MountedStore:
     # Files.
 
     def _open(self, asked: Message) -> bytes:
-        found = self._tree.node(asked.node)
-        ask_open(self._servers()[-1], asked.process, found.number)
+        node = self._tree.node(asked.node)
+        ask_open(self._servers()[-1], asked.process, node.number)
         with self._tree.lock:
-            found.opens += 1
+            node.opens += 1
         if int.from_bytes(asked.body[:4], "little") & os.O_TRUNC:
-            found.size = 0
-            self._remove_object(found)
+            node.size = 0
+            self._remove_object(node)
         return fuse.OPEN_OUT.pack(0, fuse.OPEN_FLAGS, 0)
 
     def _create(self, asked: Message) -> bytes:
@@ -181,30 +181,30 @@ class MountedStore:
         return self._entry(made) + fuse.OPEN_OUT.pack(0, fuse.OPEN_FLAGS, 0)
 
     def _release(self, asked: Message) -> bytes:
-        found = self._tree.node(asked.node)
+        node = self._tree.node(asked.node)
         with self._tree.lock:
-            found.opens -= 1
-        self._drop(self._tree.forgotten(found))
+            node.opens -= 1
+        self._drop(self._tree.forgotten(node))
         return b""
 
     def _read(self, asked: Message) -> bytes:
         _, offset, nbytes, *_ = fuse.READ_IN.unpack_from(asked.body)
-        found = self._tree.node(asked.node)
-        nbytes = max(min(nbytes, found.size - offset), 0)
+        node = self._tree.node(asked.node)
+        nbytes = max(min(nbytes, node.size - offset), 0)
         servers = self._servers()
-        pieces = self._pieces(found, offset, nbytes)
+        pieces = self._pieces(node, offset, nbytes)
         return b"".join(
-            ask_read(servers[one], asked.process, found.number, place, length) for one, place, length in pieces
+            ask_read(servers[one], asked.process, node.number, place, length) for one, place, length in pieces
         )
 
     def _write(self, asked: Message) -> bytes:
         _, offset, nbytes, *_ = fuse.WRITE_IN.unpack_from(asked.body)
-        found = self._tree.node(asked.node)
+        node = self._tree.node(asked.node)
         _check_size(offset + nbytes)
         given = memoryview(asked.body)[fuse.WRITE_IN.size : fuse.WRITE_IN.size + nbytes]
-        self._put(found, asked.process, offset, given)
+        self._put(node, asked.process, offset, given)
         with self._tree.lock:
-            found.size = max(found.size, offset + nbytes)
+            node.size = max(node.size, offset + nbytes)
         return fuse.WRITE_OUT.pack(nbytes, 0)
 
     def _put(self, node: Node, process: int, offset: int, given: memoryview) -> None:
@@ -232,8 +232,8 @@ class MountedStore:
         """This thread's own connections to the data servers and, last, the metadata server."""
         if not hasattr(self._local, "servers"):
             self._local.servers = connect(self._store.addresses)
-        found: list[socket.socket] = self._local.servers
-        return found
+        servers: list[socket.socket] = self._local.servers
+        return servers
 
     def _entry(self, node: Node) -> bytes:
         valid = (fuse.VALID_SECONDS, fuse.VALID_SECONDS, 0, 0)
@@ -259,7 +259,7 @@ def remove_left_mounts() -> list[str]:
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         matched = MOUNTED.match(line)
         if matched and not Path(f"/proc/{matched[2]}").exists():
-            directory = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), matched[1])
+            directory = re.sub(r"\\([0-7]{3})", lambda escape: chr(int(escape[1], 8)), matched[1])
             fuse.unmount(Path(directory))
             left.append(directory)
     return left

@@ -80,10 +80,10 @@ def free_network() -> str:
         taken = set(re.findall(r"inet (10\.\d+)\.", listed.stdout))
         # The owner's number makes it unlikely that two stores that start at the same time choose the same one.
         order = [f"10.{150 + (os.getpid() + k) % 100}" for k in range(100)]
-        found = next((each for each in order if each not in taken), None)
-        if found is None:
+        free = next((each for each in order if each not in taken), None)
+        if free is None:
             raise RunError("no private addresses are free: 10.150 to 10.249 are all in use")
-        _network = found
+        _network = free
     return _network
 
 

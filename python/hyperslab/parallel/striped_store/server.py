@@ -60,8 +60,8 @@ class Server:
             held[offset : offset + length] = given
             connection.sendall(ANSWER.pack(length))
         elif operation == READ:
-            found = bytes(held[offset : offset + length])
-            connection.sendall(ANSWER.pack(length) + found + bytes(length - len(found)))
+            content = bytes(held[offset : offset + length])
+            connection.sendall(ANSWER.pack(length) + content + bytes(length - len(content)))
             drain(connection, IDLE_SECONDS)
         else:
             connection.sendall(ANSWER.pack(number))

@@ -141,16 +141,16 @@ class StripedStore:
         """What all servers have served so far, in the order of each."""
         # A process has its answer before the server has logged it.
         wait_until_served(self.addresses)
-        found = []
+        logs = []
         for number in range(self.servers + 1):
             for line in (self.directory / f"server-{number}.log").read_text().splitlines():
                 process, operation, name, offset, length, begun, ended = line.split()
-                found.append(
+                logs.append(
                     Logged(
                         number, int(process), operation, int(name), int(offset), int(length), float(begun), float(ended)
                     )
                 )
-        return found
+        return logs
 
     def _client(self) -> subprocess.Popen[str]:
         """A process that stays for all runs, so that starting it delays none of them."""

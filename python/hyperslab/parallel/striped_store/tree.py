@@ -54,10 +54,10 @@ class Tree:
     def child(self, parent: int, name: str) -> Node:
         """The node of a name in a directory."""
         with self.lock:
-            found = self.node(parent).children.get(name)
-            if found is None:
+            number = self.node(parent).children.get(name)
+            if number is None:
                 raise failure(errno.ENOENT)
-            return self._nodes[found]
+            return self._nodes[number]
 
     def add(self, parent: int, name: str, *, is_directory: bool) -> Node:
         """A new file or directory."""
@@ -75,12 +75,12 @@ class Tree:
     def remove(self, parent: int, name: str) -> Node | None:
         """Remove a name. Returns the file that nobody can reach any more, if there is one."""
         with self.lock:
-            found = self.child(parent, name)
-            if found.is_directory and found.children:
+            child = self.child(parent, name)
+            if child.is_directory and child.children:
                 raise failure(errno.ENOTEMPTY)
             del self.node(parent).children[name]
-            found.linked = False
-            return self.forgotten(found)
+            child.linked = False
+            return self.forgotten(child)
 
     def rename(self, parent: int, name: str, to_parent: int, to_name: str) -> Node | None:
         """Move a name, over another one if there is one. Returns the file that nobody can reach any more."""

@@ -27,14 +27,14 @@ MOST_OBJECT_NBYTES = 1 << 32  # of an object on one server, which holds it in me
 
 def receive(connection: socket.socket, nbytes: int) -> bytearray:
     """Exactly `nbytes` from a connection. Raises EOFError if the other side has closed it."""
-    found = bytearray(nbytes)
-    view, filled = memoryview(found), 0
+    content = bytearray(nbytes)
+    view, filled = memoryview(content), 0
     while filled < nbytes:
         got = connection.recv_into(view[filled:])
         if got == 0:
             raise EOFError("the other side has closed the connection")
         filled += got
-    return found
+    return content
 
 
 def tuned(connection: socket.socket) -> socket.socket:
@@ -58,11 +58,11 @@ def drain(connection: socket.socket, seconds: float) -> None:
 
 def connect(addresses: Sequence[str]) -> list[socket.socket]:
     """A connection to each server, such as `10.150.0.2:7411`."""
-    found = []
+    connections = []
     for address in addresses:
         host, _, port = address.rpartition(":")
-        found.append(tuned(socket.create_connection((host, int(port)), timeout=TIMEOUT_SECONDS)))
-    return found
+        connections.append(tuned(socket.create_connection((host, int(port)), timeout=TIMEOUT_SECONDS)))
+    return connections
 
 
 def ask_open(connection: socket.socket, process: int, number: int) -> None:

@@ -89,21 +89,21 @@ def copy_attribute(attribute: Any, new: Any) -> None:
 
 def as_in_hdf5(attributes: Attributes, leave: tuple[str, ...] = ()) -> dict[str, Any]:
     """The attributes of an archive's group or array as values that h5py stores with the same types."""
-    found: dict[str, Any] = {}
+    stored: dict[str, Any] = {}
     for name in attributes:
         if name in leave:
             continue
         shape, dtype, elements = attributes.stored(name)
         is_text = dtype is None or dtype.metadata == {"vlen": str}
         if shape is None:
-            found[name] = h5py.Empty(TEXT if is_text else dtype)
+            stored[name] = h5py.Empty(TEXT if is_text else dtype)
         elif not isinstance(elements, list):
-            found[name] = np.ndarray(shape, dtype, buffer=elements).copy() if elements else np.empty(shape, dtype)
+            stored[name] = np.ndarray(shape, dtype, buffer=elements).copy() if elements else np.empty(shape, dtype)
         elif is_text:
-            found[name] = np.array([text_bytes(one) for one in elements], TEXT).reshape(shape)
+            stored[name] = np.array([text_bytes(one) for one in elements], TEXT).reshape(shape)
         else:
-            found[name] = attributes[name]
-    return found
+            stored[name] = attributes[name]
+    return stored
 
 
 def write_attributes(made: Any, attributes: StagedAttributes, owner: str, before: Any, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from h5py._objects import phil
 
+from hyperslab import libhdf5
 from hyperslab._core import ChunkTable
 from hyperslab.cached import cached_property
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, Unsupported
-from hyperslab.versions.commit import libhdf5
 from hyperslab.versions.commit.attributes import integer, put_integer, put_integers
 from hyperslab.versions.commit.codec_options import filters_in
 from hyperslab.versions.commit.hash_rows import HashRows
@@ -31,7 +32,6 @@ from hyperslab.versions.layout.slots import check_chunk_count
 
 if TYPE_CHECKING:
     from hyperslab.journal.journaled_file import JournaledFile
-    from hyperslab.versions.stage.staged_array import StagedArray
 
 TABLE, COUNT = "hash_table", "largest_index"
 # More slots without a hash than this cannot be left over from commits: the shape is damaged.
@@ -256,10 +256,12 @@ class ChunkStores:
         self._found: dict[str, ChunkStore] = {}
         self.fingerprints = Fingerprints(file, is_ours=journaled is not None)
 
-    def of_path(self, path: str) -> ChunkStore:
-        """The chunks of an array that has some."""
+    def of_path(self, path: str, make: Callable[[], None] | None = None) -> ChunkStore:
+        """The chunks of an array that has some, or for which `make` makes their arrays."""
         store = self._found.get(path)
         if store is None or not store.is_current:
+            if make is not None and f"{DATA}/{path}/raw_data" not in self.file:
+                make()
             store = self._found[path] = ChunkStore(self.file, path, self._journaled)
         return store
 
@@ -272,17 +274,6 @@ class ChunkStores:
         """Store the hashes of all new chunks."""
         for store in self._found.values():
             store.settle()
-
-    def of(self, array: StagedArray) -> ChunkStore:
-        """The chunks of an array's path; their arrays are created if there are none."""
-        path = array.name
-        store = self._found.get(path)
-        if store is not None and store.is_current:
-            return store
-        if f"{DATA}/{path}/raw_data" not in self.file:
-            options = dict(array.options)
-            make_store(self.file, path, array.dtype, array.chunks, options.pop("fillvalue", None), options)
-        return self.of_path(path)
 
 
 def row_count(table: Any) -> int:
@@ -322,12 +313,12 @@ def filters_of(raw: Any) -> list[tuple[int, int]] | None:
     """The numbers of an array's filters, in order, each with its parameter; None if libhdf5 must encode its chunks."""
     if raw.dtype.hasobject:
         return None
-    found = []
+    filters = []
     for number, values in filters_in(raw):
         if number not in OUR_FILTERS:
             return None
-        found.append((number, int(values[0]) if number in (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE) else 0))
-    return found
+        filters.append((number, int(values[0]) if number in (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE) else 0))
+    return filters
 
 
 def as_bytes(array: Array) -> npt.NDArray[np.uint8]:

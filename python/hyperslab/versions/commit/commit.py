@@ -19,7 +19,7 @@ from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.versions.commit.attributes import copy_attribute, copy_attributes, put_flag, put_text, write_attributes
-from hyperslab.versions.commit.chunk_store import ChunkStores, as_bytes
+from hyperslab.versions.commit.chunk_store import ChunkStore, ChunkStores, as_bytes, make_store
 from hyperslab.versions.commit.marking import Marking
 from hyperslab.versions.commit.virtual import VirtualArrays, put_bookkeeping
 from hyperslab.versions.layout.fingerprints import NOTHING, Fingerprints, version_attributes
@@ -142,7 +142,7 @@ class _Writing(NamedTuple):
             self.marking.same(array.name, before, name, array.base)
             return array.base
         slots = store_chunks(array, self.version.stores)
-        store = self.version.stores.of(array)
+        store = store_of(array, self.version.stores)
         made = self.arrays.create(group, name, array.shape, slots, store.raw, array.fillvalue)
         write_attributes(made, array.attrs, array.name, None if array.base is None else before, name)
         put_bookkeeping(made, store.name, store.chunk_shape)
@@ -191,6 +191,16 @@ def _same_attributes(staged: StagedAttributes, base: Child | None) -> Mapping[st
     return base.attrs if staged.is_same else None
 
 
+def store_of(array: StagedArray, stores: ChunkStores) -> ChunkStore:
+    """The chunks that the array of this path ever had; the arrays for them are created if there are none."""
+
+    def make() -> None:
+        options = dict(array.options)
+        make_store(stores.file, array.name, array.dtype, array.chunks, options.pop("fillvalue", None), options)
+
+    return stores.of_path(array.name, make)
+
+
 def store_chunks(array: StagedArray, stores: ChunkStores) -> Slots:
     """Store the new chunks of an array, and return the slot of every chunk; -1 for chunks that need none.
 
@@ -202,7 +212,7 @@ def store_chunks(array: StagedArray, stores: ChunkStores) -> Slots:
 
     def take(first: int, digests: bytes) -> None:
         raise_pending_signals()
-        store, numbers = stores.of(array), source.numbers[first : first + len(digests) // DIGEST_NBYTES]
+        store, numbers = store_of(array, stores), source.numbers[first : first + len(digests) // DIGEST_NBYTES]
         slots[numbers], new = store.find(digests)
         if len(new):
             stored = numbers[new]

@@ -88,17 +88,17 @@ class Marking:
             return address
         return address if table_address(self._file, path) == address else 0
 
-    def _seen(self, path: str, found: Any, child: Child) -> Mark:
+    def _seen(self, path: str, there: Any, child: Child) -> Mark:
         """Make the mark of an object that other software, or a release without fingerprints, committed."""
-        if isinstance(found, h5py.Group):
-            return group_mark(found)
+        if isinstance(there, h5py.Group):
+            return group_mark(there)
         store = self._stores.of_path(path)
         slots = grid_slots(child, store.chunk_shape) if isinstance(child, ArchiveArray) else child.slots  # type: ignore[union-attr]
         if slots is None:  # damaged, but untouched: it is kept as it is, and `verify` reports it
             return self._known.get(path, Mark(True, NOTHING, NOTHING, bytes(CONTENT_NBYTES)))
         said = description(store.dtype, store.chunk_shape, store.raw.fillvalue)
         slots = np.asarray(slots)
-        return Mark(True, said, array_attributes(found), content(found.shape, slots, store.keys))
+        return Mark(True, said, array_attributes(there), content(there.shape, slots, store.keys))
 
 
 def _below(path: str, child: Child) -> Iterator[tuple[str, Child]]:

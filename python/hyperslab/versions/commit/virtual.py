@@ -9,11 +9,11 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from hyperslab import libhdf5
 from hyperslab._core import mappings_block
 from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile
 from hyperslab.journal.journaled_file import JournaledFile
-from hyperslab.versions.commit import libhdf5
 from hyperslab.versions.commit.attributes import put_integers, put_text
 from hyperslab.versions.layout.padding import as_stored, element_bytes
 from hyperslab.versions.layout.slots import MISSING, Slots

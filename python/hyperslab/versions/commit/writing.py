@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 from h5py._hl.filters import guess_chunk
 
+from hyperslab import libhdf5
 from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, StaleJournal, Unsupported, UsageError
 from hyperslab.journal.journal import (
@@ -31,7 +32,6 @@ from hyperslab.journal.journaled_file import JournaledFile
 from hyperslab.journal.settling import is_readable
 from hyperslab.journal.write_guard import empty_file
 from hyperslab.meant import meant
-from hyperslab.versions.commit import libhdf5
 from hyperslab.versions.commit.chunk_store import ChunkStore, is_text
 from hyperslab.versions.commit.outcome import told
 from hyperslab.versions.layout import names as layout
@@ -226,22 +226,22 @@ def _begin(beside: str, system: System) -> None:
 
 def _clean_up(beside: str, system: System) -> None:
     """Remove the rest of a new file that was going to replace another. Files that are not ours stay."""
-    found = None
+    journal = None
     with suppress(StaleJournal):
-        found = found_journal(beside)
+        journal = found_journal(beside)
     if Path(beside).is_file() and not Path(beside).is_symlink():
         descriptor = os.open(beside, os.O_RDONLY)
         try:
             start = os.pread(descriptor, len(BEGUN), 0)
             is_ours = start == BEGUN[: len(start)]
-            if isinstance(found, Journal) and found.before_nbytes == len(BEGUN):
-                is_ours = is_ours or contradiction(found, descriptor) is None
+            if isinstance(journal, Journal) and journal.before_nbytes == len(BEGUN):
+                is_ours = is_ours or contradiction(journal, descriptor) is None
         finally:
             os.close(descriptor)
         if not is_ours:
             return
         system.unlink(beside)
-    if isinstance(found, Journal | Torn):
+    if isinstance(journal, Journal | Torn):
         remove_journal(beside, system)
 
 
@@ -455,10 +455,10 @@ def _chunk_shape(
     if isinstance(chunks, int) and not isinstance(chunks, bool):
         chunks = (chunks,)
     if chunks is not None and not isinstance(chunks, bool):
-        found = tuple(int(length) for length in chunks)
-        if len(found) != len(shape) or min(found) < 1:
-            raise ValueError(f"{path}: chunks of the shape {found} do not fit an array of the shape {shape}")
-        return found
+        chunk_shape = tuple(int(length) for length in chunks)
+        if len(chunk_shape) != len(shape) or min(chunk_shape) < 1:
+            raise ValueError(f"{path}: chunks of the shape {chunk_shape} do not fit an array of the shape {shape}")
+        return chunk_shape
     if store is not None:
         return store.chunk_shape
     if chunks is None and len(shape) == 1:

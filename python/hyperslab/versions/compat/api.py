@@ -263,9 +263,9 @@ def _differences(opened: Opened, name: str, first: str, second: str) -> dict[Box
     """
     dtypes = [opened.array(version, name).dtype for version in (first, second)]
     changed = opened.native.diff(first, second).arrays.get(name)
-    found: dict[Box, tuple[Any, Any]] = {}
+    by_box: dict[Box, tuple[Any, Any]] = {}
     if changed is None:
-        return found
+        return by_box
     for chunk in changed.changed_chunks():
         starts = [position * length for position, length in zip(chunk.chunk_index, changed.chunk_shape, strict=True)]
         boxes, parts = [], []
@@ -274,10 +274,10 @@ def _differences(opened: Opened, name: str, first: str, second: str) -> dict[Box
             boxes.append(Box(tuple((start, start + length) for start, length in zip(starts, shape, strict=False))))
             parts.append(None if part is None else as_h5py(part, dtype))
         if boxes[0] == boxes[1]:
-            found[boxes[0]] = (parts[0], parts[1])
+            by_box[boxes[0]] = (parts[0], parts[1])
             continue
         if parts[0] is not None:
-            found[boxes[0]] = (parts[0], None)
+            by_box[boxes[0]] = (parts[0], None)
         if parts[1] is not None:
-            found[boxes[1]] = (None, parts[1])
-    return found
+            by_box[boxes[1]] = (None, parts[1])
+    return by_box

@@ -5,8 +5,9 @@ with the attributes and indices of h5py, and with text as bytes.
 from __future__ import annotations
 
 import operator
+import posixpath
 from collections.abc import Callable, Iterator, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h5py
 import numpy as np
@@ -15,12 +16,10 @@ from numpy.exceptions import AxisError
 
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.errors import printable
+from hyperslab.versions.compat.opened import Opened
 from hyperslab.versions.compat.text import as_h5py, decoded, is_string
 from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, without
 from hyperslab.versions.stage.staged_array import StagedArray
-
-if TYPE_CHECKING:
-    from hyperslab.versions.compat.groups import InMemoryGroup
 
 
 class DatasetLike:
@@ -28,31 +27,37 @@ class DatasetLike:
 
     Parameters
     ----------
-    parent : InMemoryGroup
+    parent : h5py.Group
         The group that holds it.
-    name : str
-        Its name in the group.
+    opened : Opened
+        The file.
+    version : str
+        The name of the version.
+    path : str
+        Its path in the version.
     array : StagedArray | None
         The staged array; None in a committed version.
     """
 
-    def __init__(self, parent: InMemoryGroup, name: str, array: StagedArray | None = None) -> None:
+    def __init__(
+        self, parent: h5py.Group, opened: Opened, version: str, path: str, array: StagedArray | None = None
+    ) -> None:
         self.parent = parent
-        self._link = name
-        self._path = f"{parent.path}/{name}" if parent.path else name
+        self._opened, self._version, self._path = opened, version, path
+        self._link = posixpath.basename(path)
         self._array: StagedArray | ArchiveArray | None = array
-        self._generation = parent.opened.generation
+        self._generation = opened.generation
         self._committed_attrs: dict[str, Any] | None = None
 
     @property
     def _found(self) -> StagedArray | ArchiveArray:
         """The array that holds the elements. It is looked up again after versions were deleted or rewritten."""
-        array, opened = self._array, self.parent.opened
+        array, opened = self._array, self._opened
         if isinstance(array, StagedArray) and array.is_open:
             return array
         opened.table  # noqa: B018 -- notices changes
         if array is None or self._generation != opened.generation:
-            array = self._array = opened.array(self.parent.version, self._path)
+            array = self._array = opened.array(self._version, self._path)
             self._generation = opened.generation
             self._committed_attrs = None
         return array
@@ -63,13 +68,13 @@ class DatasetLike:
         return self._array if isinstance(self._array, StagedArray) else None
 
     def _changeable(self) -> StagedArray:
-        self.parent.check_open()
-        assert isinstance(self._array, StagedArray)
+        if not isinstance(self._array, StagedArray) or not self._array.is_open:
+            raise ValueError(f'"{self.name}" has already been committed: stage a new version')
         return self._array
 
     @property
     def _raw(self) -> Any:
-        return self.parent.opened.raw(self._path)
+        return self._opened.raw(self._path)
 
     @property
     def name(self) -> str:
@@ -105,8 +110,8 @@ class DatasetLike:
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the elements, as in h5py."""
         raw = self._raw
-        found: np.dtype[Any] = self._found.dtype if raw is None else raw.dtype
-        return found
+        dtype: np.dtype[Any] = self._found.dtype if raw is None else raw.dtype
+        return dtype
 
     @property
     def nbytes(self) -> int:
@@ -116,35 +121,35 @@ class DatasetLike:
     @property
     def chunks(self) -> tuple[int, ...]:
         """The shape of a chunk."""
-        found = self._found
-        chunks = found.chunks if isinstance(found, StagedArray) else found.attrs["chunks"]
+        array = self._found
+        chunks = array.chunks if isinstance(array, StagedArray) else array.attrs["chunks"]
         return tuple(int(length) for length in chunks)
 
     @property
     def fillvalue(self) -> Any:
         """The fill value."""
-        raw, found = self._raw, self._found
+        raw, array = self._raw, self._found
         if raw is not None:
             return raw.fillvalue
-        fill = found.fillvalue if isinstance(found, StagedArray) else found.fill_value
+        fill = array.fillvalue if isinstance(array, StagedArray) else array.fill_value
         return fill.encode() if isinstance(fill, str) else fill
 
     @property
     def attrs(self) -> MutableMapping[str, Any]:
         """The attributes. Those of a committed version are copies."""
-        found = self._found
-        if isinstance(found, StagedArray):
-            return found.attrs
+        array = self._found
+        if isinstance(array, StagedArray):
+            return array.attrs
         if self._committed_attrs is None:
-            self._committed_attrs = without(found.attrs, ARRAY_BOOKKEEPING)
+            self._committed_attrs = without(array.attrs, ARRAY_BOOKKEEPING)
         return self._committed_attrs
 
     def _option(self, name: str, absent: Any = None) -> Any:
         raw = self._raw
         if raw is not None:
             return getattr(raw, name)
-        found = self._found
-        return found.options.get(name, absent) if isinstance(found, StagedArray) else absent
+        array = self._found
+        return array.options.get(name, absent) if isinstance(array, StagedArray) else absent
 
     @property
     def compression(self) -> Any:
@@ -159,8 +164,8 @@ class DatasetLike:
     @property
     def scaleoffset(self) -> int | None:
         """The setting of HDF5's scale-offset filter, or None."""
-        found: int | None = self._option("scaleoffset")
-        return found
+        setting: int | None = self._option("scaleoffset")
+        return setting
 
     @property
     def shuffle(self) -> bool:
@@ -189,9 +194,9 @@ class DatasetLike:
         names, key = _split_fields(key)
         if isinstance(key, h5py.RegionReference):
             return self.file[self.name][key]
-        found = self._found
-        read = found[key]
-        if found.dtype.hasobject:
+        array = self._found
+        read = array[key]
+        if array.dtype.hasobject:
             read = as_h5py(read, self.dtype)
         if not names:
             return read
@@ -258,8 +263,8 @@ class DatasetLike:
 
     def iter_chunks(self, sel: Any = None) -> Iterator[tuple[slice, ...]]:
         """The part of the array that each chunk covers, as slices."""
-        found: Iterator[tuple[slice, ...]] = ChunkIterator(self, sel)
-        return found
+        parts: Iterator[tuple[slice, ...]] = ChunkIterator(self, sel)
+        return parts
 
     def read_direct(self, dest: np.ndarray[Any, Any], source_sel: Any = None, dest_sel: Any = None) -> None:
         """Read into an existing array."""
@@ -303,7 +308,7 @@ class DatasetWrapper(DatasetLike):
             kind = InMemoryArrayDataset
         elif staged is not None and staged.base is None:
             kind = InMemorySparseDataset
-        return kind(self.parent, self._link, staged)
+        return kind(self.parent, self._opened, self._version, self._path, staged)
 
 
 class View:

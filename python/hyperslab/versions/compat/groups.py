@@ -107,14 +107,14 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
     _check_committed = check_open
 
     def __getitem__(self, name: Any) -> Any:
-        found: Any = self
+        here: Any = self
         for part in self._relative(name).split("/"):
             if part in ("", "."):
                 continue
-            if not isinstance(found, InMemoryGroup):
-                raise KeyError(f"{name!r}: {found.name!r} is an array, not a group")
-            found = found._child(part)
-        return found
+            if not isinstance(here, InMemoryGroup):
+                raise KeyError(f"{name!r}: {here.name!r} is an array, not a group")
+            here = here._child(part)
+        return here
 
     def _relative(self, name: Any) -> str:
         """A path relative to this group, given one that may start at the root of the file."""
@@ -136,7 +136,7 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
                 if isinstance(staged, StagedGroup):
                     known = InMemoryGroup(self.opened, self.version, path, staged, self)
                 else:
-                    known = DatasetWrapper(self, name, staged)
+                    known = DatasetWrapper(self, self.opened, self.version, path, staged)
                 self._children[name] = known
             return known
         kind = super().get(name, getclass=True)
@@ -144,7 +144,7 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
             raise KeyError(f"there is no {name!r} in {self.name}")
         if kind is h5py.Group:
             return InMemoryGroup(self.opened, self.version, path, None, self)
-        return DatasetWrapper(self, name)
+        return DatasetWrapper(self, self.opened, self.version, path)
 
     def get(self, name: str, default: Any = None, getclass: bool = False, getlink: bool = False) -> Any:
         """The object at a path, or `default`."""
@@ -236,10 +236,10 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
 
     def require_group(self, name: str) -> InMemoryGroup:
         """The group at this path, which is created if it does not exist."""
-        found: InMemoryGroup = self[name] if name in self else self.create_group(name)
-        if not isinstance(found, InMemoryGroup):
+        group: InMemoryGroup = self[name] if name in self else self.create_group(name)
+        if not isinstance(group, InMemoryGroup):
             raise TypeError(f"{name!r} is an array")
-        return found
+        return group
 
     def _made_way(self, path: str) -> tuple[InMemoryGroup, str]:
         """The group that holds the last name of a path, which is created if needed, and that name."""
@@ -296,7 +296,7 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         options = {"chunks": chunks, "fillvalue": fillvalue, **asked}
         made = staged.put_array(link, shape, dtype, data, **options)
         kind = DatasetWrapper if data is not None else InMemorySparseDataset
-        array = group._children[link] = kind(group, link, made)
+        array = group._children[link] = kind(group, group.opened, group.version, path, made)
         return array
 
     def require_dataset(self, name: str, shape: Any, dtype: Any, exact: bool = False, **options: Any) -> DatasetLike:
@@ -309,12 +309,12 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         """
         if name not in self:
             return self.create_dataset(name, shape, dtype, **options)
-        found = self[name]
+        there = self[name]
         wanted = (shape,) if isinstance(shape, int) else tuple(shape)
-        fits = isinstance(found, DatasetLike) and found.shape == wanted
-        if not fits or not (found.dtype == dtype if exact else np.can_cast(dtype, found.dtype)):
-            raise TypeError(f"{name!r} is {found!r}, not of the shape {wanted} and dtype {np.dtype(dtype)}")
-        return found  # type: ignore[no-any-return]
+        fits = isinstance(there, DatasetLike) and there.shape == wanted
+        if not fits or not (there.dtype == dtype if exact else np.can_cast(dtype, there.dtype)):
+            raise TypeError(f"{name!r} is {there!r}, not of the shape {wanted} and dtype {np.dtype(dtype)}")
+        return there  # type: ignore[no-any-return]
 
     def move(self, source: str, dest: str) -> None:
         """Not supported: assign the array to another name, and delete the old one."""
@@ -323,10 +323,10 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
     def visititems(self, func: Callable[[str, Any], Any]) -> None:
         """Call `func(path, found)` for everything below this group, whatever it returns."""
         for name in list(self):
-            found = self[name]
-            func(name, found)
-            if isinstance(found, InMemoryGroup):
-                found.visititems(_below(name, func))
+            child = self[name]
+            func(name, child)
+            if isinstance(child, InMemoryGroup):
+                child.visititems(_below(name, func))
 
     def visit(self, func: Callable[[str], Any]) -> None:
         """Call `func(path)` for everything below this group."""
@@ -334,9 +334,9 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
 
     def datasets(self) -> dict[str, DatasetLike]:
         """All arrays below this group, by their paths relative to it."""
-        found: dict[str, DatasetLike] = {}
-        self.visititems(lambda path, one: found.update({path: one} if isinstance(one, DatasetLike) else {}))
-        return found
+        arrays: dict[str, DatasetLike] = {}
+        self.visititems(lambda path, one: arrays.update({path: one} if isinstance(one, DatasetLike) else {}))
+        return arrays
 
     def close(self) -> None:
         """Refuse further changes here and below."""
@@ -361,4 +361,4 @@ def _warn_of(ignored: dict[str, Any]) -> None:
 
 
 def _below(name: str, func: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
-    return lambda path, found: func(f"{name}/{path}", found)
+    return lambda path, child: func(f"{name}/{path}", child)

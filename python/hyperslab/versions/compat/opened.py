@@ -38,10 +38,10 @@ class Opened:
         """The object of this file, whichever handle you have."""
         about = h5py.h5o.get_info(f.id)
         key = (about.fileno, about.addr)
-        found = cls._known.get(key)
-        if found is None or not found.f:
-            found = cls._known[key] = cls(f)
-        return found
+        known = cls._known.get(key)
+        if known is None or not known.f:
+            known = cls._known[key] = cls(f)
+        return known
 
     @property
     def is_writable(self) -> bool:
@@ -85,10 +85,10 @@ class Opened:
             There is none.
         """
         self.table  # noqa: B018 -- notices changes
-        found = self.native[version][path]
-        if not isinstance(found, ArchiveArray):
+        array = self.native[version][path]
+        if not isinstance(array, ArchiveArray):
             raise DamagedFile(f"{path} of version {version!r} is no longer an array")
-        return found
+        return array
 
     def raw(self, path: str) -> Any:
         """All chunks that an array ever had, as an h5py array; None if there was never such an array."""

@@ -14,9 +14,9 @@ from hyperslab.versions.layout.names import DATA, HASH_TABLE_DTYPE, VERSIONS, ch
 
 def stored_arrays(f: h5py.Group) -> Iterator[str]:
     """The paths of all arrays that have chunks in a file."""
-    found: list[str] = []
-    f[DATA].visit(lambda path: found.append(path) if path.endswith("/raw_data") else None)
-    return (path.removesuffix("/raw_data") for path in found if not path.startswith("versions/"))
+    paths: list[str] = []
+    f[DATA].visit(lambda path: paths.append(path) if path.endswith("/raw_data") else None)
+    return (path.removesuffix("/raw_data") for path in paths if not path.startswith("versions/"))
 
 
 def rebuild(f: h5py.Group, path: str) -> None:

@@ -53,10 +53,10 @@ def get_version_by_timestamp(f: h5py.Group, timestamp: dt.datetime | np.datetime
         It is not a time.
     """
     table, time = Opened.of(f).table, as_datetime(timestamp)
-    found = table.at(time)
-    if exact and found.time != time:
+    version = table.at(time)
+    if exact and version.time != time:
         raise KeyError(f"no version in {table.path} was committed at {time}")
-    return found.name
+    return version.name
 
 
 def set_current_version(f: h5py.Group, version_name: str) -> None:

@@ -106,18 +106,18 @@ class ChunkMaps:
         while start < len(names):
             maps = self._parsed(names[start : start + count])
             start += count
-            for found in maps:
-                self._kept[found.name] = found
-                self._kept.move_to_end(found.name)
+            for version in maps:
+                self._kept[version.name] = version
+                self._kept.move_to_end(version.name)
                 if len(self._kept) > MOST_KEPT_VERSIONS:
                     self._kept.popitem(last=False)
-                yield found
-            distinct = {id(one): one for found in maps for one in found.arrays.values()}.values()
+                yield version
+            distinct = {id(one): one for version in maps for one in version.arrays.values()}.values()
             slots = sum(1 if one.slots is None else len(one.slots) for one in distinct)
             count = max(1, min(MOST_PARSED_VERSIONS, MOST_PARSED_SLOTS * len(maps) // max(1, slots)))
 
     def _parsed(self, names: Sequence[str]) -> list[VersionMap]:
-        root = parsed(self._path, 0, tuple(f"{VERSIONS}/{name}/**" for name in names)).root
+        root = parsed(self._path, 0, tuple(f"{VERSIONS}/{name}/**" for name in names))
         known: dict[int, ChunkMap] = {}  # in some files unchanged arrays are links to one object
         return [_version_map(root, name, known, self._last) for name in names]
 
@@ -135,7 +135,7 @@ def _version_map(root: Group, name: str, known: dict[int, ChunkMap], last: dict[
     group = root[f"{VERSIONS}/{name}"]
     if not isinstance(group, Group):
         raise DamagedFile(f"{root.filename}: version {name!r} is not a group")
-    found = VersionMap(name, user_attributes(group))
+    version = VersionMap(name, user_attributes(group))
     waiting = [("", group)]
     while waiting:
         prefix, group = waiting.pop()
@@ -144,15 +144,15 @@ def _version_map(root: Group, name: str, known: dict[int, ChunkMap], last: dict[
             try:
                 child = group[child_name]
                 if isinstance(child, Group):
-                    found.groups[path] = user_attributes(child)
+                    version.groups[path] = user_attributes(child)
                     waiting.append((f"{path}/", child))
                     continue
                 if child._number not in known:
                     known[child._number] = _same_or_new(path, child, last)
-                found.arrays[path] = known[child._number]
+                version.arrays[path] = known[child._number]
             except (KeyError, OSError, HyperslabError) as error:
-                found.problems[path] = str(error.args[0] if error.args else error)
-    return found
+                version.problems[path] = str(error.args[0] if error.args else error)
+    return version
 
 
 def _same_or_new(path: str, array: ArchiveArray, last: dict[str, _Described]) -> ChunkMap:
@@ -170,9 +170,9 @@ def _same_or_new(path: str, array: ArchiveArray, last: dict[str, _Described]) ->
         slots = grid_slots(array, old.chunk_shape)
         if slots is not None and np.array_equal(slots, old.slots):
             return old
-    found = chunk_map(path, array)
-    last[path] = _Described(said, found)
-    return found
+    described = chunk_map(path, array)
+    last[path] = _Described(said, described)
+    return described
 
 
 def _is_same(one: Any, other: Any) -> bool:

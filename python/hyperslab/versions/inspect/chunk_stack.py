@@ -65,13 +65,13 @@ class ChunkStack:
         DamagedFile
             There is none.
         """
-        found = []
+        parts = []
         for name in (f"{DATA}/{array}/raw_data", f"{DATA}/{array}/hash_table"):
             part = root.get(name)
             if not isinstance(part, ArchiveArray):
                 raise DamagedFile(f"{root.filename}: there is no array {name}")
-            found.append(part)
-        return cls(array, *found)
+            parts.append(part)
+        return cls(array, *parts)
 
     @property
     def slot_count(self) -> int:
@@ -119,9 +119,9 @@ class ChunkStack:
 
 def chunk_stacks(path: str) -> tuple[dict[str, ChunkStack], dict[str, str]]:
     """The stacks of all arrays that a file's versions ever had, and the damage, both by the paths of the arrays."""
-    root = parsed(path, 0, (f"{VERSIONS}/{FIRST_VERSION}", f"{DATA}/**")).root
+    root = parsed(path, 0, (f"{VERSIONS}/{FIRST_VERSION}", f"{DATA}/**"))
     data = root[DATA]
-    found: dict[str, ChunkStack] = {}
+    stacks: dict[str, ChunkStack] = {}
     problems: dict[str, str] = {}
     waiting = [("", data)]
     while waiting:
@@ -138,7 +138,7 @@ def chunk_stacks(path: str) -> tuple[dict[str, ChunkStack], dict[str, str]]:
                     table = group["hash_table"]
                     if not isinstance(table, ArchiveArray):
                         raise DamagedFile("hash_table is not an array")
-                    found[prefix[:-1]] = ChunkStack(prefix[:-1], child, table)
+                    stacks[prefix[:-1]] = ChunkStack(prefix[:-1], child, table)
             except (KeyError, OSError, HyperslabError) as error:
                 problems[prefix[:-1] or name] = str(error.args[0] if error.args else error)
-    return found, problems
+    return stacks, problems

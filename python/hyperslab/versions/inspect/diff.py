@@ -169,8 +169,8 @@ class ArrayDiff:
         """
         if "_elements" not in self.__dict__:
             self.__dict__["_elements"] = self._read_elements(progress or (lambda *_: None))
-        found: ChangedElements = self.__dict__["_elements"]
-        return found
+        elements: ChangedElements = self.__dict__["_elements"]
+        return elements
 
     def _read_elements(self, progress: Progress) -> ChangedElements:
         count, done, boxes = 0, 0, [np.empty((0, len(self.chunk_shape), 2), np.int64)]
@@ -307,9 +307,9 @@ def compared(old: VersionMap, new: VersionMap, side_of: Callable[[ChunkMap], Sid
         one, other = old.arrays.get(name), new.arrays.get(name)
         if one is other:  # one object in the file, or unchanged
             continue
-        found = ArrayDiff(name, *(None if array is None else side_of(array) for array in (one, other)))
-        if found.is_changed:
-            arrays[name] = found
+        difference = ArrayDiff(name, *(None if array is None else side_of(array) for array in (one, other)))
+        if difference.is_changed:
+            arrays[name] = difference
     attributes = {"": changed_values(old.attributes, new.attributes)}
     for name in sorted(old.groups.keys() & new.groups.keys()):
         attributes[name] = changed_values(old.groups[name], new.groups[name])
@@ -319,7 +319,7 @@ def compared(old: VersionMap, new: VersionMap, side_of: Callable[[ChunkMap], Sid
         arrays,
         sorted(new.groups.keys() - old.groups.keys()),
         sorted(old.groups.keys() - new.groups.keys()),
-        {name: found for name, found in attributes.items() if found},
+        {name: difference for name, difference in attributes.items() if difference},
         {**old.problems, **new.problems},
     )
 
@@ -340,8 +340,8 @@ def changed_chunks(before: ChunkMap | None, after: ChunkMap | None) -> npt.NDArr
 
 def changed_values(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Change]:
     """The attributes that differ."""
-    found = {name: Change(before.get(name), after.get(name)) for name in [*before, *after]}
-    return {name: change for name, change in found.items() if not same_value(*change)}
+    changes = {name: Change(before.get(name), after.get(name)) for name in [*before, *after]}
+    return {name: change for name, change in changes.items() if not same_value(*change)}
 
 
 class Stacks(dict[str, ChunkStack]):
@@ -354,10 +354,10 @@ class Stacks(dict[str, ChunkStack]):
     def __missing__(self, array: str) -> ChunkStack:
         raw, table = (f"{DATA}/{array}/{name}" for name in ("raw_data", "hash_table"))
         held = {f"{VERSIONS}/{one.name}/{array}": one.arrays[array] for one in self._versions if array in one.arrays}
-        root = parsed(self._path, 0, (raw, table, *held)).root
+        root = parsed(self._path, 0, (raw, table, *held))
         for name, one in held.items():
-            found = root.get(name)
-            now = chunk_map(array, found) if isinstance(found, ArchiveArray) else None
+            stacked = root.get(name)
+            now = chunk_map(array, stacked) if isinstance(stacked, ArchiveArray) else None
             if now is None or now.shape != one.shape or len(changed_chunks(now, one)):
                 raise FileChanged(f"{self._path}: versions were deleted or rewritten meanwhile: compare them again")
         self[array] = ChunkStack.of(root, array)

@@ -59,13 +59,13 @@ def log(path: str, table: VersionTable, progress: Progress | None = None) -> lis
 
 def _add_entries(path: str, table: VersionTable, entries: list[LogEntry], progress: Progress) -> None:
     tally, unread = Tally(chunk_stacks(path)[0]), Stacks(path, ())
-    for found, parent in with_parents(ChunkMaps(path), table):
-        differences = compared(parent or VersionMap("", {}), found, lambda one: Side(one, unread))
+    for shown, parent in with_parents(ChunkMaps(path), table):
+        differences = compared(parent or VersionMap("", {}), shown, lambda one: Side(one, unread))
         changes = (
             ArrayChange(array.path, array.status, array.chunk_count, array.shape, tuple(array.attributes))
             for array in differences.arrays.values()
         )
-        size = tally.count(found, parent)
-        version = table[found.name]
-        entries.append(LogEntry(version, version.name == table.current, found.attributes, size, tuple(changes)))
-        progress(found.name, len(entries), len(table))
+        size = tally.count(shown, parent)
+        version = table[shown.name]
+        entries.append(LogEntry(version, version.name == table.current, shown.attributes, size, tuple(changes)))
+        progress(shown.name, len(entries), len(table))

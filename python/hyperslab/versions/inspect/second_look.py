@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h5py
 import numpy as np
@@ -17,6 +17,7 @@ from hyperslab.archive.tree import Group
 from hyperslab.errors import HyperslabError
 from hyperslab.needed import advice
 from hyperslab.versions.inspect.chunk_stack import ChunkStack, chunk_stacks
+from hyperslab.versions.inspect.testimony import Testimony
 from hyperslab.versions.layout.fingerprint_log import Mark, Marks, Record
 from hyperslab.versions.layout.fingerprints import (
     array_attributes,
@@ -34,9 +35,6 @@ from hyperslab.versions.layout.padding import element_bytes, has_padding, meanin
 from hyperslab.versions.layout.reading import parsed
 from hyperslab.versions.layout.slots import Slots, grid_slots
 from hyperslab.versions.layout.table import VersionTable
-
-if TYPE_CHECKING:
-    from hyperslab.versions.inspect.witness import Testimony
 
 UNLIKE = "HDF5 sees other {} than hyperslab"
 FEW = 3  # names in a message
@@ -62,10 +60,10 @@ class SecondLook:
     """
 
     def __init__(
-        self, path: str, file: h5py.File, found: Testimony, names: Sequence[str] | None, tell: Callable[[], None]
+        self, path: str, file: h5py.File, testimony: Testimony, names: Sequence[str] | None, tell: Callable[[], None]
     ) -> None:
-        self._path, self._file, self._found, self._tell = path, file, found, tell
-        self._ours = parsed(path, 0, (f"{VERSIONS}/**", f"{DATA}/**/raw_data", f"{DATA}/**/hash_table")).root
+        self._path, self._file, self._found, self._tell = path, file, testimony, tell
+        self._ours = parsed(path, 0, (f"{VERSIONS}/**", f"{DATA}/**/raw_data", f"{DATA}/**/hash_table"))
         self._all = names is None
         self._table = VersionTable.of(self._ours)
         self._names = list(self._table) if names is None else list(names)
@@ -78,22 +76,22 @@ class SecondLook:
 
     def look(self) -> None:
         """Look at everything."""
-        found = self._found
+        testimony = self._found
         if self._log.problem is not None and self._all:
-            found.add(self._log.problem)
+            testimony.add(self._log.problem)
         if self._all:
-            with found.heard("HDF5 cannot read the objects beside the versions"):
+            with testimony.heard("HDF5 cannot read the objects beside the versions"):
                 self._look_at_file()
         used = {path for name in self._names for path in self._arrays_in(name)} if not self._all else set(self._stacks)
         for path in sorted(used & self._stacks.keys()):
-            with found.heard("HDF5 cannot read its chunks", path):
+            with testimony.heard("HDF5 cannot read its chunks", path):
                 self._look_at_stack(path, self._stacks[path])
             self._tell()
         if self._all:
-            with found.heard("HDF5 cannot visit all objects"):  # this reads more of each than opening it does
+            with testimony.heard("HDF5 cannot visit all objects"):  # this reads more of each than opening it does
                 self._file[DATA].visit(lambda _: self._tell())
         for name in self._names:
-            with found.heard("HDF5 cannot read it", None, (name,)):
+            with testimony.heard("HDF5 cannot read it", None, (name,)):
                 self._look_at_version(name)
 
     def _arrays_in(self, name: str) -> list[str]:
@@ -107,24 +105,24 @@ class SecondLook:
     # ------------------------------------------------------------------------------------------------- the file
 
     def _look_at_file(self) -> None:
-        found, versions, ours = self._found, self._file[VERSIONS], self._ours[VERSIONS]
+        testimony, versions, ours = self._found, self._file[VERSIONS], self._ours[VERSIONS]
         assert isinstance(ours, Group)
-        _compare_names(found, versions, ours, "versions")
-        _compare_attributes(found, versions, ours, None, None)
-        self._compare_groups(self._file[DATA], parsed(self._path, 0, (f"{DATA}/**",)).root[DATA], "")
+        _compare_names(testimony, versions, ours, "versions")
+        _compare_attributes(testimony, versions, ours, None, None)
+        self._compare_groups(self._file[DATA], parsed(self._path, 0, (f"{DATA}/**",))[DATA], "")
         if self._log.problem is not None or not (self._log.versions or self._log.current):
             return
         self._find_lost(versions)
         number = versions.attrs["data_version"]
         if int(number) != DATA_VERSION or np.asarray(number).dtype != np.int64:
-            found.add(f"the file's data_version is {number!r}, but was {DATA_VERSION}")
+            testimony.add(f"the file's data_version is {number!r}, but was {DATA_VERSION}")
         current, was = versions.attrs["current_version"], self._log.current
         is_foreign = current in versions and current not in self._log.versions
         if was is not None and not is_foreign and current not in (was, self._remaining(was) or current):
             if self._others_rewrote():  # they may have added a version, made it current, and deleted it
-                found.unproved[str(current)] = f"it is the current version, which was {was!r}"
+                testimony.unproved[str(current)] = f"it is the current version, which was {was!r}"
                 return
-            found.add(f"the current version is {current!r}, but was {was!r} (unless other software changed it)")
+            testimony.add(f"the current version is {current!r}, but was {was!r} (unless other software changed it)")
 
     def _compare_groups(self, group: Any, ours: Any, prefix: str) -> None:
         """Compare the groups that hold chunks."""
@@ -168,30 +166,30 @@ class SecondLook:
     # ----------------------------------------------------------------------------------------------- the chunks
 
     def _look_at_stack(self, path: str, stack: ChunkStack) -> None:
-        found, group = self._found, self._file[f"{DATA}/{path}"]
+        testimony, group = self._found, self._file[f"{DATA}/{path}"]
         raw, table = group["raw_data"], group["hash_table"]
         rows = stack.rows
         self._keys[path] = keys_of(rows, stack.chunk_shape[0])
         self._raw_descriptions[path] = description(raw.dtype, raw.chunks, raw.fillvalue)
         one, other = raw, stack.raw
         if (one.shape, one.chunks) != (other.shape, other.chunks) or type_text(one.dtype) != type_text(other.dtype):
-            found.add(UNLIKE.format("shape, chunks or elements of its chunks"), path)
+            testimony.add(UNLIKE.format("shape, chunks or elements of its chunks"), path)
         if raw.maxshape != (None, *raw.chunks[1:]) or table.maxshape != (None,):
-            found.add("its chunks or hashes have a maximum shape, but should be able to grow", path)
-        _compare_attributes(found, raw, other, path, None)
-        _compare_attributes(found, table, stack._table, path, None)
+            testimony.add("its chunks or hashes have a maximum shape, but should be able to grow", path)
+        _compare_attributes(testimony, raw, other, path, None)
+        _compare_attributes(testimony, table, stack._table, path, None)
         for name, kind in (("chunks", raw), ("largest_index", table)):
             if kind.attrs[name].dtype != np.int64:
-                found.add(f"its {name} are not 64-bit integers", path)
+                testimony.add(f"its {name} are not 64-bit integers", path)
         theirs = table[: stack.count]
         if table.dtype != HASH_TABLE_DTYPE or theirs.tobytes() != np.ascontiguousarray(rows).tobytes():
-            found.add(UNLIKE.format("hashes"), path)
+            testimony.add(UNLIKE.format("hashes"), path)
         if table.shape != stack._table.shape or not _same_fill(raw, other):
-            found.add(UNLIKE.format("fill value or number of hashes"), path)
+            testimony.add(UNLIKE.format("fill value or number of hashes"), path)
         plist = raw.id.get_create_plist()
         numbers = [plist.get_filter(number)[0] for number in range(plist.get_nfilters())]
         if numbers != [number for number, _ in filters_of(self._path, f"/{DATA}/{path}/raw_data")]:
-            found.add(UNLIKE.format("codecs"), path)
+            testimony.add(UNLIKE.format("codecs"), path)
         elif lacking := [number for number in numbers if not has_codec(number)]:
             self._lacking[path] = (
                 f"HDF5 cannot decode {path} here, because it lacks codec {lacking[0]}: {advice('hdf5plugin')}"
@@ -268,32 +266,32 @@ class SecondLook:
             self._found.proved.append(name)
 
     def _compare_marks(self, name: str, marks: Marks, record: Record) -> None:
-        found, was = self._found, record.marks
+        testimony, was = self._found, record.marks
         kinds, before = ({path: mark.is_array for path, mark in one.items()} for one in (marks, was))
         if kinds != before:
             differ = sorted(path for path in kinds.keys() | before.keys() if kinds.get(path) != before.get(path))
             said = ", ".join(differ[:FEW]) + (", …" if len(differ) > FEW else "")
-            found.add(f"its groups and arrays are not those that were committed: {said}", None, (name,))
+            testimony.add(f"its groups and arrays are not those that were committed: {said}", None, (name,))
         for path in marks.keys() & was.keys():
             one, other = marks[path], was[path]
             if one.attributes != other.attributes:
-                found.add("its attributes are not those that were committed", path, (name,))
+                testimony.add("its attributes are not those that were committed", path, (name,))
             if one.description != other.description:
                 if path in self._stacks and has_padding(self._stacks[path].raw.dtype):
                     said = "an older hyperslab may have recorded bytes of its fill value that mean nothing"
-                    found.unproved[name] = f"{path} is not described as before: {said}"
+                    testimony.unproved[name] = f"{path} is not described as before: {said}"
                 elif one.description == self._raw_descriptions.get(path):
-                    found.unproved[name] = f"{path} is stored in another way than before: other software changed it"
+                    testimony.unproved[name] = f"{path} is stored in another way than before: other software changed it"
                 else:
-                    found.add("its elements, fill value or chunks are not those that were committed", path, (name,))
+                    testimony.add("its elements, fill value or chunks are not those that were committed", path, (name,))
             elif (
                 one.content != other.content
                 and path in record.tables
                 and not self._is_as_recorded(path, record.tables[path])
             ):
-                found.unproved[name] = f"other software wrote the chunks of {path} again"
+                testimony.unproved[name] = f"other software wrote the chunks of {path} again"
             elif one.content != other.content:
-                found.add("its shape, or the list of its chunks, is not what was committed", path, (name,))
+                testimony.add("its shape, or the list of its chunks, is not what was committed", path, (name,))
 
     def _mark(self, version: str, group: Any, ours: Any, prefix: str, marks: Marks) -> None:
         _compare_names(self._found, group, ours, f"groups and arrays in {prefix or 'it'}", (version,))
@@ -320,17 +318,17 @@ class SecondLook:
 
     def _array(self, version: str, path: str, array: Any, ours: Any) -> Mark | None:
         """Compare an array with what we see, and return its mark."""
-        found, where = self._found, (path, (version,))
+        testimony, where = self._found, (path, (version,))
         if not isinstance(ours, ArchiveArray):
-            found.add(UNLIKE.format("kind of object"), *where)
+            testimony.add(UNLIKE.format("kind of object"), *where)
             return None
-        _compare_attributes(found, array, ours, *where)
+        _compare_attributes(testimony, array, ours, *where)
         if array.shape != ours.shape or type_text(array.dtype) != type_text(ours.dtype) or not _same_fill(array, ours):
-            found.add(UNLIKE.format("shape, elements or fill value"), *where)
+            testimony.add(UNLIKE.format("shape, elements or fill value"), *where)
         if array.maxshape != array.shape:
-            found.add("it is resizable, but arrays of versions never are", *where)
+            testimony.add("it is resizable, but arrays of versions never are", *where)
         if str(array.attrs["raw_data"]) != f"/{DATA}/{path}/raw_data" or array.attrs["chunks"].dtype != np.int64:
-            found.add("its attributes do not say correctly where its chunks are, or what shape they have", *where)
+            testimony.add("its attributes do not say correctly where its chunks are, or what shape they have", *where)
         chunk_shape = tuple(int(length) for length in array.attrs["chunks"])
         slots = grid_slots(ours, chunk_shape)
         if slots is None or path not in self._keys:
@@ -339,7 +337,7 @@ class SecondLook:
             for at in ((0,) * array.ndim, tuple(length - 1 for length in array.shape)):
                 one, other = array[at], ours[at]
                 if _plain(one) != _plain(other):
-                    found.add(UNLIKE.format(f"element at {at}"), *where)
+                    testimony.add(UNLIKE.format(f"element at {at}"), *where)
         keys = self._keys[path]
         if slots.size and int(slots.max()) >= len(keys):
             return None
@@ -347,19 +345,21 @@ class SecondLook:
         return Mark(True, said, array_attributes(array), content(array.shape, slots, keys))
 
 
-def _compare_names(found: Testimony, group: Any, ours: Any, what: str, versions: Sequence[str] | None = None) -> None:
+def _compare_names(
+    testimony: Testimony, group: Any, ours: Any, what: str, versions: Sequence[str] | None = None
+) -> None:
     if set(group) != set(ours):
-        found.add(UNLIKE.format(what), None, versions)
+        testimony.add(UNLIKE.format(what), None, versions)
 
 
 def _compare_attributes(
-    found: Testimony, holder: Any, ours: Any, array: str | None, versions: Sequence[str] | None
+    testimony: Testimony, holder: Any, ours: Any, array: str | None, versions: Sequence[str] | None
 ) -> None:
     """Compare attributes. One that only we cannot read is not damage in itself."""
-    with found.heard("HDF5 cannot read its attributes", array, versions):
+    with testimony.heard("HDF5 cannot read its attributes", array, versions):
         names = set(holder.attrs)
         if names != set(ours.attrs):
-            found.add(UNLIKE.format("attributes"), array, versions)
+            testimony.add(UNLIKE.format("attributes"), array, versions)
             return
         for name in names:
             theirs = holder.attrs[name]
@@ -367,10 +367,10 @@ def _compare_attributes(
                 own = ours.attrs[name]
             except HyperslabError as error:
                 if "amage" in type(error).__name__:
-                    found.add(f"attribute {name!r}: {error}", array, versions)
+                    testimony.add(f"attribute {name!r}: {error}", array, versions)
                 continue
             if not isinstance(theirs, h5py.Empty) and _plain(theirs) != _plain(own):
-                found.add(UNLIKE.format(f"value of the attribute {name!r}"), array, versions)
+                testimony.add(UNLIKE.format(f"value of the attribute {name!r}"), array, versions)
 
 
 def _same_fill(array: Any, ours: ArchiveArray) -> bool:

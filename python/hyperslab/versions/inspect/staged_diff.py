@@ -74,7 +74,7 @@ def _staged_arrays(new: VersionMap, old: VersionMap, group: StagedGroup, prefix:
 
 def _at(path: str, inner: tuple[str, ...], known: Mapping[str, _Known]) -> dict[str, _Known]:
     """Everything at a path or below it."""
-    return {one: found for one, found in known.items() if one == path or one.startswith(inner)}
+    return {one: described for one, described in known.items() if one == path or one.startswith(inner)}
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class StagedSide(Side):
         else:
             nothing = chunk_hash(np.full(array.chunks, array.fillvalue, array.dtype))
             source.slots[source.numbers], _ = ChunkTable(b"", np.empty(0, np.int64)).find(digests, nothing, 0)
-        found = ChunkMap(array.name, array.shape, array.dtype, array.chunks, source.slots, dict(array.attrs))
-        return cls(found, stacks, source, digests, array.fillvalue)
+        described = ChunkMap(array.name, array.shape, array.dtype, array.chunks, source.slots, dict(array.attrs))
+        return cls(described, stacks, source, digests, array.fillvalue)
 
     def chunks(self, indices: npt.NDArray[np.int64]) -> Array:
         """Chunks by their indices; the fill value stands where the array has none.

@@ -109,10 +109,10 @@ def stats(path: str, table: VersionTable, progress: Progress | None = None) -> S
         stacks, problems = chunk_stacks(path)
         tally = Tally(stacks)
         sizes = []
-        for done, (found, parent) in enumerate(with_parents(ChunkMaps(path), table), 1):
-            sizes.append(tally.count(found, parent))
+        for done, (version, parent) in enumerate(with_parents(ChunkMaps(path), table), 1):
+            sizes.append(tally.count(version, parent))
             if progress is not None:
-                progress(found.name, done, len(table))
+                progress(version.name, done, len(table))
         stored.check()
     own = tally.own_nbytes(len(sizes))
     versions = [
@@ -125,9 +125,9 @@ def stats(path: str, table: VersionTable, progress: Progress | None = None) -> S
 
 def with_parents(maps: ChunkMaps, table: VersionTable) -> Iterator[tuple[VersionMap, VersionMap | None]]:
     """The map of each version, oldest first, with that of its parent; None if it has no parent, or that was deleted."""
-    for found in maps.each(list(table)):
-        parent = table[found.name].parent
-        yield found, maps[parent] if parent is not None and parent in table else None
+    for version in maps.each(list(table)):
+        parent = table[version.name].parent
+        yield version, maps[parent] if parent is not None and parent in table else None
 
 
 class Tally:
@@ -146,10 +146,10 @@ class Tally:
         self._owners = {path: np.full(stack.slot_count, NOBODY, np.int32) for path, stack in stacks.items()}
         self._number = 0
 
-    def count(self, found: VersionMap, parent: VersionMap | None) -> VersionSize:
+    def count(self, version: VersionMap, parent: VersionMap | None) -> VersionSize:
         """Count a version."""
         stored, new, chunk_count = 0, 0, 0
-        for path, array in found.arrays.items():
+        for path, array in version.arrays.items():
             before = None if parent is None else parent.arrays.get(path)
             chunk_count += 0 if array.slots is None else int(np.count_nonzero(array.slots >= 0))
             if path not in self._stacks:
@@ -164,9 +164,13 @@ class Tally:
                 known[[] if before is None else self._used(before)] = True
                 new += int(nbytes[used[~known[used]]].sum())
         self._number += 1
-        is_known = all(path in self._stacks and array.problem is None for path, array in found.arrays.items())
-        size = VersionSize(found.name, len(found.arrays), found.nbytes, chunk_count, stored, new)
-        return size if is_known else VersionSize(found.name, len(found.arrays), found.nbytes, chunk_count, None, None)
+        is_known = all(path in self._stacks and array.problem is None for path, array in version.arrays.items())
+        size = VersionSize(version.name, len(version.arrays), version.nbytes, chunk_count, stored, new)
+        return (
+            size
+            if is_known
+            else VersionSize(version.name, len(version.arrays), version.nbytes, chunk_count, None, None)
+        )
 
     def _used(self, array: ChunkMap) -> Slots:
         """The slots of an array's chunks that exist."""

@@ -22,7 +22,7 @@ from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMa
 from hyperslab.versions.inspect.chunk_stack import ChunkStack, chunk_stacks
 from hyperslab.versions.inspect.rehash import rehashed
 from hyperslab.versions.inspect.stored_bytes import StoredBytes
-from hyperslab.versions.inspect.witness import Testimony
+from hyperslab.versions.inspect.testimony import Testimony
 from hyperslab.versions.layout.names import DATA_VERSION, FIRST_VERSION, VERSIONS
 from hyperslab.versions.layout.padding import meaningful
 from hyperslab.versions.layout.reading import parsed
@@ -84,69 +84,71 @@ def verify(
     FileChanged
         Another file replaced this one meanwhile.
     """
-    found = Verification(path)
+    verification = Verification(path)
     with StoredBytes(path) as stored:
-        uncertain = _verify(found, table, names, progress or (lambda *_: None))
-        _ask_witness(found, list(table) if names is None else names, uncertain, is_all=names is None)
+        uncertain = _verify(verification, table, names, progress or (lambda *_: None))
+        _ask_witness(verification, list(table) if names is None else names, uncertain, is_all=names is None)
         stored.check()
-    return found
+    return verification
 
 
-def _ask_witness(found: Verification, names: Sequence[str], uncertain: dict[str, str], *, is_all: bool) -> None:
+def _ask_witness(verification: Verification, names: Sequence[str], uncertain: dict[str, str], *, is_all: bool) -> None:
     """Ask whether HDF5's own library sees the same, and whether fingerprints agree.
 
     `uncertain` has the versions whose chunks are not all good, and why; no fingerprint proves these.
     """
     try:
-        heard = witness.ask(found.path, None if is_all else list(dict.fromkeys(names)))
+        heard = witness.ask(verification.path, None if is_all else list(dict.fromkeys(names)))
     except ModuleNotFoundError:
         heard = Testimony(unproved=dict.fromkeys(names, NO_WITNESS))
-    known = {damage.array for damage in found.damages if damage.array is not None}
+    known = {damage.array for damage in verification.damages if damage.array is not None}
     for what, array, users in heard.damages:
         if array not in known or not what.startswith("HDF5"):  # of course it cannot read what is damaged
-            found.add(Damage(what, array, None if users is None else tuple(users)))
-    found.unproved = heard.unproved
+            verification.add(Damage(what, array, None if users is None else tuple(users)))
+    verification.unproved = heard.unproved
     if heard.silence is not None:
-        found.unproved = {name: heard.silence for name in names if name not in heard.proved} | heard.unproved
-    for damage in found.damages:
+        verification.unproved = {name: heard.silence for name in names if name not in heard.proved} | heard.unproved
+    for damage in verification.damages:
         uncertain.update((name, f"it is damaged: {damage.what}") for name in damage.versions or ())
-    found.unproved.update((name, uncertain[name]) for name in heard.proved if name in uncertain)
-    found.proved = [name for name in heard.proved if name not in uncertain]
+    verification.unproved.update((name, uncertain[name]) for name in heard.proved if name in uncertain)
+    verification.proved = [name for name in heard.proved if name not in uncertain]
 
 
 def _verify(
-    found: Verification, table: VersionTable, names: Sequence[str] | None, progress: Progress
+    verification: Verification, table: VersionTable, names: Sequence[str] | None, progress: Progress
 ) -> dict[str, str]:
     """Check all except the fingerprints. Returns the versions whose chunks are not all good, and why."""
-    path, holders = found.path, dict[str, list[str]]()
+    path, holders = verification.path, dict[str, list[str]]()
     stacks, problems = chunk_stacks(path)
     checked = list(table) if names is None else list(dict.fromkeys(names))
-    _check_parents(found, table, checked)
+    _check_parents(verification, table, checked)
     if names is None:
-        _check_bookkeeping(found, table)
-        found.add(*(Damage(problem, array) for array, problem in problems.items()))
+        _check_bookkeeping(verification, table)
+        verification.add(*(Damage(problem, array) for array, problem in problems.items()))
     with between_commits(path):
         if write_guard.is_set_in(path):
             remedy = f"put it back as {journal_path(path)}, or use `hyperslab versions repair`"
-            found.add(Damage(f"{write_guard.UNFINISHED}: {remedy}"))
+            verification.add(Damage(f"{write_guard.UNFINISHED}: {remedy}"))
     uses = {array: _Uses(stack) for array, stack in stacks.items()}
     for described in ChunkMaps(path).each(checked):
-        found.version_count += 1
-        _check_version(found, described, uses, problems)
+        verification.version_count += 1
+        _check_version(verification, described, uses, problems)
         for array in described.arrays:
             holders.setdefault(array, []).append(described.name)
     if names is None:
         for use in uses.values():
             use.add_unreferenced()
-    uncertain = dict.fromkeys(_check_chunks(found, table, uses, checked, progress), "some of its chunks are damaged")
-    for array, why in found.unchecked.items():
+    uncertain = dict.fromkeys(
+        _check_chunks(verification, table, uses, checked, progress), "some of its chunks are damaged"
+    )
+    for array, why in verification.unchecked.items():
         uncertain.update(
             (name, f"the chunks of {array} could not be checked: {why}") for name in holders.get(array, ())
         )
     return uncertain
 
 
-def _check_parents(found: Verification, table: VersionTable, names: Sequence[str]) -> None:
+def _check_parents(verification: Verification, table: VersionTable, names: Sequence[str]) -> None:
     good: set[str | None] = {None}
     for name in names:
         way: dict[str | None, None] = {}
@@ -155,20 +157,20 @@ def _check_parents(found: Verification, table: VersionTable, names: Sequence[str
             way[at] = None
             at = table[at].parent  # type: ignore[index]
         if at in way:
-            found.add(Damage("its ancestors form a circle", versions=(name,)))
+            verification.add(Damage("its ancestors form a circle", versions=(name,)))
         elif at not in good:
-            found.add(Damage(f"its parent {at!r} does not exist", versions=(next(reversed(way)) or name,)))
+            verification.add(Damage(f"its parent {at!r} does not exist", versions=(next(reversed(way)) or name,)))
         good |= way.keys()
 
 
-def _check_bookkeeping(found: Verification, table: VersionTable) -> None:
+def _check_bookkeeping(verification: Verification, table: VersionTable) -> None:
     """Check that the current version exists, and find the versions that were never committed."""
-    versions = parsed(found.path, 0, (f"{VERSIONS}/*",)).root[VERSIONS]
-    found.uncommitted = [name for name in versions if name not in table and name != FIRST_VERSION]
+    versions = parsed(verification.path, 0, (f"{VERSIONS}/*",))[VERSIONS]
+    verification.uncommitted = [name for name in versions if name not in table and name != FIRST_VERSION]
     current = versions.attrs.get("current_version")
     expected = FIRST_VERSION if table.current is None else table.current
-    if current != expected and current not in found.uncommitted:
-        found.add(Damage(f"the file names {current!r} as the current version, which does not exist"))
+    if current != expected and current not in verification.uncommitted:
+        verification.add(Damage(f"the file names {current!r} as the current version, which does not exist"))
 
 
 class _Uses:
@@ -278,24 +280,24 @@ class _Uses:
 
 
 def _check_version(
-    found: Verification, described: VersionMap, uses: dict[str, _Uses], problems: dict[str, str]
+    verification: Verification, described: VersionMap, uses: dict[str, _Uses], problems: dict[str, str]
 ) -> None:
     name = (described.name,)
-    found.add(*(Damage(problem, path, name) for path, problem in described.problems.items()))
+    verification.add(*(Damage(problem, path, name) for path, problem in described.problems.items()))
     for path, array in described.arrays.items():
-        found.array_count += 1
+        verification.array_count += 1
         if array.problem is not None:
-            found.add(Damage(array.problem, path, name))
+            verification.add(Damage(array.problem, path, name))
         if path not in uses:
-            found.add(Damage(problems.get(path, "its chunks, or their hashes, are missing"), path, name))
+            verification.add(Damage(problems.get(path, "its chunks, or their hashes, are missing"), path, name))
             continue
         problem = uses[path].check(array)
         if problem is not None:
-            found.add(Damage(problem, path, name))
+            verification.add(Damage(problem, path, name))
 
 
 def _check_chunks(
-    found: Verification, table: VersionTable, uses: dict[str, _Uses], names: Sequence[str], progress: Progress
+    verification: Verification, table: VersionTable, uses: dict[str, _Uses], names: Sequence[str], progress: Progress
 ) -> set[str]:
     """Hash the chunks again. Returns the versions that use damaged ones."""
     waiting = {path: use.slots for path, use in uses.items()}
@@ -303,29 +305,29 @@ def _check_chunks(
     damaged: dict[str, dict[int, str]] = {}
     for path, use in uses.items():
         slots, stack = waiting[path], use.stack
-        found.add(*(Damage(problem, path) for problem in use.problems))
+        verification.add(*(Damage(problem, path) for problem in use.problems))
         if not len(slots):
             continue
         if table.data_version < DATA_VERSION and stack.raw.dtype.hasobject:
-            found.unchecked[path] = f"text was hashed in another way before data_version {DATA_VERSION}"
+            verification.unchecked[path] = f"text was hashed in another way before data_version {DATA_VERSION}"
             continue
-        before = found.chunk_count
+        before = verification.chunk_count
         try:
             for batch in rehashed(stack, slots, use.row_of, use.shapes, use.guessed):
                 if batch.problems:
                     damaged.setdefault(path, {}).update(batch.problems)
-                found.chunk_count = before + batch.done
-                progress(path, found.chunk_count, expected)
+                verification.chunk_count = before + batch.done
+                progress(path, verification.chunk_count, expected)
         except FileChanged:
             raise
         except ReadError as error:
-            found.unchecked[path] = str(error)
+            verification.unchecked[path] = str(error)
         nbytes = stack.raw.dtype.itemsize * math.prod(stack.chunk_shape)
-        found.nbytes += (found.chunk_count - before) * nbytes
+        verification.nbytes += (verification.chunk_count - before) * nbytes
     if not damaged:
         return set()
-    damages, users = _named(found.path, damaged, names)
-    found.add(*damages)
+    damages, users = _named(verification.path, damaged, names)
+    verification.add(*damages)
     return users
 
 
@@ -344,9 +346,9 @@ def _named(path: str, damaged: dict[str, dict[int, str]], names: Sequence[str]) 
                 if described.name not in versions and len(versions) < MOST_USERS:
                     versions.append(described.name)
                     indices.append(tuple(int(index) for index in np.unravel_index(number, one.grid_shape)))
-    found = []
+    damages = []
     for array, slots in damaged.items():
         for slot, problem in slots.items():
             versions, indices = users.get((array, slot), ([], []))
-            found.append(Damage(f"chunk {slot}: {problem}", array, tuple(versions), indices[0] if indices else None))
-    return found, all_users
+            damages.append(Damage(f"chunk {slot}: {problem}", array, tuple(versions), indices[0] if indices else None))
+    return damages, all_users

@@ -13,69 +13,16 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from hyperslab.errors import HyperslabError
+from hyperslab.versions.inspect.testimony import Testimony
 
 SECONDS = 60  # without a word; and one more for each MB
 TOLD_SECONDS = 1
 KILLS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGXCPU)  # by others, not by HDF5
 OPEN = "file is already open for write"  # what HDF5 says of a file of its newest layouts
-FAULTS = (
-    OSError,
-    KeyError,
-    RuntimeError,
-    ValueError,
-    TypeError,
-    IndexError,
-    AttributeError,
-    OverflowError,
-    SystemError,
-)
-
-
-@dataclass
-class Testimony:
-    """What was seen: damage (what, array, versions); which versions are proved; and why the others are not."""
-
-    damages: list[tuple[str, str | None, list[str] | None]] = field(default_factory=list)
-    proved: list[str] = field(default_factory=list)
-    unproved: dict[str, str] = field(default_factory=dict)
-    silence: str | None = None  # why nothing was said of the other versions
-    is_complete: bool = False
-
-    def since(self, told: Testimony) -> dict[str, Any]:
-        """What was found since it was told the last time; it is noted in `told`."""
-        said = {
-            "damages": self.damages[len(told.damages) :],
-            "proved": self.proved[len(told.proved) :],
-            "unproved": {name: why for name, why in self.unproved.items() if told.unproved.get(name) != why},
-        }
-        told.hear(said)
-        return said
-
-    def hear(self, said: Mapping[str, Any]) -> None:
-        """Add what another process found."""
-        self.damages += [(what, array, versions) for what, array, versions in said["damages"]]
-        self.proved += said["proved"]
-        self.unproved.update(said["unproved"])
-        self.is_complete = said.get("is_complete", False)
-
-    def add(self, what: str, array: str | None = None, versions: Sequence[str] | None = None) -> None:
-        """Report damage."""
-        self.damages.append((what, array, None if versions is None else list(versions)))
-
-    @contextmanager
-    def heard(self, what: str, array: str | None = None, versions: Sequence[str] | None = None) -> Iterator[None]:
-        """Report as damage what HDF5 cannot do."""
-        try:
-            yield
-        except (*FAULTS, HyperslabError) as error:
-            self.add(f"{what}: {type(error).__name__}: {error}", array, versions)
 
 
 def ask(path: str, names: Sequence[str] | None) -> Testimony:
@@ -104,18 +51,18 @@ def ask(path: str, names: Sequence[str] | None) -> Testimony:
                 with suppress(BrokenPipeError):
                     process.stdin.write(json.dumps([path, None if names is None else list(names)]))
                     process.stdin.close()
-                found = _listened(process, SECONDS + Path(path).stat().st_size / 1e6)
+                testimony = _listened(process, SECONDS + Path(path).stat().st_size / 1e6)
             finally:
                 process.kill()
-        if not found.is_complete and found.silence is None:
+        if not testimony.is_complete and testimony.silence is None:
             errors.seek(0)
-            _add_ending(found, process.returncode, errors.read())
-    return found
+            _add_ending(testimony, process.returncode, errors.read())
+    return testimony
 
 
 def _listened(process: subprocess.Popen[str], seconds: float) -> Testimony:
     """What the other process says, until it ends or says nothing for so long."""
-    found, lines = Testimony(), queue.SimpleQueue[str]()
+    testimony, lines = Testimony(), queue.SimpleQueue[str]()
 
     def read() -> None:
         assert process.stdout is not None
@@ -124,30 +71,32 @@ def _listened(process: subprocess.Popen[str], seconds: float) -> Testimony:
         lines.put("")
 
     threading.Thread(target=read, daemon=True).start()
-    while not found.is_complete:
+    while not testimony.is_complete:
         try:
             line = lines.get(timeout=seconds)
         except queue.Empty:
-            found.silence = f"HDF5 read nothing more of it within {seconds:.0f} s: the machine is busy, or HDF5 hangs"
+            testimony.silence = (
+                f"HDF5 read nothing more of it within {seconds:.0f} s: the machine is busy, or HDF5 hangs"
+            )
             break
         if not line:
             process.wait()
             break
-        found.hear(json.loads(line))
-    return found
+        testimony.hear(json.loads(line))
+    return testimony
 
 
-def _add_ending(found: Testimony, status: int, errors: str) -> None:
+def _add_ending(testimony: Testimony, status: int, errors: str) -> None:
     """Add what it means that the other process ended before it had read everything."""
     last = (errors.strip().splitlines() or ["no reason given"])[-1]
     if -status in KILLS:
-        found.silence = f"the process that reads it with HDF5 was killed (signal {-status})"
+        testimony.silence = f"the process that reads it with HDF5 was killed (signal {-status})"
     elif status < 0:
-        found.add(f"HDF5 crashes when it reads the file (signal {-status})")
+        testimony.add(f"HDF5 crashes when it reads the file (signal {-status})")
     elif last.startswith("MemoryError"):
-        found.silence = "there is not enough memory to read it with HDF5"
+        testimony.silence = "there is not enough memory to read it with HDF5"
     else:
-        found.add(f"HDF5 cannot read the file: {last}")
+        testimony.add(f"HDF5 cannot read the file: {last}")
 
 
 def main() -> None:
@@ -155,11 +104,11 @@ def main() -> None:
     path, names = json.loads(sys.stdin.read())
     told, last = Testimony(), time.monotonic()
 
-    def tell(found: Testimony, *, is_complete: bool = False) -> None:
+    def tell(testimony: Testimony, *, is_complete: bool = False) -> None:
         nonlocal last
         if is_complete or time.monotonic() > last + TOLD_SECONDS:
             last = time.monotonic()
-            print(json.dumps({**found.since(told), "is_complete": is_complete}), flush=True)
+            print(json.dumps({**testimony.since(told), "is_complete": is_complete}), flush=True)
 
     tell(testify(path, names, tell), is_complete=True)
 
@@ -172,16 +121,16 @@ def testify(path: str, names: Sequence[str] | None, tell: Callable[[Testimony], 
     from hyperslab.versions.inspect.second_look import SecondLook
     from hyperslab.versions.layout.reading import version_table
 
-    found = Testimony()
-    with between_commits(path), found.heard("HDF5 cannot read the file"):
+    testimony = Testimony()
+    with between_commits(path), testimony.heard("HDF5 cannot read the file"):
         try:
             file = h5py.File(path, "r", locking=False)
         except OSError as error:
             if OPEN not in str(error):
                 raise
             reason = "HDF5 refuses to read a file that is marked as open for writing: close it, then verify again"
-            found.unproved.update(dict.fromkeys(version_table(path) if names is None else names, reason))
-            return found
+            testimony.unproved.update(dict.fromkeys(version_table(path) if names is None else names, reason))
+            return testimony
         with file:
-            SecondLook(path, file, found, names, lambda: tell(found)).look()
-    return found
+            SecondLook(path, file, testimony, names, lambda: tell(testimony)).look()
+    return testimony

@@ -83,13 +83,13 @@ class Recorded:
     @classmethod
     def of(cls, stored: bytes) -> Recorded:
         """Read the bytes of a log."""
-        found = cls()
+        recorded = cls()
         try:
             for said in _records(stored):
-                found._add(said)
+                recorded._add(said)
         except DAMAGED as error:
-            found.problem = f"the list of fingerprints is damaged: {error}"
-        return found
+            recorded.problem = f"the list of fingerprints is damaged: {error}"
+        return recorded
 
     def _add(self, said: Mapping[str, Any]) -> None:
         if "version" in said:

@@ -59,10 +59,10 @@ class Fingerprints:
         """The record of a version; None if there is none, or if it belongs to an earlier version of the same name."""
         if self.is_last(name):
             return self._last
-        found = _last_of(self._file, name)
-        if found is None or self._file[VERSIONS][name].attrs.get("timestamp") != found.timestamp:
+        record = _last_of(self._file, name)
+        if record is None or self._file[VERSIONS][name].attrs.get("timestamp") != record.timestamp:
             return None
-        return found
+        return record
 
     def is_last(self, name: str) -> bool:
         """Whether this version was the last one committed here, so that nobody else can have changed its arrays."""
@@ -87,14 +87,14 @@ class Fingerprints:
 
 
 def _opened(file: h5py.Group) -> Any:
-    found = file.get(LOG)
-    if found is None:
-        found = file.create_dataset(LOG, shape=(0,), maxshape=(None,), chunks=(LOG_CHUNK_LENGTH,), dtype="u1")
-    if not isinstance(found, h5py.Dataset) or found.dtype != np.uint8 or found.ndim != 1:
+    log = file.get(LOG)
+    if log is None:
+        log = file.create_dataset(LOG, shape=(0,), maxshape=(None,), chunks=(LOG_CHUNK_LENGTH,), dtype="u1")
+    if not isinstance(log, h5py.Dataset) or log.dtype != np.uint8 or log.ndim != 1:
         raise DamagedFile(
             f"{LOG} in {file.file.filename} is not a list of fingerprints: hyperslab.versions.repair helps"
         )
-    return found
+    return log
 
 
 def _last_of(file: h5py.Group, name: str) -> Record | None:
@@ -113,12 +113,12 @@ def _last_of(file: h5py.Group, name: str) -> Record | None:
 def recorded(file: h5py.Group) -> Recorded:
     """All fingerprints of a file."""
     try:
-        found = file.get(LOG) if LOG in file else None
-        if found is None:
+        log = file.get(LOG) if LOG in file else None
+        if log is None:
             return Recorded()
-        if not isinstance(found, h5py.Dataset) or found.dtype != np.uint8 or found.ndim != 1:
+        if not isinstance(log, h5py.Dataset) or log.dtype != np.uint8 or log.ndim != 1:
             return Recorded(problem="the list of fingerprints is not an array of bytes")
-        return Recorded.of(found[()].tobytes())
+        return Recorded.of(log[()].tobytes())
     except (OSError, KeyError, RuntimeError, ValueError) as error:
         return Recorded(problem=f"the list of fingerprints cannot be read: {error}")
 
@@ -165,10 +165,10 @@ def content(shape: tuple[int, ...], slots: Slots, keys: npt.NDArray[np.int64]) -
         The first 8 bytes of the hash of the chunk in each slot.
     """
     flat = slots.reshape(-1)
-    found = np.append(keys, np.int64(0))[flat]  # -1 finds the zero at the end
+    chosen = np.append(keys, np.int64(0))[flat]  # -1 finds the zero at the end
     assert MISSING == -1
     digest = sha256(np.array([len(shape), *shape], "<i8").tobytes())
-    digest.update(np.ascontiguousarray(found).view(np.uint8).data if len(found) else b"")
+    digest.update(np.ascontiguousarray(chosen).view(np.uint8).data if len(chosen) else b"")
     return digest.digest()[:CONTENT_NBYTES]
 
 
@@ -184,16 +184,16 @@ def keys_of(rows: np.ndarray[Any, Any], chunk_length: int) -> npt.NDArray[np.int
 def attributes(holder: Any, leave: tuple[str, ...] = ()) -> bytes:
     """A short hash of the attributes that users gave to an h5py group or array."""
     count = h5py.h5a.get_num_attrs(holder.id)
-    found = []
+    pairs = []
     for index in range(count):
         attribute = h5py.h5a.open(holder.id, index=index)
         name = attribute.name
         if name.decode("utf-8", "surrogateescape") not in leave:
-            found.append((name, _stored_attribute(holder, attribute)))
+            pairs.append((name, _stored_attribute(holder, attribute)))
     digest = sha256()
-    for name, stored in sorted(found):
+    for name, stored in sorted(pairs):
         digest.update(struct.pack("<II", len(name), len(stored)) + name + stored)
-    return digest.digest()[:ATTRIBUTES_NBYTES] if found else NOTHING
+    return digest.digest()[:ATTRIBUTES_NBYTES] if pairs else NOTHING
 
 
 def _stored_attribute(holder: Any, attribute: Any) -> bytes:

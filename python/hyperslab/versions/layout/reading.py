@@ -15,8 +15,9 @@ from typing import Any
 
 from hyperslab.archive.allowed import Allowed
 from hyperslab.archive.array import Array
+from hyperslab.archive.open_file import OpenFile
 from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
-from hyperslab.archive.tree import Group, OpenFile
+from hyperslab.archive.tree import Group, root_of
 from hyperslab.errors import DamagedFile, FileChanged, UsageError
 from hyperslab.journal.settling import PAUSE_SECONDS, between_commits, between_commits_later
 from hyperslab.memory import CHUNK_CACHE_NBYTES
@@ -69,9 +70,9 @@ def version_table(location: str | Remote, within: str = "", resolver: SourceReso
     Unsupported
         There are no versions.
     """
-    found = parsed(location, 0, (f"{within}{VERSIONS}/*",), resolver=resolver).root[f"/{within}"]
-    assert isinstance(found, Group)
-    return VersionTable.of(found)
+    root = parsed(location, 0, (f"{within}{VERSIONS}/*",), resolver=resolver)[f"/{within}"]
+    assert isinstance(root, Group)
+    return VersionTable.of(root)
 
 
 def check_given_up(
@@ -86,7 +87,7 @@ def check_given_up(
     """
     if not table.given_up:
         return
-    array = parsed(location, 0, (f"{within}{LOG}",), resolver=resolver).root.get(f"{within}{LOG}")
+    array = parsed(location, 0, (f"{within}{LOG}",), resolver=resolver).get(f"{within}{LOG}")
     known = Recorded.of(array[...].tobytes()).versions if isinstance(array, Array) else {}
     for name, timestamp in table.given_up.items():
         if name in known and known[name].timestamp == timestamp:
@@ -129,7 +130,7 @@ def version_group(
     """
     patterns = (f"{within}{VERSIONS}/{name}/**", f"{within}{DATA}/**/raw_data")
     path = f"{within}{VERSIONS}/{name}"
-    group = parsed(location, chunk_cache_nbytes, patterns, is_lazy=is_lazy, resolver=resolver).root[path]
+    group = parsed(location, chunk_cache_nbytes, patterns, is_lazy=is_lazy, resolver=resolver)[path]
     if not isinstance(group, Group):
         raise DamagedFile(f"{location}: version {name!r} is not a group")
     return group
@@ -138,17 +139,8 @@ def version_group(
 class PartOfFile(OpenFile):
     """The part of a file with versions whose names match the patterns."""
 
-    def reopening(self, name: str) -> tuple[Any, ...]:
-        """How to pickle a group or array: by a call that finds it again, between commits."""
-        return (found_again, (self.location, self.chunk_cache_nbytes, self.patterns, self.resolver, name))
-
-
-def found_again(
-    location: str | Remote, chunk_cache_nbytes: int, patterns: tuple[str, ...], resolver: SourceResolver, name: str
-) -> Group | Array:
-    """Find a pickled group or array again."""
-    root = parsed(location, chunk_cache_nbytes, patterns, resolver=resolver).root
-    return root if name == "/" else root[name]
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_part, (self.location, self.chunk_cache_nbytes, self.patterns, self.resolver))
 
 
 def parsed(
@@ -158,8 +150,8 @@ def parsed(
     *,
     is_lazy: bool = False,
     resolver: SourceResolver | None = None,
-) -> OpenFile:
-    """Parse a part of a file, between commits.
+) -> Group:
+    """The root of a part of a file, which is parsed between commits.
 
     A remote file is read without looking for a journal. Nobody commits to a remote file, and looking for the journal of
     a commit that was interrupted before the file was copied there would cost a request each time.
@@ -169,6 +161,17 @@ def parsed(
     ReadError
         A commit was cut short, and the file cannot be opened for writing to finish it.
     """
+    return root_of(_part(location, chunk_cache_nbytes, patterns, resolver, is_lazy=is_lazy))
+
+
+def _part(
+    location: str | Remote,
+    chunk_cache_nbytes: int,
+    patterns: tuple[str, ...],
+    resolver: SourceResolver | None,
+    *,
+    is_lazy: bool = False,
+) -> PartOfFile:
     if isinstance(location, Remote):
         return PartOfFile(
             location, chunk_cache_nbytes, resolver or SourceResolver(location.options, near=location.url), patterns

@@ -63,7 +63,7 @@ class SeenVersions:
     def refresh(self) -> None:
         """Look for versions committed since. Groups that you already have stay as they are."""
         self._settle()
-        root = parsed(self._path, 0, (f"{self._within}{VERSIONS}",), resolver=self._resolver).root[f"/{self._within}"]
+        root = parsed(self._path, 0, (f"{self._within}{VERSIONS}",), resolver=self._resolver)[f"/{self._within}"]
         assert isinstance(root, Group)
         said = group_of_versions(root).attrs
         layout.check_data_version(data_version_of(said), root.filename, to_write=self._to_write)
@@ -91,9 +91,9 @@ class SeenVersions:
             A version that was committed says that it was not, or its attribute cannot be read.
         """
         if self._table is None:
-            found = self.said
-            check_given_up(self._path, found, self._within, self._resolver)
-            self._table = found.changed(None, self._current) if self._current in found else found
+            said = self.said
+            check_given_up(self._path, said, self._within, self._resolver)
+            self._table = said.changed(None, self._current) if self._current in said else said
         return self._table
 
     @table.setter

@@ -52,7 +52,7 @@ class VersionTable(Mapping[str, Version]):
         """
         versions = group_of_versions(root)
         number = data_version_of(versions.attrs)
-        found: list[Version] = []
+        listed: list[Version] = []
         given_up: dict[Any, Any] = {}
         times: dict[str, str] = {}
         for name, group in versions.groups.items():
@@ -67,11 +67,11 @@ class VersionTable(Mapping[str, Version]):
                 raise DamagedFile(f"version {name!r} of {root.filename} does not say which version it was made from")
             parent = str(attributes["prev_version"])
             time = _time(attributes.get("timestamp"), name, root.filename)
-            found.append(Version(name, None if parent == FIRST_VERSION else parent, time))
+            listed.append(Version(name, None if parent == FIRST_VERSION else parent, time))
         current = versions.attrs.get("current_version")
         for _ in given_up:  # versioned-hdf5 sets the current version before it commits: the one before is the parent
             current = given_up.get(current, current)
-        table = cls(found, current, number, root.filename)
+        table = cls(listed, current, number, root.filename)
         table.given_up = times
         return table
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 import numpy as np
 
 from hyperslab.archive.array import Array
+from hyperslab.archive.open_file import Place
 from hyperslab.archive.tree import Group
 from hyperslab.errors import DamagedFile, HyperslabError
 from hyperslab.versions.layout.names import DATA, VERSIONS
@@ -28,12 +29,12 @@ class VersionGroup(Group):
         """The same group, with its arrays unchecked."""
         return Group(self._file, self._number, self.name)
 
-    def _child(self, name: str, hops: int) -> Group | Array:
-        found = super()._child(name, hops)
-        if isinstance(found, Group):
-            return VersionGroup(found)
-        check_agrees(found)
-        return found
+    def _made(self, place: Place) -> Group | Array:
+        made = super()._made(place)
+        if isinstance(made, Group):
+            return VersionGroup(made)
+        check_agrees(made)
+        return made
 
 
 def check_agrees(array: Array) -> None:

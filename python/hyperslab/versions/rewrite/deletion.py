@@ -143,9 +143,9 @@ def compacted(target: Target, path: str, kept: Slots) -> NewChunks:
     new_slots[kept] = np.arange(len(kept))
 
     def slots(base: ArchiveArray) -> Slots:
-        found = slots_of(base, path, room(old_raw))
-        assert found is not None
-        return new_slots[found]
+        old_slots = slots_of(base, path, room(old_raw))
+        assert old_slots is not None
+        return new_slots[old_slots]
 
     fill = 0 if old_raw.fillvalue is None else old_raw.fillvalue
     return NewChunks(Raw.of(path, raw), fill, slots)
@@ -179,11 +179,11 @@ def rows_of(table: Any, raw: Any, kept: Slots) -> Array:
         raise DamagedFile(f"{table.name} in {table.file.filename} names chunks that do not exist")
     row_of[starts] = np.arange(len(rows))
     is_known = row_of[kept] != MISSING
-    found = np.zeros(len(kept), table.dtype)
-    found["shape"] = kept[:, None] * length + (0, length)
-    found[is_known] = rows[row_of[kept[is_known]]]
-    found["shape"] += ((np.arange(len(kept)) - kept) * length)[:, None]
-    return found
+    made = np.zeros(len(kept), table.dtype)
+    made["shape"] = kept[:, None] * length + (0, length)
+    made[is_known] = rows[row_of[kept[is_known]]]
+    made["shape"] += ((np.arange(len(kept)) - kept) * length)[:, None]
+    return made
 
 
 def created_like(group: h5py.Group, name: str, old: Any, shape: tuple[int, ...]) -> Any:
@@ -204,7 +204,7 @@ def stored_chunks(file: str, path: str, raw: Any, slots: Slots) -> Iterator[tupl
     """Chunks as they are stored, in the order of the slots: the number of each slot in `slots`, the bytes of its chunk,
     and which codecs it was stored without. Chunks that are not stored are left out.
     """
-    array = parsed(file, 0, (f"{DATA}/{path}/raw_data",)).root[f"{DATA}/{path}/raw_data"]
+    array = parsed(file, 0, (f"{DATA}/{path}/raw_data",))[f"{DATA}/{path}/raw_data"]
     assert isinstance(array, ArchiveArray)
     try:
         [segment] = array.segments()
@@ -221,7 +221,7 @@ def stored_chunks(file: str, path: str, raw: Any, slots: Slots) -> Iterator[tupl
     numbers, masks = np.flatnonzero(is_there).tolist(), segment.filter_masks()[rows].tolist()
     ranges = zip(segment.offsets()[rows].tolist(), segment.lengths()[rows].tolist(), strict=True)
     with StoredBytes(file) as opened:
-        found = opened.ranges((file, offset, length) for offset, length in ranges)
-        for number, mask, stored in zip(numbers, masks, found, strict=True):
+        contents = opened.ranges((file, offset, length) for offset, length in ranges)
+        for number, mask, stored in zip(numbers, masks, contents, strict=True):
             raise_pending_signals()
             yield number, stored, mask

@@ -103,10 +103,10 @@ class Evidence:
         key = (slot, shape)
         if key not in self._checked:
             self._checked[key] = self._check(slot, shape)
-        found = self._checked[key]
-        if isinstance(found, str):
-            raise DamagedFile(found)
-        return found
+        proved_slot = self._checked[key]
+        if isinstance(proved_slot, str):
+            raise DamagedFile(proved_slot)
+        return proved_slot
 
     def _check(self, slot: int, shape: Shape) -> int | str:
         wanted = self.digests.get(slot)
@@ -122,11 +122,11 @@ class Evidence:
             return slot  # without a hash nothing more is known than that it can be read, see `is_proof_missing`
         if shape not in self._found_by:
             self._found_by[shape] = self._all_digests(shape)
-        found = self._found_by[shape].get(wanted)
-        if found is None:
+        same_slot = self._found_by[shape].get(wanted)
+        if same_slot is None:
             return f"chunk {slot} does not have the SHA-256 that was stored"
         self.is_moved = True
-        return found
+        return same_slot
 
     def is_proof_missing(self, slots: Slots) -> bool:
         """Whether some of these chunks have no hash."""
@@ -138,20 +138,20 @@ class Evidence:
 
     def _all_digests(self, shape: Shape) -> dict[bytes, int]:
         """The slot of the chunk with each hash, as if all chunks had this valid shape."""
-        found: dict[bytes, int] = {}
+        slots: dict[bytes, int] = {}
         for slot in self._stored_slots():
             try:
-                found.setdefault(self._digest(slot, shape), slot)
+                slots.setdefault(self._digest(slot, shape), slot)
             except UsageError:
                 raise
             except READING:
                 continue
-        return found
+        return slots
 
     def _stored_slots(self) -> list[int]:
         """The slots of the chunks that are in the file: fewer than the array has room for if its shape is damaged."""
         axes = zip(self.raw.shape[1:], self.chunk_shape[1:], strict=True)
         columns = max(1, math.prod(ceil_div(length, chunk) for length, chunk in axes))
-        found = [segment.indices() // np.uint64(columns) for segment in self.raw.segments()]
-        slots: list[int] = np.unique(np.concatenate(found)).tolist() if found else []
+        rows = [segment.indices() // np.uint64(columns) for segment in self.raw.segments()]
+        slots: list[int] = np.unique(np.concatenate(rows)).tolist() if rows else []
         return [slot for slot in slots if slot < self.count]

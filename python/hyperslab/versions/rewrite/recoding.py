@@ -117,10 +117,10 @@ def _chunk_shape(path: str, asked: Any, old: tuple[int, ...]) -> tuple[int, ...]
         if len(old) > 1:
             raise NotImplementedError(f"{path}: give the chunks of an array with {len(old)} axes")
         return (DEFAULT_CHUNK_LENGTH,)
-    found = (asked,) if isinstance(asked, int) else tuple(asked)
-    if len(found) != len(old) or any(isinstance(one, bool) or int(one) != one or one < 1 for one in found):
+    lengths = (asked,) if isinstance(asked, int) else tuple(asked)
+    if len(lengths) != len(old) or any(isinstance(one, bool) or int(one) != one or one < 1 for one in lengths):
         raise ValueError(f"{path}: chunks of {asked} do not fit an array with {len(old)} axes")
-    return tuple(int(length) for length in found)
+    return tuple(int(length) for length in lengths)
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -212,24 +212,24 @@ class RecodedChunks:
         old_grid = chunk_counts(shape, self._old_chunk_shape)
         grid = chunk_counts(shape, chunk_shape)
         old = old.reshape(old_grid)
-        found = np.full(math.prod(grid), MISSING, np.int64)
+        slots = np.full(math.prod(grid), MISSING, np.int64)
         batch: list[tuple[bytes, tuple[slice, ...]]] = []
         waiting: dict[bytes, list[int]] = {}
         most = max(1, BATCH_NBYTES // max(1, math.prod(chunk_shape) * store.raw.dtype.itemsize))
         for number, index in enumerate(np.ndindex(grid)):
             key, box = self._made_of(old, index, shape)
             if key in self._known:
-                found[number] = self._known[key]
+                slots[number] = self._known[key]
                 continue
             if key not in waiting:
                 batch.append((key, box))
             waiting.setdefault(key, []).append(number)
             if len(batch) == most:
-                self._make(base, batch, waiting, found)
-        self._make(base, batch, waiting, found)
+                self._make(base, batch, waiting, slots)
+        self._make(base, batch, waiting, slots)
         store.settle()
-        self._last = shape, flat, found
-        return found
+        self._last = shape, flat, slots
+        return slots
 
     def _made_of(self, old: Slots, index: tuple[int, ...], shape: tuple[int, ...]) -> tuple[bytes, tuple[slice, ...]]:
         """What identifies a new chunk: the old chunks it is made of, its start in the first of them, and its shape."""
@@ -247,7 +247,7 @@ class RecodedChunks:
         base: ArchiveArray,
         batch: list[tuple[bytes, tuple[slice, ...]]],
         waiting: dict[bytes, list[int]],
-        found: Slots,
+        into: Slots,
     ) -> None:
         raise_pending_signals()
         store = self._store
@@ -261,7 +261,7 @@ class RecodedChunks:
         slots, new = store.find(b"".join(digests))
         for (key, _), slot in zip(batch, slots.tolist(), strict=True):
             self._known[key] = slot
-            found[waiting[key]] = slot
+            into[waiting[key]] = slot
         if len(new):
             added = b"".join(digests[row] for row in new.tolist())
             store.append(added, without_fields(chunks)[new].view(chunks.dtype), np.asarray(lengths, np.int64)[new])

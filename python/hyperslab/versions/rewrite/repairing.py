@@ -18,8 +18,9 @@ from h5py import h5z
 from hyperslab._core import ChunkGrid, filters_of
 from hyperslab.archive.array import Array as ArchiveArray
 from hyperslab.archive.hdf5_plugins import has_codec
+from hyperslab.archive.open_file import OpenFile
 from hyperslab.archive.remote import SourceResolver
-from hyperslab.archive.tree import Group, OpenFile
+from hyperslab.archive.tree import Group, root_of
 from hyperslab.errors import DamagedFile, MissingJournal, StaleJournal, UsageError
 from hyperslab.journal.journal import journal_path
 from hyperslab.journal.journaled_file import JournaledFile
@@ -140,7 +141,7 @@ def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep
     if os.path.lexists(output):
         raise UsageError(f"{os.fspath(output)} exists already: choose another name for the repaired file")
     with _recovered(os.path.abspath(path)) as (readable, notes):  # noqa: PTH100
-        root = OpenFile(readable, 0, SourceResolver(), (f"{DATA}/**",)).root
+        root = root_of(OpenFile(readable, 0, SourceResolver(), (f"{DATA}/**",)))
         try:
             repaired = Repairing(root, Path(output), keep_unproved).done()
             repaired.notes[:0] = notes
@@ -210,7 +211,7 @@ class Repairing:
     def _versions(self) -> tuple[list[Found], Any]:
         """The versions that were committed, and the name of the current one."""
         versions = group_of_versions(self._root)
-        found, uncommitted = [], set()
+        listed, uncommitted = [], set()
         number = self._data_version(versions)
         for name in versions:
             if name == FIRST_VERSION:
@@ -225,16 +226,16 @@ class Repairing:
                     self._lose(name, None, "it was never committed")
                     continue
                 time = parsed_time(str(attributes["timestamp"]))
-                found.append(Found(name, group, str(attributes["prev_version"]), time))
+                listed.append(Found(name, group, str(attributes["prev_version"]), time))
             except UsageError:
                 raise
             except READING as error:
                 self._lose(name, None, str(error))
-        for one in found:
+        for one in listed:
             if one.parent in uncommitted:
                 reason = f"it was made from {one.parent!r}, which was never committed: arrays may be missing"
                 self._repair.notes.append(Loss(one.name, None, reason))
-        return found, self._current(versions)
+        return listed, self._current(versions)
 
     @staticmethod
     def _current(versions: Group) -> str | None:
@@ -289,11 +290,11 @@ class Repairing:
                     raise
                 except READING:
                     continue
-        known = {path: found for path, found in self._evidence.items() if isinstance(found, Evidence)}
-        reached = [path.split("/") for path, found in known.items() if found.is_moved or found.is_torn]
-        for path, found in known.items():
-            if reached and not found.is_moved and path.split("/") <= max(reached):
-                found.is_torn = True
+        known = {path: evidence for path, evidence in self._evidence.items() if isinstance(evidence, Evidence)}
+        reached = [path.split("/") for path, evidence in known.items() if evidence.is_moved or evidence.is_torn]
+        for path, evidence in known.items():
+            if reached and not evidence.is_moved and path.split("/") <= max(reached):
+                evidence.is_torn = True
 
     def _write(self, file: VersionedFile, one: Found, parents: dict[str, str]) -> None:
         parent = self._parent(file, one, parents)
@@ -303,9 +304,9 @@ class Repairing:
             for path, child in _below(one.group, ""):
                 try:
                     before = self._shown.get(parent, {}).get(path)
-                    found = self._put(version, path, child, before)
-                    if found is not None:
-                        shown[path] = found
+                    put = self._put(version, path, child, before)
+                    if put is not None:
+                        shown[path] = put
                     kept.add(path)
                 except UsageError:
                     raise
@@ -356,15 +357,15 @@ class Repairing:
             if evidence.is_proof_missing(slots):
                 raise DamagedFile(evidence.table_damage or "some of its chunks have no hash")
         grid = ChunkGrid(array.shape, evidence.chunk_shape)
-        found: dict[Shape, tuple[int, Shape]] = {}
+        proved: dict[Shape, tuple[int, Shape]] = {}
         for number in np.flatnonzero(slots != MISSING).tolist():
             index = grid.chunk_index(number)
             shape = grid.chunk_box(index).shape
             slot = evidence.proved(int(slots[number]), shape)
             if slot != slots[number]:
                 self._mended.add((path, int(slots[number])))
-            found[index] = (slot, shape)
-        return Shown(array.shape, found)
+            proved[index] = (slot, shape)
+        return Shown(array.shape, proved)
 
     def _put_array(self, version: StagedGroup, path: str, shown: Shown, before: Shown | None) -> StagedArray:
         """Write the elements of a version's array: only what differs, if its parent has the array."""

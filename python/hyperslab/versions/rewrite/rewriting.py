@@ -153,7 +153,7 @@ class Rewriting:
 
     def _marks(self) -> dict[str, Marks]:
         """The new marks of arrays whose elements or chunks changed, by version."""
-        found: dict[str, Marks] = {}
+        marks: dict[str, Marks] = {}
         keys: dict[str, Slots] = {}
         for (version, path), (shape, slots) in self._recoded.items():
             raw, fill, _ = self._chunks[path]
@@ -161,8 +161,8 @@ class Rewriting:
                 table = self._target.root[f"{DATA}/{path}/hash_table"]
                 keys[path] = keys_of(table[: row_count(table)], raw.chunks[0])
             said = description(raw.dtype, raw.chunks, fill)
-            found.setdefault(version, {})[path] = Mark(True, said, b"", content(shape, slots, keys[path]))
-        return found
+            marks.setdefault(version, {})[path] = Mark(True, said, b"", content(shape, slots, keys[path]))
+        return marks
 
     def _store(self, old: h5py.Group, new: h5py.Group, prefix: str) -> None:
         """Write what lies beside the versions: chunks, and objects of other software."""
@@ -210,24 +210,24 @@ class Rewriting:
         is_hard = group.id.links.get_info(name.encode()).type == h5py.h5l.TYPE_HARD
         return bool(is_hard and h5py.h5o.get_info(group.id, name.encode()).type == h5py.h5o.TYPE_GROUP)
 
-    def _group(self, old: h5py.Group, new: h5py.Group, prefix: str, found: Group) -> None:
+    def _group(self, old: h5py.Group, new: h5py.Group, prefix: str, ours: Group) -> None:
         """Write a group of a version."""
         for name in old:
             path = f"{prefix}{name}"
             if path in self._chunks and self._chunks[path].slots is not None:
-                self._array(old, new, name, path, found)
+                self._array(old, new, name, path, ours)
             elif self._is_group(old, name) and self._touches(path):
                 made = new.create_group(name)
                 copy_attributes(old[name].id, made.id)
-                inner = found[name]
+                inner = ours[name]
                 assert isinstance(inner, Group)
                 self._group(old[name], made, f"{path}/", inner)
             else:
                 self._copy(old, new, name)
 
-    def _array(self, old: h5py.Group, new: h5py.Group, name: str, path: str, found: Group) -> None:
+    def _array(self, old: h5py.Group, new: h5py.Group, name: str, path: str, ours: Group) -> None:
         """Write a virtual array of a version again."""
-        base = found[name]
+        base = ours[name]
         if not isinstance(base, ArchiveArray) or slots_of(base, path, None) is None:
             self._copy(old, new, name)  # older libraries stored arrays of only the fill value this way
             return
@@ -283,11 +283,11 @@ def version_groups(path: str, names: list[str], read: Iterable[str] = ()) -> Ite
     chunks = [f"{DATA}/{array}/raw_data" for array in read]
     while start < len(names):
         some = names[start : start + count]
-        found = parsed(path, 0, (*(f"{VERSIONS}/{name}/**" for name in some), *chunks)).root[VERSIONS]
-        assert isinstance(found, Group)
+        versions = parsed(path, 0, (*(f"{VERSIONS}/{name}/**" for name in some), *chunks))[VERSIONS]
+        assert isinstance(versions, Group)
         mappings = 1
         for name in some:
-            group = found[name]
+            group = versions[name]
             if not isinstance(group, Group):
                 raise DamagedFile(f"{path}: version {name!r} is not a group")
             yield name, group

@@ -53,10 +53,10 @@ class CommittedVersion:
     def raw(self, path: str) -> ArchiveArray:
         """All chunks that an array ever had."""
         self.stores.check_is_named()
-        found = parsed(self.path, 0, (raw_path(path),)).root[raw_path(path)]
-        if not isinstance(found, ArchiveArray):
+        raw = parsed(self.path, 0, (raw_path(path),))[raw_path(path)]
+        if not isinstance(raw, ArchiveArray):
             raise DamagedFile(f"{self.path}: the chunks of {path!r} are not an array")
-        return found
+        return raw
 
 
 @dataclass(eq=False)
@@ -78,9 +78,9 @@ class CommittedArray:
         return self.version.parsed(self.path).attrs if self.known_attrs is None else self.known_attrs
 
     def __getitem__(self, key: Any) -> Any:
-        found = self.version.parsed(self.path)
-        assert isinstance(found, ArchiveArray)
-        return found[key]
+        array = self.version.parsed(self.path)
+        assert isinstance(array, ArchiveArray)
+        return array[key]
 
     def load(self, slots: Slots) -> Array:
         """Stored chunks by their slots, stacked along a new first axis."""

@@ -48,18 +48,20 @@ class StagedGroup(MutableMapping[str, "Child"]):
 
     def _child(self, name: str) -> Child:
         if name not in self._touched:
-            found = self.base[name] if self.base is not None and name in self.base else None
-            if found is None:
+            before = self.base[name] if self.base is not None and name in self.base else None
+            if before is None:
                 raise KeyError(f"there is no {self._path(name)!r} in this version")
-            if isinstance(found, Mapping):
-                self._touched[name] = StagedGroup(self._path(name), found, self._source, self)
+            if isinstance(before, Mapping):
+                self._touched[name] = StagedGroup(self._path(name), before, self._source, self)
             else:
-                array: StagedArray = self._source.array_of(self._path(name), found)
+                array: StagedArray = self._source.array_of(self._path(name), before)
                 array.attrs.layouts = self.attrs.layouts
                 self._touched[name] = array
         child = self._touched[name]
         if child is None:
             raise KeyError(f"{self._path(name)!r} was deleted from this version")
+        if not self._open:  # also what is first looked at after the commit, or a write to it would be lost
+            child.close()
         return child
 
     def __setitem__(self, path: str, value: Any) -> None:
@@ -114,10 +116,10 @@ class StagedGroup(MutableMapping[str, "Child"]):
 
     def require_group(self, path: str) -> StagedGroup:
         """The group at this path, which is created if it does not exist."""
-        found = self[path] if path in self else self.create_group(path)
-        if not isinstance(found, StagedGroup):
+        group = self[path] if path in self else self.create_group(path)
+        if not isinstance(group, StagedGroup):
             raise TypeError(f"{path!r} is an array")
-        return found
+        return group
 
     def create_dataset(
         self,
@@ -205,8 +207,8 @@ class StagedGroup(MutableMapping[str, "Child"]):
         """
         if self.parent is not None:
             raise UsageError(f"{self.name!r} is a group: call diff() of its version")
-        found: VersionDiff = self._source.difference_of(self)
-        return found
+        difference: VersionDiff = self._source.difference_of(self)
+        return difference
 
     @property
     def is_open(self) -> bool:
@@ -255,4 +257,4 @@ def _names(path: str) -> list[str]:
 
 
 def _below(name: str, visit: Callable[[str, Child], Any]) -> Callable[[str, Child], Any]:
-    return lambda path, found: visit(f"{name}/{path}", found)
+    return lambda path, child: visit(f"{name}/{path}", child)

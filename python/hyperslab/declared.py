@@ -17,9 +17,6 @@ from hyperslab.regular_files import read_regular
 M = TypeVar("M", bound=BaseModel)
 
 
-STUDIES_ARE_LISTED = "; `hyperslab studies` lists the studies that are included"
-
-
 class Declared(BaseModel):
     """A frozen model that accepts no unknown keys."""
 
