@@ -38,7 +38,18 @@ LAYERS = [
     ["versions.layout"],  # a version is read as an archive
     ["archive"],
     ["journal"],  # before an archive is read, a commit that was cut short is finished
-    ["declared", "libhdf5", "meant", "needed", "panics", "preloading", "progress", "quantities", "regular_files", "replacing"],
+    [
+        "declared",
+        "libhdf5",
+        "meant",
+        "needed",
+        "panics",
+        "preloading",
+        "progress",
+        "quantities",
+        "regular_files",
+        "replacing",
+    ],
     ["errors", "memory", "cached", "chunk_grid", "timers", "_core"],
 ]
 # A method whose answer is made above, by what its object was given; only the type of the answer is imported. (The names
