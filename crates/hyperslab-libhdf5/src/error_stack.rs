@@ -30,7 +30,7 @@ impl<'l> Quiet<'l> {
                 && (library.call.errors_get)(CURRENT, &raw mut function, &raw mut data) >= 0
                 && (library.call.errors_set)(CURRENT, ptr::null_mut(), ptr::null_mut()) >= 0
         };
-        done.then_some(Self { library, function, data })
+        done.then(|| Self { library, function, data }) // not `then_some`, which would drop one
     }
 }
 

@@ -21,7 +21,7 @@ impl Module {
         unsafe {
             let handle = libc::dlopen(path, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
             libc::dlerror(); // so that the program does not find our errors
-            (!handle.is_null()).then_some(Self(handle))
+            (!handle.is_null()).then(|| Self(handle)) // not `then_some`, which would drop one
         }
     }
 

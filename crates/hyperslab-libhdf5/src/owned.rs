@@ -28,7 +28,7 @@ impl<T: Identified> Owned<T> {
     /// What a call has returned; `None` if it failed.
     #[inline]
     pub(crate) fn returned(identified: T) -> Option<Self> {
-        (identified.number() > 0).then_some(Self(identified))
+        (identified.number() > 0).then(|| Self(identified)) // not `then_some`, which would drop one
     }
 }
 

@@ -374,6 +374,24 @@ fn errors_are_put_back_or_forgotten() {
     assert_eq!(count(), 0, "what is printed to nobody is not left either");
 }
 
+#[test]
+fn a_printer_of_the_old_kind_stays() {
+    let Some(system) = system() else { return };
+    let (function, data) = printer(&system);
+    system.call(c"H5Eset_auto1", &[function, data]);
+    assert!(Quiet::new(system.library()).is_none());
+    let (mut now, mut its_data) = (0_usize, 0_usize);
+    system.call(c"H5Eget_auto1", &[(&raw mut now) as usize, (&raw mut its_data) as usize]);
+    system.call(c"H5Eset_auto2", &[0, function, data]);
+    assert_eq!(now, function);
+}
+
+#[test]
+fn a_module_that_is_not_loaded_is_none() {
+    assert!(Module::loaded(c"/none.so").is_none());
+    assert!(Module::loaded(c"").is_some(), "the program itself");
+}
+
 /// What libhdf5 calls to print errors.
 fn printer(system: &System) -> (usize, usize) {
     let (mut function, mut data) = (0_usize, 0_usize);
