@@ -186,16 +186,38 @@ def test_rust_functions_are_short() -> None:
             assert length <= MOST_FUNCTION_LINES, f"{relative(path)}:{line} {name} has {length} lines"
 
 
-def rust_functions(text: str) -> list[tuple[str, int, int]]:
-    """Name, first line and length of each function, by the indentation that rustfmt keeps."""
-    lines, found = text.splitlines(), []
-    for number, line in enumerate(lines):
-        begun = re.match(r"( *)(?:pub(?:\([a-z]+\))? )?(?:const )?(?:unsafe )?fn (\w+)", line)
-        if begun:
-            closing = f"{begun[1]}}}"
-            ends = next((k for k in range(number, len(lines)) if lines[k] == closing or lines[k].endswith(";")), number)
-            found.append((begun[2], number + 1, ends - number + 1))
-    return found
+def test_rust_functions_are_measured_by_their_braces() -> None:
+    text = """
+    fn declared(a: u8);
+    unsafe fn wraps(
+        a: u8,
+    ) -> u8 {
+        let text = "}
+        }"; // }
+        let character = '}'; /* }
+        } */
+        a
+    }
+    fn short() { r#"}"#; }
+"""
+    assert list(rust_functions(text)) == [("declared", 2, 1), ("wraps", 3, 9), ("short", 12, 1)]
+
+
+# What may hold braces that are none: comments, strings, characters. A lifetime is no character.
+NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|r(#*)".*?"\1|"(?:\\.|[^"\\])*"|b?\'(?:\\[^\']+|\\\'|[^\'\\])\'', re.DOTALL)
+
+
+def rust_functions(text: str) -> Iterator[tuple[str, int, int]]:
+    """Name, first line and length of each function, from its first word to the brace that closes it."""
+    code = NO_CODE.sub(lambda match: "\n" * match[0].count("\n"), text)
+    for begun in re.finditer(r"^[ \w()]*\bfn (\w+)", code, re.MULTILINE):
+        depth, last = 0, begun.end()
+        for mark in re.finditer(r"[{};]", code[begun.end() :]):
+            last = begun.end() + mark.end()
+            depth += {"{": 1, "}": -1, ";": 0}[mark[0]]
+            if depth == 0:  # also a declaration without a body
+                break
+        yield begun[1], code.count("\n", 0, begun.start()) + 1, code.count("\n", begun.start(), last) + 1
 
 
 def test_ceilings_have_one_home() -> None:

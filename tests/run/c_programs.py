@@ -6,6 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import h5py
+import numpy as np
 import pytest
 
 DECLARED = r"""
@@ -13,8 +15,10 @@ DECLARED = r"""
     #include <stdlib.h>
     #include <string.h>
     long H5Fopen(const char *, unsigned, long), H5Dopen2(long, const char *, long), H5Dget_type(long);
-    int H5open(void), H5Fclose(long), H5Dclose(long);
+    int H5open(void), H5close(void), H5Fclose(long), H5Dclose(long);
     int H5Dread(long, long, long, long, long, void *);
+    int H5Dread_async(const char *, const char *, unsigned, long, long, long, long, long, void *, long);
+    int H5Dread_multi(size_t, long *, long *, long *, long *, long, void **);
     extern long H5T_NATIVE_INT_g, H5T_NATIVE_FLOAT_g, H5T_NATIVE_DOUBLE_g;
 """
 
@@ -25,6 +29,24 @@ def system_libhdf5(kind: str = "serial") -> Path:
     if not found or shutil.which("gcc") is None:
         pytest.skip("no C compiler, or no libhdf5 of the system: tests/system-packages.txt")
     return found[0]
+
+
+def wheel_libhdf5() -> list[object]:
+    """What a program is linked to if it needs HDF5 1.14: the libhdf5 of h5py's wheel."""
+    libraries = sorted((Path(h5py.__file__).parents[1] / "h5py.libs").glob("libhdf5-*.so*"))
+    if shutil.which("gcc") is None or not libraries or h5py.version.hdf5_version_tuple < (1, 14):
+        pytest.skip("no C compiler, or no wheel of h5py with HDF5 1.14")
+    return [libraries[0], f"-Wl,-rpath,{libraries[0].parent}", "-Wl,--allow-shlib-undefined"]
+
+
+def compressed_file(path: Path, names: str = "x", seed: int = 1) -> Path:
+    """A file with arrays of 300 rows and 400 columns of `int`, in chunks of 50 rows."""
+    random = np.random.default_rng(seed)
+    with h5py.File(path, "w") as made:
+        for name in names:
+            values = random.integers(0, 99, (300, 400), "i4")
+            made.create_dataset(name, data=values, chunks=(50, 400), compression="gzip")
+    return path
 
 
 def compiled(folder: Path, name: str, source: str, *options: object) -> Path:

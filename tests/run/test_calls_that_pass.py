@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import h5py
-import numpy as np
 import pytest
+from c_programs import alone, compiled, compressed_file, wheel_libhdf5
 from run_programs import python, run, without
 
 PROGRAM = r"""
-    #include <stdio.h>
-    #include <stdlib.h>
-    long H5Fopen(const char *, unsigned, long), H5Dopen2(long, const char *, long), H5Dget_type(long);
-    int H5open(void), H5Fclose(long), H5Dclose(long);
-    int H5Dread_async(const char *, const char *, unsigned, long, long, long, long, long, void *, long);
     int main(int count, char **words) {
         H5open();
         long file = H5Fopen(words[1], 0, 0), array = H5Dopen2(file, "x", 0);
@@ -36,10 +29,6 @@ PROGRAM = r"""
 # place in it; the descriptor leads to the first file, as the program has opened that itself.
 CLOSING = r"""
     #include <fcntl.h>
-    #include <stdio.h>
-    #include <stdlib.h>
-    long H5Fopen(const char *, unsigned, long), H5Dopen2(long, const char *, long), H5Dget_type(long);
-    int H5open(void), H5close(void), H5Dread(long, long, long, long, long, void *);
     int main(int count, char **words) {
         int *out = calloc(300 * 400, 4);
         for (int k = 1; k < 3; k++) {
@@ -59,32 +48,16 @@ CLOSING = r"""
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    with h5py.File(tmp_path / "a.h5", "w") as made:
-        values = np.random.default_rng(1).integers(0, 99, (300, 400), "i4")
-        made.create_dataset("x", data=values, chunks=(50, 400), compression="gzip")
-    return tmp_path / "a.h5"
+    return compressed_file(tmp_path / "a.h5")
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    return compiled(PROGRAM, tmp_path)
-
-
-def compiled(source: str, tmp_path: Path) -> Path:
-    """A program with the libhdf5 of h5py's wheel, which has asynchronous calls."""
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    libraries = sorted((Path(h5py.__file__).parents[1] / "h5py.libs").glob("libhdf5-*.so*"))
-    if compiler is None or not libraries or h5py.version.hdf5_version_tuple < (1, 14):
-        pytest.skip("no C compiler, or no wheel of h5py with HDF5 1.14")
-    (tmp_path / "a.c").write_text(source)
-    made = tmp_path / "program"
-    found = [f"-Wl,-rpath,{libraries[0].parent}", "-Wl,--allow-shlib-undefined"]
-    subprocess.run([compiler, "-w", "-o", made, tmp_path / "a.c", libraries[0], *found], check=True)
-    return made
+    return compiled(tmp_path, "program", PROGRAM, *wheel_libhdf5())
 
 
 def test_asynchronous_reads(program: Path, file: Path) -> None:
-    expected = subprocess.run([program, file], capture_output=True, timeout=120)
+    expected = alone(program, file)
     ran = run(program, file, HYPERSLAB_SERVE_SMALL="1")
     assert (ran.status, ran.out) == (expected.returncode, expected.stdout)
     assert (ran.served, bool(ran.errors)) == (0, bool(expected.stderr))
@@ -93,7 +66,7 @@ def test_asynchronous_reads(program: Path, file: Path) -> None:
 
 def test_asynchronous_reads_are_not_traced(program: Path, file: Path, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="not installed: pip install 'hyperslab[report]'")
-    expected = subprocess.run([program, file], capture_output=True, timeout=120)
+    expected = alone(program, file)
     words = [sys.executable, "-m", "hyperslab", "trace", "-o", "run.trace", "--", program, file]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, timeout=120)
     assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout)
@@ -101,13 +74,11 @@ def test_asynchronous_reads_are_not_traced(program: Path, file: Path, tmp_path: 
 
 
 def test_a_library_that_is_closed_and_opened_again(file: Path, tmp_path: Path) -> None:
-    with h5py.File(tmp_path / "b.h5", "w") as made:
-        values = np.random.default_rng(2).integers(0, 99, (300, 400), "i4")
-        made.create_dataset("x", data=values, chunks=(50, 400), compression="gzip")
-    program = compiled(CLOSING, tmp_path)
-    expected = subprocess.run([program, file, tmp_path / "b.h5"], capture_output=True, timeout=120)
+    other = compressed_file(tmp_path / "b.h5", seed=2)
+    program = compiled(tmp_path, "program", CLOSING, *wheel_libhdf5())
+    expected = alone(program, file, other)
     assert len(set(expected.stdout.splitlines())) == 2
-    ran = run(program, file, tmp_path / "b.h5")
+    ran = run(program, file, other)
     assert (ran.status, ran.out, ran.served) == (0, expected.stdout, 2)
 
 

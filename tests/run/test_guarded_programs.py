@@ -10,9 +10,8 @@ import tempfile
 from pathlib import Path
 
 import h5py
-import numpy as np
 import pytest
-from c_programs import alone, compiled, system_libhdf5
+from c_programs import alone, compiled, compressed_file, system_libhdf5
 from run_programs import run
 
 READ = r"""
@@ -42,10 +41,7 @@ READ = r"""
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    with h5py.File(tmp_path / "a.h5", "w") as made:
-        values = np.random.default_rng(1).integers(0, 99, (300, 400), "i4")
-        made.create_dataset("x", data=values, chunks=(50, 400), compression="gzip")
-    return tmp_path / "a.h5"
+    return compressed_file(tmp_path / "a.h5")
 
 
 def sanitized(tmp_path: Path) -> Path:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
+from c_programs import alone, compiled, compressed_file, wheel_libhdf5
 from run_programs import run
 
 PROGRAM = r"""
-    #include <stdio.h>
-    #include <stdlib.h>
-    #include <string.h>
-    long H5Fopen(const char *, unsigned, long), H5Dopen2(long, const char *, long), H5Dget_type(long);
-    int H5open(void), H5Fclose(long);
-    int H5Dread_multi(size_t, long *, long *, long *, long *, long, void **);
     int main(int count, char **words) {
         H5open();
         long file = H5Fopen(words[1], 0, 0), arrays[8], types[8], all[8] = {0};
@@ -43,16 +36,7 @@ PROGRAM = r"""
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program, with the libhdf5 of h5py's wheel, which is new enough."""
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    libraries = sorted((Path(h5py.__file__).parents[1] / "h5py.libs").glob("libhdf5-*.so*"))
-    if compiler is None or not libraries or h5py.version.hdf5_version_tuple < (1, 14):
-        pytest.skip("no C compiler, or no wheel of h5py with HDF5 1.14")
-    folder = tmp_path_factory.mktemp("several")
-    (folder / "a.c").write_text(PROGRAM)
-    made = folder / "program"
-    found = [f"-Wl,-rpath,{libraries[0].parent}", "-Wl,--allow-shlib-undefined"]
-    subprocess.run([compiler, "-w", "-o", made, folder / "a.c", libraries[0], *found], check=True)
-    return made
+    return compiled(tmp_path_factory.mktemp("several"), "program", PROGRAM, *wheel_libhdf5())
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +55,46 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("names", "served"), [("abc", 3), (["a", "small", "c"], 2), (["small", "small"], 0), (["a", "closed"], 1), ("", 0)]
 )
 def test_several_arrays(program: Path, file: Path, names: list[str], served: int) -> None:
-    expected = subprocess.run([program, file, *names], capture_output=True, text=True, timeout=120)
+    expected = alone(program, file, *names)
     ran = run(program, file, *names)
-    assert (ran.status, ran.out.decode()) == (expected.returncode, expected.stdout), ran.errors
+    assert (ran.status, ran.out) == (expected.returncode, expected.stdout), ran.errors
     assert (ran.counts["served"]["reads"], bool(ran.errors)) == (served, bool(expected.stderr))
+
+
+CHANGING = r"""
+    #include <unistd.h>
+    int main(int count, char **words) {
+        H5open();
+        long file = H5Fopen(words[1], 0, 0), arrays[2], types[2], all[2] = {0};
+        int *out[2];
+        for (int k = 0; k < 2; k++) {
+            arrays[k] = H5Dopen2(file, words[k + 2], 0);
+            types[k] = H5Dget_type(arrays[k]);
+            out[k] = malloc(300 * 400 * 4);
+        }
+        for (int round = 0; round < 3; round++) {
+            for (int k = 0; k < 2; k++) memset(out[k], 255, 300 * 400 * 4);
+            int done = H5Dread_multi(2, arrays, types, all, all, 0, (void **)out);
+            unsigned long sum = 0;
+            for (int n = 0; n < 2 * 300 * 400; n++) sum = sum * 31 + out[n / 120000][n % 120000];
+            printf("%d %lx\n", done, sum);
+            truncate(words[1], 3000);
+        }
+        return 0;
+    }
+"""
+
+
+@pytest.mark.parametrize(("names", "served"), [(["a", "b"], 2), (["a", "small"], 1)])
+def test_what_libhdf5_would_have_in_its_cache_is_answered(tmp_path: Path, names: list[str], served: int) -> None:
+    """The file is cut off after the first read: libhdf5 alone goes on reading from its memory, and prints nothing."""
+    made, path = compiled(tmp_path, "program", CHANGING, *wheel_libhdf5()), tmp_path / "a.h5"
+
+    def new() -> Path:
+        with h5py.File(compressed_file(path, "ab"), "r+") as file:
+            file.create_dataset("small", data=np.arange(20))
+        return path
+
+    expected, ran = alone(made, new(), *names), run(made, new(), *names)
+    assert (ran.status, ran.out, ran.errors) == (expected.returncode, expected.stdout, expected.stderr.decode())
+    assert (expected.stdout.count(b"0 "), ran.counts["served"]["reads"]) == (3, served), ran.counts

@@ -9,9 +9,11 @@
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hyperslab_libhdf5::Module;
+use hyperslab_libhdf5::libraries::{Libhdf5, libhdf5_at, next_symbol};
+use hyperslab_libhdf5::objects::{self, Object, is_own};
+
 use crate::entries::{entry, hook_name, hook_number};
-use crate::libraries::{Libhdf5, close, libhdf5_at, next_symbol, open, symbol};
-use crate::objects::{self, Object, is_own};
 use crate::patching::replace;
 
 /// How many addresses of functions tell which library a module means. Some may be in libraries on top of libhdf5.
@@ -133,21 +135,18 @@ impl Calling {
         if let Some(address) = next_symbol(name, version.as_deref()) {
             return libhdf5_at(address as usize);
         }
-        let handle = open(&self.path)?;
-        let found = symbol(handle, name).and_then(|address| libhdf5_at(address as usize));
-        close(handle);
-        found
+        let module = Module::loaded(&self.path)?;
+        module.symbol(name).and_then(|address| libhdf5_at(address as usize))
     }
 
     /// Lets its calls arrive at the entries of that library.
     fn bind(&self, library: &Libhdf5) {
-        let Some(handle) = open(&self.path) else { return }; // it is not loaded any more
+        let Some(_module) = Module::loaded(&self.path) else { return }; // it is not loaded any more
         for slot in &self.slots {
             if let Some(entry) = entry(library.order, slot.hook).filter(|_| between(slot.hook).is_none()) {
                 replace(slot.address, entry as usize, slot.is_sealed);
             }
         }
-        close(handle);
     }
 }
 

@@ -9,11 +9,11 @@ use std::ffi::{CStr, CString};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use hyperslab_libhdf5::libraries::{Libhdf5, known_libraries, libhdf5_at, library_at, next_symbol};
+use hyperslab_libhdf5::{Id, Kind, Module, Real, objects};
+
 use crate::binding::{between, bind_caller};
 use crate::entries::{Called, LIBRARY_SHIFT, hook_name};
-use crate::libhdf5::{ARRAY_ID, FILE_ID, Id, Real};
-use crate::libraries::{Libhdf5, close, known_libraries, libhdf5_at, library_at, next_symbol, open, symbol};
-use crate::objects;
 
 /// A function that we replace, for one caller.
 pub(crate) struct Site {
@@ -52,11 +52,11 @@ pub(crate) enum Hook {
 
 impl Hook {
     /// The kind of identifier that the first argument is.
-    fn kind(self) -> Option<i32> {
+    fn kind(self) -> Option<Kind> {
         match self {
             Self::ReadMulti | Self::WriteMulti | Self::CloseLibrary | Self::Open | Self::Create => None,
-            Self::Close => Some(FILE_ID),
-            _ => Some(ARRAY_ID),
+            Self::Close => Some(Kind::File),
+            _ => Some(Kind::Array),
         }
     }
 }
@@ -102,11 +102,9 @@ fn kept(place: &AtomicPtr<Site>, hook: Hook, caller: usize) -> Option<&'static S
 #[inline(never)]
 fn owner(site: &'static Site, called: &Called) -> Option<&'static Site> {
     let id = called.first.cast_signed() as Id;
-    let is_owner = |library: &&Libhdf5| {
-        let kind = library.library().map(|found| found.kind(id));
-        kind.is_some() && kind == site.hook.kind()
-    };
-    if site.hook.kind().is_none() || is_owner(&site.libhdf5) {
+    let Some(kind) = site.hook.kind() else { return Some(site) };
+    let is_owner = |library: &&Libhdf5| library.library().is_some_and(|known| known.is(kind, id));
+    if is_owner(&site.libhdf5) {
         return Some(site);
     }
     let Some(library) = known_libraries().find(is_owner) else { return Some(site) };
@@ -160,10 +158,8 @@ fn of_any(name: &CStr) -> Option<&'static Libhdf5> {
     let mut paths = Vec::new();
     objects::each(|object| paths.push(object.path().to_owned()));
     let found = paths.iter().filter(|path| !path.is_empty()).filter_map(|path| {
-        let handle = open(path)?;
-        let found = symbol(handle, name).and_then(|address| libhdf5_at(address as usize));
-        close(handle);
-        found
+        let module = Module::loaded(path)?;
+        module.symbol(name).and_then(|address| libhdf5_at(address as usize))
     });
     found.fold(None, |first, one| first.or(Some(one)))
 }

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 
 use hyperslab_core::AxisIndices;
-
-use crate::dataspace::{Dataspace, Selected};
+use hyperslab_libhdf5::{Dataspace, Selected};
 
 /// The smallest box of chunks that has all those that a selection touches, and how many of them it touches.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,13 +12,13 @@
 
 use std::time::{Duration, Instant};
 
+use hyperslab_libhdf5::{ArrayKey, Boxes, Dataspace, Library, Space, has_failed};
+
 use crate::callers::Site;
 use crate::chunk_box::ChunkBox;
 use crate::comparison::Comparison;
 use crate::counts::{self, Count};
-use crate::dataspace::Dataspace;
 use crate::known::known;
-use crate::libhdf5::{ArrayKey, Held, Library, has_failed};
 use crate::open_array::Facts;
 use crate::request::{Call, Request};
 use crate::settings::settings;
@@ -37,8 +37,6 @@ const SAMPLE_NBYTES: u64 = 256 << 10;
 const MOST_GAPS: u64 = 2;
 /// Places are spread by this step, each far from all before.
 const STEP: f64 = 0.618_033_988_749_894_9;
-/// `H5S_SELECT_SET`.
-const SET: i32 = 0;
 
 /// What to read as a sample.
 struct Round {
@@ -146,40 +144,31 @@ impl Round {
 
     /// libhdf5 reads some chunks: what it decodes, or copies, and its nanoseconds.
     fn sample(&self, site: &Site, library: &Library, call: &Call, chunks: &ChunkBox) -> Option<(u64, u64)> {
-        // SAFETY: the function takes any identifier.
-        let file = Held::new(library, unsafe { (library.call.array_space)(call.array) })?;
-        let shape = Dataspace::of(library, file.id, crate::reason::Reason::Selection).ok()?.shape;
+        let file = Boxes::of(library.array(call.array).space()?).ok()?;
+        let shape = file.shape();
         let axes = chunks.axes.iter().zip(&self.chunk);
         let start: Vec<u64> = axes.clone().map(|((start, _), chunk)| start * chunk).collect();
-        let ends = axes.zip(&shape).map(|(((_, stop), chunk), &length)| length.min(stop * chunk));
+        let ends = axes.zip(shape).map(|(((_, stop), chunk), &length)| length.min(stop * chunk));
         let count: Vec<u64> = ends.zip(&start).map(|(end, start)| end.saturating_sub(*start)).collect();
         let total = count.iter().try_fold(1_u64, |product, &length| product.checked_mul(length))?;
         let nbytes = total.checked_mul(self.width).filter(|&nbytes| nbytes > 0)?;
         let mut out = Vec::<u8>::new();
         out.try_reserve_exact(usize::try_from(nbytes).ok()?).ok()?;
         out.resize(usize::try_from(nbytes).ok()?, 0);
-        // SAFETY: the spaces have an axis for each number, and the memory has room for all elements selected.
-        unsafe {
-            let none = std::ptr::null();
-            let ones = vec![1_u64; count.len()];
-            let select = library.call.select_hyperslab;
-            if select(file.id, SET, start.as_ptr(), none, ones.as_ptr(), count.as_ptr()) < 0 {
-                return None;
-            }
-            // Of the same shape: otherwise libhdf5 would look at each element for itself, which takes longer than to decode it.
-            let ndim = i32::try_from(count.len()).ok()?;
-            let memory = Held::new(library, (library.call.create_space)(ndim, count.as_ptr(), none))?;
-            let argument = |id: i64| usize::try_from(id).ok();
-            let (array, kind) = (argument(call.array)?, argument(call.memory_type)?);
-            let (memory, file) = (argument(memory.id)?, argument(file.id)?);
-            let (begun, before) = (Instant::now(), counts::processor_now());
-            let result = (site.real)(array, kind, memory, file, 0, out.as_mut_ptr() as usize);
-            let took = counts::processor_now().saturating_sub(before).max(1);
-            let work =
-                if self.chunk_nbytes > 0 { chunks.count.saturating_mul(self.chunk_nbytes) } else { nbytes };
-            counts::add(Count::SampledNbytes, work);
-            counts::add(Count::SampledNanoseconds, counts::nanoseconds(begun.elapsed()));
-            (!has_failed(result)).then_some((work, took))
-        }
+        file.select(&start, &count).ok()?;
+        // Of the same shape: otherwise libhdf5 would look at each element for itself, which takes longer than to decode it.
+        let memory = Space::created(library, &count)?;
+        let argument = |id: i64| usize::try_from(id).ok();
+        let (array, kind) = (argument(call.array)?, argument(call.memory_type)?);
+        let (memory, file) = (argument(memory.id())?, argument(file.space().id())?);
+        let (begun, before) = (Instant::now(), counts::processor_now());
+        // SAFETY: the function is `H5Dread`, and there is room for all elements selected.
+        let result = unsafe { (site.real)(array, kind, memory, file, 0, out.as_mut_ptr() as usize) };
+        let took = counts::processor_now().saturating_sub(before).max(1);
+        let work =
+            if self.chunk_nbytes > 0 { chunks.count.saturating_mul(self.chunk_nbytes) } else { nbytes };
+        counts::add(Count::SampledNbytes, work);
+        counts::add(Count::SampledNanoseconds, counts::nanoseconds(begun.elapsed()));
+        (!has_failed(result)).then_some((work, took))
     }
 }

@@ -1,18 +1,11 @@
 //! Elements of another type than the file's, where every library must get the same.
 
-#![allow(unsafe_code)]
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::libhdf5::{Held, Id, Library};
-use crate::libraries::Libhdf5;
-use crate::threads::in_shares;
+use hyperslab_libhdf5::libraries::Libhdf5;
+use hyperslab_libhdf5::{Class, Id, Library, NUMBER_COUNT, Type};
 
-/// `H5T_INTEGER`, `H5T_FLOAT`, `H5T_ORDER_LE`, `H5T_ORDER_BE`.
-const INTEGER: i32 = 0;
-const FLOAT: i32 = 1;
-const LITTLE: i32 = 0;
-const BIG: i32 = 1;
+use crate::threads::in_shares;
 
 /// What has to be done to elements of the file for the program to find what it wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +18,7 @@ pub(crate) enum Change {
     Convert { from: Number, is_swapped: bool, to: Number },
 }
 
-/// Types of numbers that the processor has. Their places are those of `Library::numbers`.
+/// Types of numbers that the processor has. Their places are those of `Type::own_number`.
 #[allow(non_camel_case_types)] // the names of Rust's types
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
@@ -42,7 +35,7 @@ pub(crate) enum Number {
     f64 = 9,
 }
 
-const NUMBERS: [Number; 10] = [
+const NUMBERS: [Number; NUMBER_COUNT] = [
     Number::i8,
     Number::u8,
     Number::i16,
@@ -71,53 +64,40 @@ impl Number {
     }
 
     /// The number that a type of libhdf5 is.
-    fn of(library: &Library, kind: Id) -> Option<Self> {
-        // SAFETY: the function takes any identifiers.
-        let is_it = |id| unsafe { (library.call.type_equal)(kind, id) } > 0;
-        NUMBERS.into_iter().find(|number| library.number(*number as usize).is_some_and(is_it))
+    fn of(kind: Type<'_>) -> Option<Self> {
+        kind.own_number().map(|place| NUMBERS[place])
     }
 }
 
 impl Change {
     /// What to do so that elements of an array become those of a type; `None` if we do not do it.
     pub fn of(owner: &Libhdf5, library: &Library, array: Id, memory_type: Id) -> Option<Self> {
-        let functions = &library.call;
-        // SAFETY: the functions take any identifier.
-        unsafe {
-            let stored = Held::new(library, (functions.array_type)(array))?;
-            if (functions.type_equal)(stored.id, memory_type) > 0 {
-                return Some(Self::None);
-            }
-            if !matches!((functions.type_class)(stored.id), INTEGER | FLOAT) {
-                return None;
-            }
-            let other = match (functions.type_order)(stored.id) {
-                LITTLE => BIG,
-                BIG => LITTLE,
-                _ => return None,
-            };
-            let swapped = Held::new(library, (functions.type_copy)(stored.id))?;
-            if (functions.type_set_order)(swapped.id, other) < 0 {
-                return None;
-            }
-            if !is_as_libhdf5_made_it(owner, library, (stored.id, memory_type)) {
-                return None;
-            }
-            if (functions.type_equal)(swapped.id, memory_type) > 0 {
-                return Some(Self::Swap((functions.type_nbytes)(memory_type)));
-            }
-            let to = Number::of(library, memory_type)?;
-            let (from, is_swapped) = match Number::of(library, stored.id) {
-                Some(from) => (from, false),
-                None => (Number::of(library, swapped.id)?, true),
-            };
-            // libhdf5 converts swapped floats by a program of its own, which need not treat NaN as the processor does.
-            let is_ours = is_known(from, to) && !(is_swapped && from.is_float());
-            // The next best for floats rounds otherwise.
-            let is_ours =
-                is_ours && (!from.is_float() || (functions.type_is_hard)(stored.id, memory_type) > 0);
-            is_ours.then_some(Self::Convert { from, is_swapped, to })
+        let stored = library.array(array).stored_type()?;
+        if stored.equals(memory_type) {
+            return Some(Self::None);
         }
+        if !matches!(stored.class(), Some(Class::Integer | Class::Float)) {
+            return None;
+        }
+        let swapped = stored.with_order(stored.order()?.other())?;
+        // Programs may register other conversions in place of libhdf5's own (`H5Tregister`), or remove one, so that the next
+        // best does the work (`H5Tunregister`). Only libhdf5 knows, whoever did that, and when.
+        if !owner.contains(stored.converter(memory_type)) {
+            return None;
+        }
+        if swapped.equals(memory_type) {
+            return Some(Self::Swap(swapped.nbytes()));
+        }
+        let to = Number::of(library.datatype(memory_type))?;
+        let (from, is_swapped) = match Number::of(*stored) {
+            Some(from) => (from, false),
+            None => (Number::of(*swapped)?, true),
+        };
+        // libhdf5 converts swapped floats by a program of its own, which need not treat NaN as the processor does.
+        let is_ours = is_known(from, to) && !(is_swapped && from.is_float());
+        // The next best for floats rounds otherwise.
+        let is_ours = is_ours && (!from.is_float() || stored.converts_as_processor(memory_type));
+        is_ours.then_some(Self::Convert { from, is_swapped, to })
     }
 
     /// The bytes of an element in the file, if it is converted.
@@ -127,14 +107,6 @@ impl Change {
             _ => None,
         }
     }
-}
-
-/// Whether a conversion is libhdf5's own: programs may register others in its place (`H5Tregister`), or remove one, so that
-/// the next best does the work (`H5Tunregister`). Only libhdf5 knows, whoever did that, and when.
-fn is_as_libhdf5_made_it(owner: &Libhdf5, library: &Library, (from, to): (Id, Id)) -> bool {
-    let mut data = std::ptr::null_mut();
-    // SAFETY: the function takes any identifiers. A read would look for the same conversion.
-    owner.contains(unsafe { (library.call.type_find)(from, to, &raw mut data) })
 }
 
 macro_rules! conversions {

@@ -8,8 +8,9 @@
 
 use std::ffi::{CStr, c_void};
 
+use hyperslab_libhdf5::Real;
+
 use crate::hooks;
-use crate::libhdf5::Real;
 
 /// A call, as these instructions put it on the stack.
 #[repr(C)]

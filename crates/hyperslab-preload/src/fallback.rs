@@ -3,41 +3,50 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use hyperslab_libhdf5::{Library, Quiet, SetAside, has_failed};
+
 use crate::callers::Site;
-use crate::libhdf5::{Library, Quiet, SetAside, has_failed};
-use crate::reason::Reason;
 use crate::request::{Call, makes_sense};
 use crate::serving::serve_kept;
 
-/// Passes a read on. `pass` makes libhdf5 do it, and may be called twice.
-pub(crate) fn pass_on(site: &Site, call: &Call, reason: Reason, pass: impl Fn() -> usize) -> usize {
-    if reason == Reason::Changed
+/// Passes reads on, of one array or of several. `pass` makes libhdf5 do them, and may be called more than once.
+pub(crate) fn pass_on(
+    site: &Site,
+    calls: &[Call],
+    is_changed: bool,
+    pass: impl Fn(&[Call]) -> usize,
+) -> usize {
+    if is_changed
         && let Some(library) = site.libhdf5.library()
         && let Some(quiet) = Quiet::new(library)
     {
         // No error is printed of a read that succeeds in the end.
-        let result = pass();
-        if !has_failed(result) || is_kept(site, library, call) {
+        if !has_failed(pass(calls)) || is_done(site, library, calls, &pass) {
             return 0;
         }
         drop(quiet);
-        return pass();
+        return pass(calls);
     }
-    let result = pass();
-    if has_failed(result) { after_failure(site, call, result) } else { result }
+    let result = pass(calls);
+    if has_failed(result) { after_failure(site, calls, result, pass) } else { result }
 }
 
-/// The result of a read that libhdf5 has failed to do.
+/// The result of reads that libhdf5 has failed to do.
 #[cold]
-fn after_failure(site: &Site, call: &Call, result: usize) -> usize {
+fn after_failure(site: &Site, calls: &[Call], result: usize, pass: impl Fn(&[Call]) -> usize) -> usize {
     let Some(library) = site.libhdf5.library() else { return result };
     let errors = SetAside::new(library);
-    let is_done = Quiet::new(library).is_some_and(|_quiet| is_kept(site, library, call));
-    if is_done {
+    if Quiet::new(library).is_some_and(|_quiet| is_done(site, library, calls, pass)) {
         errors.forget();
         return 0;
     }
     result
+}
+
+/// Whether all reads are done after all: from what is kept, and by libhdf5 if that lacks only some.
+fn is_done(site: &Site, library: &Library, calls: &[Call], pass: impl Fn(&[Call]) -> usize) -> bool {
+    let left: Vec<Call> = calls.iter().filter(|call| !is_kept(site, library, call)).copied().collect();
+    left.is_empty() || (left.len() < calls.len() && !has_failed(pass(&left)))
 }
 
 fn is_kept(site: &Site, library: &Library, call: &Call) -> bool {

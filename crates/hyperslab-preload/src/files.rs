@@ -8,7 +8,8 @@ use std::ffi::c_ulong;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::libhdf5::ArrayKey;
+use hyperslab_libhdf5::ArrayKey;
+
 use crate::open_file::OpenFile;
 use crate::reason::Reason;
 use crate::shared::{OverFork, Shared};

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::libhdf5::Id;
+use hyperslab_libhdf5::Id;
 
 const COUNT: usize = 1 << 10;
 const KNOWN: u64 = 1;

@@ -6,15 +6,17 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
+use std::slice::from_ref;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Instant;
+
+use hyperslab_libhdf5::objects::is_own;
+use hyperslab_libhdf5::{Id, Real, libraries, objects};
 
 use crate::callers::{Hook, Site, site};
 use crate::counts::{self, Count};
 use crate::entries::{Arguments, Called, Next, entry, hook_number};
 use crate::fallback::pass_on;
-use crate::libhdf5::{Id, Real};
-use crate::objects::is_own;
 use crate::reason::Reason;
 use crate::recording::{self, Asked, Operation, Part};
 use crate::request::Call;
@@ -22,7 +24,7 @@ use crate::serving::{Outcome, opened, serve};
 use crate::settings::is_serving;
 use crate::several::{Lists, Rest};
 use crate::writers::writers_changed;
-use crate::{binding, known, libraries, objects, prefetching, settings, stack};
+use crate::{binding, known, prefetching, settings, stack};
 
 /// What libhdf5's functions return if they fail.
 const FAILURE: usize = usize::MAX;
@@ -158,18 +160,31 @@ fn serve_several(site: &Site, arguments: Arguments, memory: usize) -> usize {
     let Some(calls) = (unsafe { lists.calls(id(properties)) }) else {
         return pass_seven(site, arguments, memory);
     };
-    let rest = Rest::of(&calls, |call| served(site, call).is_none());
-    let lists = rest.lists();
-    if lists.count == 0 && count > 0 {
-        return 0;
+    let mut is_changed = false;
+    let mut left = Vec::new();
+    for call in &calls {
+        if let Some(reason) = served(site, call) {
+            is_changed |= reason == Reason::Changed;
+            left.push(*call);
+        }
     }
-    if lists.count == count {
+    if count == 0 {
         return pass_seven(site, arguments, memory);
     }
-    let (arrays, types) = (lists.arrays as usize, lists.memory_types as usize);
-    let (spaces, selections) = (lists.memory_spaces as usize, lists.file_spaces as usize);
-    let arguments = (lists.count, arrays, types, spaces, selections, properties);
-    pass_seven(site, arguments, lists.memories as usize)
+    if left.is_empty() {
+        return 0;
+    }
+    pass_on(site, &left, is_changed, |calls| {
+        if calls.len() == count {
+            return pass_seven(site, arguments, memory);
+        }
+        let rest = Rest::of(calls);
+        let lists = rest.lists();
+        let (arrays, types) = (lists.arrays as usize, lists.memory_types as usize);
+        let (spaces, selections) = (lists.memory_spaces as usize, lists.file_spaces as usize);
+        let arguments = (lists.count, arrays, types, spaces, selections, properties);
+        pass_seven(site, arguments, lists.memories as usize)
+    })
 }
 
 /// Calls what the program meant to call.
@@ -219,11 +234,12 @@ fn serve_or_pass(site: &Site, called: &Called) -> Next {
     let result = match served(site, &call) {
         None => 0,
         Some(reason @ (Reason::Small | Reason::Invalid)) => {
-            pass_on(site, &call, reason, || pass(site, called.arguments()))
+            pass_on(site, from_ref(&call), reason == Reason::Changed, |_| pass(site, called.arguments()))
         }
         Some(reason) => {
             let begun = Instant::now();
-            let result = pass_on(site, &call, reason, || pass(site, called.arguments()));
+            let result =
+                pass_on(site, from_ref(&call), reason == Reason::Changed, |_| pass(site, called.arguments()));
             counts::add(Count::PassedNanoseconds, counts::nanoseconds(begun.elapsed()));
             counts::write_sometimes();
             result

@@ -3,10 +3,10 @@
 use std::sync::{Arc, MutexGuard};
 
 use hyperslab_engine::ChunkCache;
+use hyperslab_libhdf5::ArrayKey;
 
 use crate::comparison::Comparison;
 use crate::files;
-use crate::libhdf5::ArrayKey;
 use crate::open_array::{Facts, OpenArray};
 use crate::pattern::Pattern;
 use crate::reason::Reason;

@@ -10,9 +10,9 @@
 //! | what | home |
 //! |---|---|
 //! | functions that replace libhdf5's and libc's | `entries`, `hooks` |
-//! | which libhdf5 a call means, and its functions | `binding`, `callers`; `libraries`, `libhdf5` |
-//! | loaded modules and their tables; changes to these | `objects`; `patching` |
-//! | what a call asks for | `request`, `dataspace` |
+//! | which libhdf5 a call means; its functions, and modules' tables | `binding`, `callers`; the crate `hyperslab-libhdf5` |
+//! | changes to the tables of loaded modules | `patching` |
+//! | what a call asks for | `request` |
 //! | whether a read is ours, and the read | `serving`, `reason` |
 //! | what is known of open files and arrays; what is guessed | `files`, `open_file`, `writers`, `known`, `open_array`; `hints` |
 //! | files that change while they are open | `fallback`, `kept_bytes`, `mapped` |
@@ -43,7 +43,6 @@ mod comparing;
 mod comparison;
 mod conversion;
 mod counts;
-mod dataspace;
 mod entries;
 mod fallback;
 mod files;
@@ -52,11 +51,8 @@ mod hints;
 mod hooks;
 mod kept_bytes;
 mod known;
-mod libhdf5;
-mod libraries;
 mod limits;
 mod mapped;
-mod objects;
 mod open_array;
 mod open_file;
 mod patching;

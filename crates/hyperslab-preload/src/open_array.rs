@@ -5,10 +5,10 @@ use std::sync::Arc;
 use hyperslab_archive::{Archive, ArchiveArray, ArraySelection, OpenOptions, ReadOptions};
 use hyperslab_core::{AxisIndices, AxisSelection, Codec, Element};
 use hyperslab_engine::{ChunkCache, default_thread_count};
+use hyperslab_libhdf5::{Dataspace, Selected};
 
 use crate::byte_order::swap;
 use crate::conversion::{Change, convert};
-use crate::dataspace::{Dataspace, Selected};
 use crate::kept_bytes::KeptBytes;
 use crate::open_file::OpenFile;
 use crate::reason::Reason;

@@ -2,26 +2,19 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::c_int;
 use std::fs::File;
 use std::io::IoSliceMut;
 use std::mem::ManuallyDrop;
 use std::os::fd::{FromRawFd, RawFd};
-use std::ptr;
 use std::sync::Arc;
 
 use hyperslab_core::{CoalescePolicy, FileIdentity};
 use hyperslab_engine::{FileStore, FileVersion, ReadError, Store};
+use hyperslab_libhdf5::{Id, Library};
 
 use crate::kept_bytes::KeptBytes;
-use crate::libhdf5::{Held, Id, Library};
 use crate::mapped;
 use crate::reason::Reason;
-
-/// `H5F_ACC_RDWR`.
-const WRITABLE: u32 = 0x01;
-/// `H5F_ACC_SWMR_WRITE | H5F_ACC_SWMR_READ`.
-const SWMR: u32 = 0x60;
 
 /// A file that libhdf5 has open for reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,30 +36,15 @@ impl OpenFile {
 
     /// The file of an identifier, as it is now, if it was opened to be read in a way that we know.
     pub fn opened(library: &Library, id: Id) -> Result<Self, Reason> {
-        let call = &library.call;
-        let mut intent = 0;
-        // SAFETY: the functions take any identifier, and the pointers are valid for writes.
-        let descriptor = unsafe {
-            let file = Held::new(library, (call.id_file)(id)).ok_or(Reason::Driver)?;
-            if (call.file_intent)(file.id, &raw mut intent) < 0 {
-                return Err(Reason::Driver);
-            }
-            if intent & SWMR != 0 {
-                return Err(Reason::Swmr);
-            }
-            if intent & WRITABLE != 0 {
-                return Err(Reason::Writable);
-            }
-            let properties = Held::new(library, (call.file_properties)(file.id)).ok_or(Reason::Driver)?;
-            if (call.properties_driver)(properties.id) != library.plain_driver() {
-                return Err(Reason::Driver);
-            }
-            let mut handle = ptr::null_mut();
-            if (call.file_handle)(file.id, 0, &raw mut handle) < 0 || handle.is_null() {
-                return Err(Reason::Driver);
-            }
-            *handle.cast::<c_int>() // that is what the plain driver has
-        };
+        let file = library.array(id).file().ok_or(Reason::Driver)?;
+        let intent = file.intent().ok_or(Reason::Driver)?;
+        if intent.is_swmr() {
+            return Err(Reason::Swmr);
+        }
+        if intent.is_writable() {
+            return Err(Reason::Writable);
+        }
+        let descriptor = file.descriptor().ok_or(Reason::Driver)?;
         let identity = identity(descriptor).ok_or(Reason::Driver)?;
         if !is_plainly_read(descriptor) {
             return Err(Reason::Driver);
@@ -154,7 +132,7 @@ impl Borrowed {
     }
 }
 
-fn borrowed(descriptor: RawFd) -> ManuallyDrop<File> {
+pub(crate) fn borrowed(descriptor: RawFd) -> ManuallyDrop<File> {
     // SAFETY: whoever has it never closes it.
     ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) })
 }

@@ -8,7 +8,7 @@
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::objects::each;
+use hyperslab_libhdf5::objects::each;
 
 /// What is to be replaced by what.
 pub(crate) struct Replacing {

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use hyperslab_core::{AxisIndices, AxisSelection};
-
-use crate::dataspace::{Dataspace, Selected};
+use hyperslab_libhdf5::{Dataspace, Selected};
 
 /// How long a program must compute between reads, as a part of the time that it reads, so that reading ahead is worth it.
 const LEAST_IDLE: u32 = 10;

@@ -12,10 +12,9 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use hyperslab_core::AxisSelection;
+use hyperslab_libhdf5::{ArrayKey, Dataspace};
 
 use crate::conversion::Change;
-use crate::dataspace::Dataspace;
-use crate::libhdf5::ArrayKey;
 use crate::open_array::OpenArray;
 use crate::pattern::regular;
 use crate::settings::settings;

@@ -1,12 +1,11 @@
 //! What one call of `H5Dread` asks for, as far as it takes to decide whether it is ours.
 
-#![allow(unsafe_code)]
+use hyperslab_libhdf5::{Dataspace, Id, Kind, Library, Selected};
 
-use crate::dataspace::{Dataspace, Selected};
-use crate::libhdf5::{ARRAY_ID, DATATYPE_ID, Held, Id, Library, SPACE_ID};
 use crate::reason::Reason;
 
 /// The arguments of `H5Dread`.
+#[derive(Clone, Copy)]
 pub(crate) struct Call {
     pub array: Id,
     pub memory_type: Id,
@@ -31,38 +30,33 @@ pub(crate) struct Request {
 
 /// Whether an identifier is one of a dataspace, or stands for everything.
 pub(crate) fn is_space(library: &Library, space: Id) -> bool {
-    // SAFETY: the function takes any number, and reports no error for a wrong one.
-    space == ALL || unsafe { (library.call.id_type)(space) } == SPACE_ID
+    space == ALL || library.is(Kind::Space, space)
 }
 
 /// Whether all identifiers of a call are of the right kind. Asking prints no error.
 pub(crate) fn makes_sense(library: &Library, call: &Call) -> bool {
-    // SAFETY: as above.
-    let kind = |id| unsafe { (library.call.id_type)(id) };
-    !call.out.is_null() && kind(call.array) == ARRAY_ID && kind(call.memory_type) == DATATYPE_ID
+    !call.out.is_null() && library.is(Kind::Array, call.array) && library.is(Kind::Type, call.memory_type)
 }
 
 impl Request {
     /// What the call selects.
     pub fn of(library: &Library, call: &Call) -> Result<Self, Reason> {
-        let own = match call.file_space {
-            // SAFETY: the function takes any identifier.
-            ALL => Held::new(library, unsafe { (library.call.array_space)(call.array) }),
-            _ => None,
+        let own;
+        let space = if call.file_space == ALL {
+            own = library.array(call.array).space().ok_or(Reason::Invalid)?;
+            *own
+        } else {
+            library.space(call.file_space)
         };
-        let space = own.as_ref().map_or(call.file_space, |own| own.id);
-        if space == ALL {
-            return Err(Reason::Invalid);
-        }
-        let file = Dataspace::of(library, space, Reason::Selection)?;
-        let count = file.len().ok_or(Reason::Selection)?;
+        let file = Dataspace::of(space).ok_or(Reason::Selection)?;
+        let count = file.count().ok_or(Reason::Selection)?;
         let memory = match (call.memory_space, call.file_space) {
             (ALL, ALL) => None,
             // Memory is then laid out as the array, and selected alike.
-            (ALL, _) => Some(Dataspace::of(library, space, Reason::Memory)?),
-            (given, _) => Some(Dataspace::of(library, given, Reason::Memory)?),
+            (ALL, _) => Some(Dataspace::of(space).ok_or(Reason::Memory)?),
+            (given, _) => Some(Dataspace::of(library.space(given)).ok_or(Reason::Memory)?),
         };
-        if memory.as_ref().is_some_and(|memory| memory.len() != Some(count)) {
+        if memory.as_ref().is_some_and(|memory| memory.count() != Some(count)) {
             return Err(Reason::Invalid);
         }
         let is_contiguous = |memory: &Dataspace| matches!(memory.selected, Selected::All);

@@ -3,8 +3,7 @@
 #![allow(unsafe_code)]
 
 use hyperslab_core::AxisIndices;
-
-use crate::dataspace::{Dataspace, Selected};
+use hyperslab_libhdf5::{Dataspace, Selected};
 
 /// The most indices and intervals that are listed.
 const MOST_LISTED: u64 = 1 << 20;

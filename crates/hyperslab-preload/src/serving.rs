@@ -5,6 +5,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hyperslab_libhdf5::libraries::Libhdf5;
+use hyperslab_libhdf5::{ArrayKey, Id, Layout, Library, MOST_NDIM, Quiet};
+
 use crate::callers::Site;
 use crate::comparing::compare;
 use crate::conversion::Change;
@@ -12,8 +15,6 @@ use crate::counts::{self, Count};
 use crate::files;
 use crate::hints::{self, Grid, Hint};
 use crate::known::known;
-use crate::libhdf5::{ArrayKey, Held, Id, Library, MOST_NDIM, Quiet};
-use crate::libraries::Libhdf5;
 use crate::open_array::{Facts, OpenArray, zeros};
 use crate::open_file::OpenFile;
 use crate::prefetching;
@@ -36,13 +37,6 @@ const NBYTES_PER_CHUNK: u64 = 64;
 /// How often, and how long each time, a read waits for other threads if libhdf5 cannot do it.
 const MOST_WAITS: usize = 1000;
 const WAIT: Duration = Duration::from_millis(1);
-/// `H5D_CONTIGUOUS`, `H5D_CHUNKED`.
-const CONTIGUOUS: i32 = 1;
-const CHUNKED: i32 = 2;
-/// `H5D_FILL_TIME_NEVER`, `H5D_FILL_VALUE_UNDEFINED`, `H5D_SPACE_STATUS_ALLOCATED`.
-const FILL_NEVER: i32 = 1;
-const FILL_UNDEFINED: i32 = 0;
-const ALL_ALLOCATED: i32 = 2;
 
 /// What became of a call.
 pub(crate) enum Outcome {
@@ -61,8 +55,7 @@ pub(crate) fn serve(site: &Site, call: &Call) -> Outcome {
         return passed(Reason::Invalid, 0);
     }
     if space != ALL {
-        // SAFETY: it is the identifier of a dataspace.
-        let count = unsafe { (library.call.selection_count)(space) };
+        let count = library.space(space).count();
         if count < FEW_ELEMENTS
             && !serves_small(site.libhdf5, library, call)
             && (count < FEWEST_ELEMENTS || spread_nbytes(site.libhdf5, library, call, count) == 0)
@@ -136,8 +129,7 @@ fn read(
     begun: Instant,
 ) -> Result<Done, Reason> {
     let request = Request::of(library, call)?;
-    // SAFETY: it is the identifier of a datatype.
-    let width = unsafe { (library.call.type_nbytes)(call.memory_type) };
+    let width = library.datatype(call.memory_type).nbytes();
     *nbytes = request.count.checked_mul(width as u64).ok_or(Reason::Invalid)?;
     let is_small = *nbytes < FEW_NBYTES;
     let count = i64::try_from(request.count).unwrap_or(i64::MAX);
@@ -145,10 +137,10 @@ fn read(
     if is_small && decoded_nbytes == 0 && !serves_small(number, library, call) {
         return Err(Reason::Small);
     }
-    if !library.is_default_transfer(call.properties) {
+    if !library.properties(call.properties).is_default_transfer() {
         return Err(Reason::Properties);
     }
-    let place = library.place(call.array).ok_or(Reason::Driver)?;
+    let place = library.array(call.array).place().ok_or(Reason::Driver)?;
     let key = ArrayKey { library: number.number(), place };
     let file = file(library, call, key)?;
     let array = array(library, call, key, file, decoded_nbytes.max(*nbytes))?;
@@ -186,11 +178,10 @@ impl Done {
 /// did. Returns whether that was all.
 pub(crate) fn serve_kept(number: &Libhdf5, library: &Library, call: &Call) -> Option<()> {
     let request = Request::of(library, call).ok()?;
-    // SAFETY: it is the identifier of a datatype.
-    let width = unsafe { (library.call.type_nbytes)(call.memory_type) };
-    let key = ArrayKey { library: number.number(), place: library.place(call.array)? };
+    let width = library.datatype(call.memory_type).nbytes();
+    let key = ArrayKey { library: number.number(), place: library.array(call.array).place()? };
     let array = known()?.last_opened(key)?;
-    if array.file.is_unchanged() || !library.is_default_transfer(call.properties) {
+    if array.file.is_unchanged() || !library.properties(call.properties).is_default_transfer() {
         return None;
     }
     let _ = changed(key);
@@ -212,7 +203,7 @@ fn foresee(done: &Done, begun: Instant) {
         array.pattern.next(&done.array.shape, &facts.piece)
     };
     let Some(next) = next else { return };
-    let Some(count) = next.len().and_then(|count| usize::try_from(count).ok()) else { return };
+    let Some(count) = next.count().and_then(|count| usize::try_from(count).ok()) else { return };
     let Some(nbytes) = count.checked_mul(done.width) else { return };
     prefetching::begin(done.key, &done.array, next, done.change, nbytes);
 }
@@ -247,7 +238,7 @@ fn file(library: &Library, call: &Call, key: ArrayKey) -> Result<OpenFile, Reaso
 pub(crate) fn opened(libhdf5: &Libhdf5, id: Id) {
     let Some(library) = libhdf5.library() else { return };
     let Some(_quiet) = Quiet::new(library) else { return };
-    let (Some(place), Ok(file)) = (library.place(id), OpenFile::opened(library, id)) else { return };
+    let (Some(place), Ok(file)) = (library.array(id).place(), OpenFile::opened(library, id)) else { return };
     if let Some(mut files) = files::files() {
         files.opened(ArrayKey { library: libhdf5.number(), place }, file);
     }
@@ -301,44 +292,31 @@ fn is_worth(facts: &Facts, nbytes: u64, asked_nbytes: u64) -> bool {
 
 /// How the array is stored.
 fn facts(library: &Library, call: &Call) -> Result<Facts, Reason> {
-    let functions = &library.call;
     let (mut shape, mut piece) = ([0_u64; MOST_NDIM], [0_u64; MOST_NDIM]);
-    // SAFETY: the functions take any identifier; there is room for a length on each axis.
-    let (ndim, width, is_filtered, is_chunked, cache_nbytes, lacked_filter) = unsafe {
-        let properties =
-            Held::new(library, (functions.array_properties)(call.array)).ok_or(Reason::Failed)?;
-        let space = Held::new(library, (functions.array_space)(call.array)).ok_or(Reason::Failed)?;
-        let kind = Held::new(library, (functions.array_type)(call.array)).ok_or(Reason::Failed)?;
-        let ndim = (functions.space_shape)(space.id, shape.as_mut_ptr(), std::ptr::null_mut());
-        let most = i32::try_from(MOST_NDIM).unwrap_or(0);
-        let is_chunked = match (functions.properties_layout)(properties.id) {
-            CONTIGUOUS => false,
-            CHUNKED if (functions.properties_chunk)(properties.id, most, piece.as_mut_ptr()) == ndim => true,
-            _ => return Err(Reason::Layout),
-        };
-        if keeps_memory(library, call, &properties) {
-            return Err(Reason::Layout);
-        }
-        let is_filtered = (functions.properties_filters)(properties.id) > 0;
-        let access = Held::new(library, (functions.array_access)(call.array)).ok_or(Reason::Failed)?;
-        let (mut slots, mut cache_nbytes, mut preemption) = (0, usize::MAX, 0.0);
-        let (slots, preemption) = (&raw mut slots, &raw mut preemption);
-        (functions.access_cache)(access.id, slots, &raw mut cache_nbytes, preemption);
-        let lacked_filter = library.lacked_filter(properties.id);
-        let width = (functions.type_nbytes)(kind.id) as u64;
-        (ndim, width, is_filtered, is_chunked, cache_nbytes as u64, lacked_filter)
+    let array = library.array(call.array);
+    let creation = array.creation().ok_or(Reason::Failed)?;
+    let space = array.space().ok_or(Reason::Failed)?;
+    let shape = space.shape(&mut shape).filter(|shape| !shape.is_empty()).ok_or(Reason::Layout)?;
+    let is_chunked = match creation.layout() {
+        Some(Layout::Contiguous) => false,
+        Some(Layout::Chunked) => true,
+        _ => return Err(Reason::Layout),
     };
-    let ndim = usize::try_from(ndim).ok().filter(|&ndim| ndim > 0).ok_or(Reason::Layout)?;
-    let (shape, piece) = (&shape[..ndim], &mut piece[..ndim]);
-    if !is_chunked {
-        let mut room = FEW_PLAIN_NBYTES / width.max(1);
-        for (piece, &length) in piece.iter_mut().zip(shape).rev() {
-            *piece = length.min(room).max(1);
-            room /= *piece;
-        }
+    // Where nothing is stored, and nothing is to be filled in, libhdf5 leaves the program's memory as it is.
+    if !creation.fills() && !array.is_allocated() {
+        return Err(Reason::Layout);
     }
-    let lengths = shape.iter().zip(&*piece);
-    let counts = lengths.map(|(length, piece)| length.div_ceil((*piece).max(1)));
+    let is_filtered = creation.is_filtered();
+    let access = array.access().ok_or(Reason::Failed)?;
+    let cache_nbytes = access.chunk_cache().map_or(usize::MAX, |cache| cache.nbytes) as u64;
+    let lacked_filter = creation.lacked_filter();
+    let width = array.stored_type().ok_or(Reason::Failed)?.nbytes() as u64;
+    let piece = if is_chunked {
+        creation.chunk_shape(&mut piece).filter(|piece| piece.len() == shape.len()).ok_or(Reason::Layout)?
+    } else {
+        rows(shape, width, &mut piece)
+    };
+    let counts = shape.iter().zip(&*piece).map(|(length, piece)| length.div_ceil((*piece).max(1)));
     let chunk_count = if is_chunked { counts.fold(1, u64::saturating_mul) } else { 1 };
     let chunk_nbytes = piece.iter().fold(width, |product, &length| product.saturating_mul(length));
     let is_uncached = is_chunked && is_filtered && chunk_nbytes > cache_nbytes;
@@ -357,20 +335,15 @@ fn facts(library: &Library, call: &Call) -> Result<Facts, Reason> {
     })
 }
 
-/// Whether libhdf5 leaves some of the program's memory as it is: where nothing is stored, and nothing is to be filled in.
-fn keeps_memory(library: &Library, call: &Call, properties: &Held<'_>) -> bool {
-    let functions = &library.call;
-    let (mut time, mut value, mut allocation) = (FILL_NEVER, FILL_UNDEFINED, 0);
-    // SAFETY: the functions take any identifier, and the pointers are valid for writes.
-    unsafe {
-        (functions.properties_fill_time)(properties.id, &raw mut time);
-        (functions.properties_fill_value)(properties.id, &raw mut value);
-        if time != FILL_NEVER && value != FILL_UNDEFINED {
-            return false;
-        }
-        (functions.array_allocation)(call.array, &raw mut allocation);
+/// The shape of some rows of an array that is not chunked.
+fn rows<'r>(shape: &[u64], width: u64, piece: &'r mut [u64; MOST_NDIM]) -> &'r mut [u64] {
+    let piece = &mut piece[..shape.len()];
+    let mut room = FEW_PLAIN_NBYTES / width.max(1);
+    for (piece, &length) in piece.iter_mut().zip(shape).rev() {
+        *piece = length.min(room).max(1);
+        room /= *piece;
     }
-    allocation != ALL_ALLOCATED
+    piece
 }
 
 /// Whether small reads of the array are ours.
@@ -423,16 +396,9 @@ fn spread_nbytes(number: &Libhdf5, library: &Library, call: &Call, count: i64) -
         return 0;
     }
     let Some(_quiet) = Quiet::new(library) else { return 0 };
-    let (mut low, mut high) = ([0_u64; MOST_NDIM], [0_u64; MOST_NDIM]);
-    let (corner, other) = (low.as_mut_ptr(), high.as_mut_ptr());
-    // SAFETY: the identifier is that of a dataspace; there is room for as many axes as libhdf5 allows.
-    let (count, done) = unsafe {
-        let count = (library.call.selection_count)(call.file_space);
-        (count, if count > 0 { (library.call.selection_bounds)(call.file_space, corner, other) } else { -1 })
-    };
-    if done < 0 {
-        return 0;
-    }
+    let space = library.space(call.file_space);
+    let count = space.count();
+    let Some((low, high)) = (count > 0).then(|| space.bounds()).flatten() else { return 0 };
     // No more chunks than elements. Selections with large gaps may touch fewer.
     let nbytes = grid.chunk_count(&low, &high).min(count.cast_unsigned()).saturating_mul(grid.chunk_nbytes);
     if nbytes > grid.cache_nbytes { nbytes } else { 0 }

@@ -4,7 +4,8 @@
 
 use std::slice::from_raw_parts;
 
-use crate::libhdf5::Id;
+use hyperslab_libhdf5::Id;
+
 use crate::request::Call;
 
 /// More arrays than any program reads at once.
@@ -42,10 +43,9 @@ impl Lists {
             return None;
         }
         // SAFETY: as the caller promises.
-        let [arrays, types, spaces, selections] =
-            lists.map(|list| unsafe { from_raw_parts(list, self.count) });
-        // SAFETY: as above.
-        let memories = unsafe { from_raw_parts(self.memories, self.count) };
+        let ([arrays, types, spaces, selections], memories) = unsafe {
+            (lists.map(|list| from_raw_parts(list, self.count)), from_raw_parts(self.memories, self.count))
+        };
         let call = |number: usize| Call {
             array: arrays[number],
             memory_type: types[number],
@@ -59,10 +59,10 @@ impl Lists {
 }
 
 impl Rest {
-    /// The lists of those calls that are not served.
-    pub fn of(calls: &[Call], is_served: impl Fn(&Call) -> bool) -> Self {
+    /// The lists of these calls.
+    pub fn of(calls: &[Call]) -> Self {
         let mut rest = Self::default();
-        for call in calls.iter().filter(|call| !is_served(call)) {
+        for call in calls {
             rest.arrays.push(call.array);
             rest.memory_types.push(call.memory_type);
             rest.memory_spaces.push(call.memory_space);

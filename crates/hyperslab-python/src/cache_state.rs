@@ -70,7 +70,7 @@ impl CacheState {
         let parsed: Vec<Selection> =
             selections.iter().map(|one| selection::parse(&one)).collect::<PyResult<_>>()?;
         let count = |selected: &Selection| self.0.access(operation, selected, &mut ());
-        let rows: Result<Vec<Variables>, ModelError> = py.detach(|| parsed.iter().map(count).collect());
+        let rows: Result<Vec<Variables>, ModelError> = detached(py, || parsed.iter().map(count).collect())?;
         let rows = rows.map_err(to_python)?;
         let values: Vec<u64> = rows.iter().flat_map(Variables::values).collect();
         PyArray1::from_vec(py, values).reshape([rows.len(), Variables::NAMES.len()])

@@ -31,6 +31,7 @@ pub(crate) fn note_panics() {
 }
 
 /// Works without holding the interpreter.
+#[allow(clippy::disallowed_methods)] // clippy.toml: everyone else comes here
 pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     py.detach(|| catch_unwind(AssertUnwindSafe(work))).map_err(|panic| fault(&*panic))
 }

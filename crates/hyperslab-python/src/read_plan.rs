@@ -7,14 +7,15 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::integers;
+use crate::panics::detached;
 
 /// The chunks, requests and bytes of one read.
 #[pyclass(frozen, module = "hyperslab._core")]
 pub(crate) struct ReadPlan(pub(crate) ArrayPlan);
 
 impl ReadPlan {
-    fn totals(&self, py: Python<'_>) -> &PlanTotals {
-        py.detach(|| self.0.totals())
+    fn totals(&self, py: Python<'_>) -> PyResult<&PlanTotals> {
+        detached(py, || self.0.totals())
     }
 }
 
@@ -36,52 +37,52 @@ impl ReadPlan {
 
     /// How many chunks are touched.
     #[getter]
-    fn chunk_count(&self, py: Python<'_>) -> u64 {
-        self.totals(py).chunk_count
+    fn chunk_count(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.totals(py)?.chunk_count)
     }
 
     /// How many of these were never written.
     #[getter]
-    fn missing_chunk_count(&self, py: Python<'_>) -> u64 {
-        self.totals(py).missing_chunk_count
+    fn missing_chunk_count(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.totals(py)?.missing_chunk_count)
     }
 
     /// How many requests there are, after neighbours are merged.
     #[getter]
-    fn request_count(&self, py: Python<'_>) -> u64 {
-        self.totals(py).request_count
+    fn request_count(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.totals(py)?.request_count)
     }
 
     /// Bytes to fetch.
     #[getter]
-    fn fetched_nbytes(&self, py: Python<'_>) -> u64 {
-        self.totals(py).fetched_nbytes
+    fn fetched_nbytes(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.totals(py)?.fetched_nbytes)
     }
 
     /// Bytes after decoding, including bytes stored without codecs.
     #[getter]
-    fn decoded_nbytes(&self, py: Python<'_>) -> u64 {
-        self.totals(py).decoded_nbytes
+    fn decoded_nbytes(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.totals(py)?.decoded_nbytes)
     }
 
     /// Bytes of the output.
     #[getter]
-    fn output_nbytes(&self, py: Python<'_>) -> u64 {
-        self.totals(py).output_nbytes
+    fn output_nbytes(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.totals(py)?.output_nbytes)
     }
 
     /// Decoded bytes per output byte; None if nothing is selected.
     #[getter]
-    fn read_amplification(&self, py: Python<'_>) -> Option<f64> {
-        self.totals(py).read_amplification()
+    fn read_amplification(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        Ok(self.totals(py)?.read_amplification())
     }
 
     /// The requests: file numbers, offsets, lengths.
-    fn requests<'py>(&self, py: Python<'py>) -> Columns<'py> {
-        let requests = py.detach(|| self.0.requests());
+    fn requests<'py>(&self, py: Python<'py>) -> PyResult<Columns<'py>> {
+        let requests = detached(py, || self.0.requests())?;
         let column = |value: fn(&Request) -> u64| PyArray1::from_iter(py, requests.iter().map(value));
         let files = PyArray1::from_iter(py, requests.iter().map(|request| request.file));
-        (files, column(|request| request.range.offset), column(|request| request.range.length))
+        Ok((files, column(|request| request.range.offset), column(|request| request.range.length)))
     }
 
     /// What notebooks show: the totals as a table.
@@ -91,11 +92,11 @@ impl ReadPlan {
         py.import("hyperslab.archive.display_html")?.getattr("plan")?.call1((slf,))
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
-        let totals = self.totals(py);
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let totals = self.totals(py)?;
         let amplification =
             totals.read_amplification().map_or("None".to_owned(), |ratio| format!("{ratio:.3}"));
-        format!(
+        Ok(format!(
             "ReadPlan(shape={}, chunk_count={}, missing_chunk_count={}, request_count={}, fetched_nbytes={}, \
              decoded_nbytes={}, output_nbytes={}, read_amplification={amplification})",
             integers::repr(self.0.shape()),
@@ -105,6 +106,6 @@ impl ReadPlan {
             totals.fetched_nbytes,
             totals.decoded_nbytes,
             totals.output_nbytes,
-        )
+        ))
     }
 }

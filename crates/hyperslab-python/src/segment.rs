@@ -7,6 +7,7 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
+use crate::panics::detached;
 use crate::{dtypes, integers};
 
 /// A part of an array that one grid of chunks holds.
@@ -32,9 +33,9 @@ impl Segment {
         &self,
         py: Python<'py>,
         value: fn(StoredChunk) -> T,
-    ) -> Bound<'py, PyArray1<T>> {
-        let column: Vec<T> = py.detach(|| self.get().manifest.stored().map(value).collect());
-        PyArray1::from_vec(py, column)
+    ) -> PyResult<Bound<'py, PyArray1<T>>> {
+        let column: Vec<T> = detached(py, || self.get().manifest.stored().map(value).collect())?;
+        Ok(PyArray1::from_vec(py, column))
     }
 }
 
@@ -114,27 +115,27 @@ impl Segment {
     }
 
     /// Linear indices of the stored chunks in the grid, ascending.
-    fn indices<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+    fn indices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
         self.column(py, |chunk| chunk.index)
     }
 
     /// The number of the file that holds each stored chunk.
-    fn files<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
+    fn files<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
         self.column(py, |chunk| chunk.file)
     }
 
     /// Where each stored chunk starts in its file.
-    fn offsets<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+    fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
         self.column(py, |chunk| chunk.range.offset)
     }
 
     /// The length of each stored chunk in bytes.
-    fn lengths<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+    fn lengths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
         self.column(py, |chunk| chunk.range.length)
     }
 
     /// The codecs that were skipped for each stored chunk: bit 0 stands for the first codec.
-    fn filter_masks<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
+    fn filter_masks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
         self.column(py, |chunk| chunk.filter_mask)
     }
 

@@ -27,10 +27,7 @@ pub(super) fn step(
         Codec::Crc32c => return crc32c::verify(input).map(Step::Kept),
         Codec::Checksum { sum, at_start } => return checksum::decode(*sum, *at_start, input, size, out),
         Codec::Transpose { .. } => return Ok(Step::Kept(input.len())), // scatter transposes: see chain.rs
-        Codec::Nbit { parameters } if nbit::is_identity(parameters) => return Ok(Step::Kept(input.len())),
-        Codec::ScaleOffset { parameters } if scaleoffset::is_identity(parameters) => {
-            return Ok(Step::Kept(input.len()));
-        }
+        _ if is_identity(codec) => return Ok(Step::Kept(input.len())),
         Codec::Shuffle { element_nbytes } => shuffle::decode(*element_nbytes, input, size, out),
         Codec::Zlib => zlib::decode(input, size, out, &mut tools.inflate),
         Codec::Gzip => gzip::decode(input, size, out, &mut tools.inflate),
@@ -84,4 +81,13 @@ pub(super) fn step(
         Codec::Unknown { number, name } => Err(Error::UnknownCodec { number: *number, name: name.clone() }),
     };
     made.map(Step::Made)
+}
+
+/// Whether a codec that could do something has left the elements as they were.
+fn is_identity(codec: &Codec) -> bool {
+    match codec {
+        Codec::Nbit { parameters } => nbit::is_identity(parameters),
+        Codec::ScaleOffset { parameters } => scaleoffset::is_identity(parameters),
+        _ => false,
+    }
 }

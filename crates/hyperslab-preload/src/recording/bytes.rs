@@ -7,16 +7,20 @@
 
 use std::ffi::{c_int, c_void};
 use std::fmt::Write;
-use std::mem::{MaybeUninit, transmute};
+use std::fs::Metadata;
+use std::mem::transmute;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use hyperslab_libhdf5::objects::load_count;
 
 use super::selections::Selected;
 use super::state::{self, Numbers, Row, State};
 use super::{json, switch};
 use crate::counts::now;
-use crate::objects::load_count;
+use crate::open_file::borrowed;
 use crate::patching::{Replacing, patch};
 
 /// How files begin whose arrays hyperslab finds. HDF5's mark may also be behind a block of the user's.
@@ -24,7 +28,7 @@ const HDF5: &[u8] = b"\x89HDF\r\n\x1a\n";
 const MARKS: [&[u8]; 6] = [HDF5, b"CDF\x01", b"CDF\x02", b"CDF\x05", b"SIMPLE  ", b"\x0e\x03\x13\x01"];
 const MARK_NBYTES: usize = 8;
 /// Where blocks of the user's end at most.
-const MOST_START: i64 = 1 << 20;
+const MOST_START: u64 = 1 << 20;
 /// More files are not told apart.
 const MOST_FILES: usize = 1 << 12;
 
@@ -195,24 +199,14 @@ fn note(file: c_int, (at, nbytes): (u64, u64), times: (u64, u64)) {
     if !switch::counts() {
         return;
     }
-    let mut facts = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the structure is valid for writes, and filled if the call succeeds.
-    let facts = unsafe {
-        if libc::fstat(file, facts.as_mut_ptr()) != 0 {
-            return;
-        }
-        facts.assume_init()
-    };
-    if facts.st_mode & libc::S_IFMT != libc::S_IFREG {
-        return;
-    }
+    let Some(facts) = borrowed(file).metadata().ok().filter(Metadata::is_file) else { return };
     // Another file may get the number of one that was removed, but hardly its time.
-    let key = (facts.st_dev, facts.st_ino, facts.st_mtime, facts.st_mtime_nsec);
+    let key = (facts.dev(), facts.ino(), facts.mtime(), facts.mtime_nsec());
     let stop = at.saturating_add(nbytes);
     let Some(known) = state::with(|state| state.files.get(&key).copied()) else { return };
     let is_known = |known: &Option<(u32, u64)>| known.is_none_or(|(_, size)| stop <= size);
     let known = known.filter(is_known).unwrap_or_else(|| {
-        let size = u64::try_from(facts.st_size).unwrap_or(0).max(stop);
+        let size = facts.len().max(stop);
         let text = if is_array_file(file) { described(file, size) } else { None };
         let keep = |state: &mut State| {
             let known = text.map(|text| (state.number(text), size));
@@ -235,10 +229,7 @@ fn is_array_file(file: c_int) -> bool {
     let mut start = 0;
     while start <= MOST_START {
         let mut head = [0_u8; MARK_NBYTES];
-        // SAFETY: the memory is valid for writes.
-        if unsafe { libc::pread(file, head.as_mut_ptr().cast(), head.len(), start) }
-            != head.len().cast_signed()
-        {
+        if borrowed(file).read_exact_at(&mut head, start).is_err() {
             return false;
         }
         if head == HDF5 || (start == 0 && MARKS.iter().any(|mark| head.starts_with(mark))) {

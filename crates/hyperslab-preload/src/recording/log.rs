@@ -8,8 +8,13 @@
 #![allow(clippy::cast_ptr_alignment)] // mappings begin at pages, and numbers at multiples of their size
 
 use std::ffi::{CString, OsStr, c_void};
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::process::Process;
 use crate::limits::file_limit;
@@ -26,7 +31,6 @@ const STOPPED: u32 = 2;
 const REPLACED: u32 = 3;
 /// Where the header has the state, the accesses that are missing, and all of them.
 const STATE_AT: usize = 20;
-const STATE_IN_FILE: libc::off_t = 20;
 const LOST_AT: usize = 40;
 const COUNT_AT: usize = 48;
 /// The first piece that is mapped, and the largest one.
@@ -61,17 +65,15 @@ impl Log {
     /// Creates the log of a process in a folder. `now` is the time on the clock that accesses have.
     pub fn create(folder: &OsStr, process: &Process, now: u64) -> Result<Self, Errno> {
         let path = process.new_path(folder).ok_or(libc::ENAMETOOLONG)?;
-        let file = Descriptor::open(&path, libc::O_CREAT | libc::O_EXCL)?;
+        let file = opened(&path, true)?;
         let page = page_nbytes();
         let first = FIRST_NBYTES.max(page);
         let nbytes = reserve(&file, 0, first, page)?;
         let header = Mapped::new(&file, 0, page)?;
         let piece = Mapped::new(&file, 0, nbytes)?;
         let mut bytes = [0_u8; HEADER_NBYTES];
-        let mut real = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the structure is valid for writes.
-        unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut real) };
-        let real = real.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000) + real.tv_nsec.cast_unsigned();
+        let real = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let real = u64::try_from(real.as_nanos()).unwrap_or(u64::MAX);
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
         bytes[12..16].copy_from_slice(&process.number.to_le_bytes());
@@ -143,10 +145,8 @@ impl Log {
             self.say(ENDED);
             self.is_stopped = true;
         }
-        if let Ok(file) = Descriptor::open(&self.path, 0) {
-            let end = libc::off_t::try_from(self.end).unwrap_or(libc::off_t::MAX);
-            // SAFETY: nothing is written behind the end any more.
-            unsafe { libc::ftruncate(file.number, end) };
+        if let Ok(file) = opened(&self.path, false) {
+            let _ = file.set_len(self.end); // nothing is written behind the end any more
         }
     }
 
@@ -170,7 +170,7 @@ impl Log {
 
     fn next_piece(&mut self, nbytes: u64) -> Result<(), Errno> {
         let page = page_nbytes();
-        let file = Descriptor::open(&self.path, 0)?;
+        let file = opened(&self.path, false)?;
         let start = self.end / page * page;
         let least = (self.end + nbytes).next_multiple_of(page) - start;
         let nbytes = reserve(&file, start, self.next_nbytes.max(least), least)?;
@@ -194,26 +194,21 @@ impl Log {
 
 /// Says in a log that the program of its process was replaced by another one. Logs that have ended stay as they are.
 pub(crate) fn say_replaced(path: &CString) -> bool {
-    let Ok(file) = Descriptor::open(path, 0) else { return false };
+    let Ok(file) = opened(path, false) else { return false };
     let mut state = [0_u8; 4];
-    // SAFETY: the buffers are valid.
-    unsafe {
-        if libc::pread(file.number, state.as_mut_ptr().cast(), 4, STATE_IN_FILE) == 4
-            && u32::from_le_bytes(state) == RUNNING
-        {
-            libc::pwrite(file.number, REPLACED.to_le_bytes().as_ptr().cast(), 4, STATE_IN_FILE);
-        }
+    if file.read_exact_at(&mut state, STATE_AT as u64).is_ok() && u32::from_le_bytes(state) == RUNNING {
+        let _ = file.write_all_at(&REPLACED.to_le_bytes(), STATE_AT as u64);
     }
     true
 }
 
 impl Mapped {
-    fn new(file: &Descriptor, at: u64, nbytes: u64) -> Result<Self, Errno> {
+    fn new(file: &File, at: u64, nbytes: u64) -> Result<Self, Errno> {
         let size = usize::try_from(nbytes).map_err(|_| libc::ENOMEM)?;
         let at = libc::off_t::try_from(at).map_err(|_| libc::EFBIG)?;
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         // SAFETY: a new mapping.
-        let start = unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, file.number, at) };
+        let start = unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, file.as_raw_fd(), at) };
         if start == libc::MAP_FAILED {
             return Err(errno());
         }
@@ -230,7 +225,7 @@ impl Mapped {
 }
 
 /// Reserves bytes of a file on the disk: as many as wanted, or at least the least. Returns how many.
-fn reserve(file: &Descriptor, start: u64, wanted: u64, least: u64) -> Result<u64, Errno> {
+fn reserve(file: &File, start: u64, wanted: u64, least: u64) -> Result<u64, Errno> {
     let most = file_limit();
     for nbytes in [wanted, least] {
         let stop = start + nbytes;
@@ -241,7 +236,7 @@ fn reserve(file: &Descriptor, start: u64, wanted: u64, least: u64) -> Result<u64
             libc::EFBIG
         } else {
             // SAFETY: the call takes any numbers.
-            unsafe { libc::posix_fallocate(file.number, from, length) }
+            unsafe { libc::posix_fallocate(file.as_raw_fd(), from, length) }
         };
         if error == 0 {
             return Ok(nbytes);
@@ -258,24 +253,12 @@ fn page_nbytes() -> u64 {
     u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096).max(4096)
 }
 
-struct Descriptor {
-    number: i32,
-}
-
-impl Descriptor {
-    fn open(path: &CString, more: i32) -> Result<Self, Errno> {
-        let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | more;
-        // SAFETY: the path ends with a zero.
-        let number = unsafe { libc::open(path.as_ptr(), flags, 0o600) };
-        if number < 0 { Err(errno()) } else { Ok(Self { number }) }
-    }
-}
-
-impl Drop for Descriptor {
-    fn drop(&mut self) {
-        // SAFETY: the descriptor is ours.
-        unsafe { libc::close(self.number) };
-    }
+/// A log's file, which is new or not.
+fn opened(path: &CString, is_new: bool) -> Result<File, Errno> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(is_new).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    let path = OsStr::from_bytes(path.as_bytes());
+    options.open(path).map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))
 }
 
 fn errno() -> Errno {

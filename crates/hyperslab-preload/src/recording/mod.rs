@@ -19,6 +19,8 @@ mod types;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use hyperslab_libhdf5::{Id, Kind as IdKind, Library, MOST_NDIM, Quiet, SetAside, has_failed};
+
 use self::arrays::{described, is_writable};
 use self::process::Process;
 use self::selections::{Selected, element};
@@ -26,17 +28,12 @@ use self::state::{Key, Kind, Numbers, Row, State};
 use self::types::{memory_type, simple};
 use crate::callers::Site;
 use crate::counts::now;
-use crate::libhdf5::{
-    ARRAY_ID, DATATYPE_ID, Describing, Held, Id, Library, MOST_NDIM, Quiet, SPACE_ID, SetAside, has_failed,
-};
 use crate::settings::settings;
 use crate::stack;
 
 /// `H5S_ALL`, and more than all identifiers that stand for something special.
 const ALL: Id = 0;
 const FIRST_ID: Id = 16;
-/// `H5FD_MPIO_COLLECTIVE`.
-const IS_COLLECTIVE: c_int = 1;
 /// The flags of `log.py`.
 const COLLECTIVE: u8 = 1;
 const FAILED: u8 = 2;
@@ -148,11 +145,10 @@ fn note_times(site: &Site, asked: &Asked, times: (u64, u64), has_failed: bool) {
     // A panic would be our fault, and only the record is lost.
     let done = catch_unwind(AssertUnwindSafe(|| {
         let library = site.libhdf5.library()?;
-        let describing = library.describing.as_ref()?;
         if has_failed {
-            noted_after_failure(site, library, describing, asked, times)
+            noted_after_failure(site, library, asked, times)
         } else {
-            noted(site, library, describing, asked, times, 0)
+            noted(site, library, asked, times, 0)
         }
     }));
     if !matches!(done, Ok(Some(()))) {
@@ -162,45 +158,28 @@ fn note_times(site: &Site, asked: &Asked, times: (u64, u64), has_failed: bool) {
 
 /// The same after a call that failed: its arguments may be anything, and its errors must stay where they are.
 #[cold]
-fn noted_after_failure(
-    site: &Site,
-    library: &Library,
-    describing: &Describing,
-    asked: &Asked,
-    times: (u64, u64),
-) -> Option<()> {
-    // SAFETY: the functions take any number, and report no error for a wrong one.
-    unsafe {
-        let _errors = SetAside::new(library);
-        let kind = |id| (library.call.id_type)(id);
-        let is_space = match asked.part {
-            Part::Space(space) => space == ALL || kind(space) == SPACE_ID,
-            Part::Chunk(offset) => !offset.is_null(),
-        };
-        let is_type = asked.memory_type == 0 || kind(asked.memory_type) == DATATYPE_ID;
-        if kind(asked.array) == ARRAY_ID && is_space && is_type {
-            Quiet::new(library).and_then(|_quiet| noted(site, library, describing, asked, times, FAILED))
-        } else {
-            Some(()) // a call that makes no sense is no access
-        }
+fn noted_after_failure(site: &Site, library: &Library, asked: &Asked, times: (u64, u64)) -> Option<()> {
+    let _errors = SetAside::new(library);
+    let is_space = match asked.part {
+        Part::Space(space) => space == ALL || library.is(IdKind::Space, space),
+        Part::Chunk(offset) => !offset.is_null(),
+    };
+    let is_type = asked.memory_type == 0 || library.is(IdKind::Type, asked.memory_type);
+    if library.is(IdKind::Array, asked.array) && is_space && is_type {
+        Quiet::new(library).and_then(|_quiet| noted(site, library, asked, times, FAILED))
+    } else {
+        Some(()) // a call that makes no sense is no access
     }
 }
 
-fn noted(
-    site: &Site,
-    library: &Library,
-    describing: &Describing,
-    asked: &Asked,
-    times: (u64, u64),
-    flags: u8,
-) -> Option<()> {
+fn noted(site: &Site, library: &Library, asked: &Asked, times: (u64, u64), flags: u8) -> Option<()> {
     let number = site.libhdf5.number();
     let (key, kind) = ((number, asked.array), (number, asked.memory_type));
     let flags = flags | collective(library, asked.properties);
     let mut row = Row { times, operation: asked.operation as u8, flags };
     if let Part::Space(space) = asked.part {
         let done = recent::with_array(key, |array, width, shape| {
-            let text = text_of(library, describing, kind)?;
+            let text = text_of(library, kind)?;
             note_selected(library, &row, Numbers { array, text, width }, space, shape)
         });
         if done.is_some() {
@@ -211,8 +190,8 @@ fn noted(
     let mut room = [0_u64; MOST_NDIM];
     let shape = shape_of(library, asked, &mut room)?;
     let array = state::with(|state| state.array(key, shape))?;
-    let (array, width) = array.or_else(|| new_array(site, library, describing, key, shape))?;
-    let text = text_of(library, describing, kind)?;
+    let (array, width) = array.or_else(|| new_array(site, library, key, shape))?;
+    let text = text_of(library, kind)?;
     let known = Numbers { array, text, width };
     recent::keep_array(epoch, key, (array, width), shape);
     match asked.part {
@@ -237,43 +216,37 @@ fn note_selected(library: &Library, row: &Row, known: Numbers, space: Id, shape:
         let selected = (space == ALL).then(|| Selected::all(shape))?;
         return state::with(|state| state.write(row, known, &selected));
     }
-    // SAFETY: the function takes any identifier.
-    let count = unsafe { (library.call.selection_count)(space) };
+    let space = library.space(space);
+    let count = space.count();
     if count == 1
-        && let Some(index) = element(library, space, shape)
+        && let Some(index) = element(space, shape)
         && state::with(|state| state.write_element(row, known, &index[..shape.len()]))?
     {
         return Some(());
     }
-    let selected = Selected::of(library, space, shape, count)?;
+    let selected = Selected::of(space, shape, count)?;
     state::with(|state| state.write(row, known, &selected))
 }
 
 /// The number of an array that this identifier is new for, and the bytes of an element. libhdf5 tells what it is, without
 /// the state being held.
 #[cold]
-fn new_array(
-    site: &Site,
-    library: &Library,
-    describing: &Describing,
-    key: Key,
-    shape: &[u64],
-) -> Option<(u32, u64)> {
-    let place = library.place(key.1);
+fn new_array(site: &Site, library: &Library, key: Key, shape: &[u64]) -> Option<(u32, u64)> {
+    let place = library.array(key.1).place();
     if let Some(place) = place
         && let Some(known) = state::with(|state| state.keep_place(key, (key.0, place), shape))?
     {
         return Some(known);
     }
     let is_writable = is_writable(library, key.1);
-    let array = described(library, describing, site.label, key.1, shape, is_writable)?;
+    let array = described(library, site.label, key.1, shape, is_writable)?;
     // In a file that is written to, another array may take the place of one that was removed.
     state::with(|state| state.keep_array(key, array, place.filter(|_| !is_writable)))
 }
 
 /// The number of the words for a type in memory; 0 for encoded chunks.
 #[inline]
-fn text_of(library: &Library, describing: &Describing, key: Key) -> Option<u32> {
+fn text_of(library: &Library, key: Key) -> Option<u32> {
     if key.1 == 0 {
         return Some(0);
     }
@@ -282,20 +255,21 @@ fn text_of(library: &Library, describing: &Describing, key: Key) -> Option<u32> 
     }
     let epoch = recent::epoch();
     let kind = state::with(|state| state.kind(key))?;
-    let kind = kind.or_else(|| new_kind(library, describing, key))?;
+    let kind = kind.or_else(|| new_kind(library, key))?;
     recent::keep_kind(epoch, key, kind);
     Some(kind.text)
 }
 
 /// A type in memory that this identifier is new for.
 #[cold]
-fn new_kind(library: &Library, describing: &Describing, key: Key) -> Option<Kind> {
-    let simple = simple(library, describing, key.1);
-    if let Some(kind) = simple.and_then(|simple| state::with(|state| state.simple_kind(key.0, simple))?) {
-        return Some(kind);
+fn new_kind(library: &Library, key: Key) -> Option<Kind> {
+    let kind = library.datatype(key.1);
+    let simple = simple(kind);
+    if let Some(known) = simple.and_then(|simple| state::with(|state| state.simple_kind(key.0, simple))?) {
+        return Some(known);
     }
-    let words = memory_type(library, describing, key.1);
-    let same_as = simple.and_then(|_| library.own_number(key.1)).unwrap_or(0);
+    let words = memory_type(kind);
+    let same_as = simple.and_then(|_| kind.own_number_id()).unwrap_or(0);
     state::with(|state| state.keep_kind(key, simple, words, same_as))
 }
 
@@ -303,16 +277,13 @@ fn new_kind(library: &Library, describing: &Describing, key: Key) -> Option<Kind
 fn shape_of<'r>(library: &Library, asked: &Asked, room: &'r mut [u64; MOST_NDIM]) -> Option<&'r [u64]> {
     let own;
     let space = match asked.part {
-        Part::Space(space) if space >= FIRST_ID => space,
+        Part::Space(space) if space >= FIRST_ID => library.space(space),
         _ => {
-            // SAFETY: the function takes any identifier.
-            own = Held::new(library, unsafe { (library.call.array_space)(asked.array) })?;
-            own.id
+            own = library.array(asked.array).space()?;
+            *own
         }
     };
-    // SAFETY: there is room for as many axes as libhdf5 allows.
-    let ndim = unsafe { (library.call.space_shape)(space, room.as_mut_ptr(), std::ptr::null_mut()) };
-    room.get(..usize::try_from(ndim).ok()?)
+    space.shape(room).map(|shape| &*shape)
 }
 
 /// The shapes of arrays may have changed.
@@ -329,11 +300,8 @@ pub(crate) fn identifiers_changed() {
 }
 
 fn collective(library: &Library, properties: Id) -> u8 {
-    let Some(ask) = library.transfer_mode.filter(|_| properties >= FIRST_ID) else { return 0 };
-    let mut mode: c_int = 0;
-    // SAFETY: the identifier is that of transfer properties, as the call has succeeded with it.
-    let done = unsafe { ask(properties, &raw mut mode) };
-    if done >= 0 && mode == IS_COLLECTIVE { COLLECTIVE } else { 0 }
+    let is_collective = properties >= FIRST_ID && library.properties(properties).is_collective();
+    if is_collective { COLLECTIVE } else { 0 }
 }
 
 /// Tells that this thread begins (1) or ends (-1) an access that another recorder counts. Returns whether this process is

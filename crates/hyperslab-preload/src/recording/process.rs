@@ -1,10 +1,10 @@
 //! What is known of this process, and the names of its logs.
 
-#![allow(unsafe_code)]
-
 use std::ffi::{CString, OsStr};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::parent_id;
+use std::path::Path;
 
 use super::json;
 
@@ -25,8 +25,7 @@ impl Process {
     /// The one that asks.
     pub fn own() -> Self {
         let number = std::process::id();
-        // SAFETY: the call has no effect.
-        let parent = u32::try_from(unsafe { libc::getppid() }).unwrap_or(0);
+        let parent = parent_id();
         Self { number, parent, began: began().unwrap_or(0) }
     }
 
@@ -56,8 +55,7 @@ impl Process {
 }
 
 fn exists(path: &CString) -> bool {
-    // SAFETY: the path ends with a zero.
-    unsafe { libc::access(path.as_ptr(), libc::F_OK) == 0 }
+    Path::new(OsStr::from_bytes(path.as_bytes())).exists()
 }
 
 /// Field 22 of the process's line, which follows the name in parentheses.

@@ -1,13 +1,12 @@
 //! The array and the type of a thread's last access: most programs read from one array many times, and asking for either
 //! would take longer than reading a single element.
 
-#![allow(unsafe_code)]
-
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hyperslab_libhdf5::Library;
+
 use super::state::{Key, Kind};
-use crate::libhdf5::Library;
 
 struct RecentArray {
     epoch: u64,
@@ -81,8 +80,7 @@ pub(crate) fn text(library: &Library, key: Key) -> Option<u32> {
         }
         if known.key.1 != key.1 {
             let same_as = known.kind.same_as;
-            // SAFETY: the function takes any identifiers.
-            if same_as == 0 || unsafe { (library.call.type_equal)(key.1, same_as) } <= 0 {
+            if same_as == 0 || !library.datatype(key.1).equals(same_as) {
                 return None;
             }
             known.key = key;

@@ -1,8 +1,6 @@
 //! Selections as the log has them: a kind, and a list of numbers.
 
-#![allow(unsafe_code)]
-
-use crate::libhdf5::{Id, Library, MOST_NDIM};
+use hyperslab_libhdf5::{Corner, SelectionKind, Space, intervals};
 
 /// The kinds of `log.py`.
 pub(crate) const ALL: u8 = 0;
@@ -12,14 +10,10 @@ const POINTS: u8 = 3;
 const LISTS: u8 = 4;
 const BOUNDS: u8 = 5;
 const NOTHING: u8 = 6;
-/// `H5S_SEL_POINTS` and so on.
-const POINTS_SELECTED: i32 = 1;
-const HYPERSLABS_SELECTED: i32 = 2;
-const ALL_SELECTED: i32 = 3;
 /// More numbers are not written: then only the bounds are.
 const MOST_NUMBERS: usize = 1 << 20;
 /// More blocks are not even listed.
-const MOST_BLOCKS: u64 = 1 << 16;
+const MOST_BLOCKS: usize = 1 << 16;
 /// As many as most selections need are on the stack.
 const FEW: usize = 4 * 6;
 
@@ -85,13 +79,13 @@ impl Selected {
 
     /// What is selected of a dataspace with this shape: so many elements.
     #[inline]
-    pub fn of(library: &Library, space: Id, shape: &[u64], count: i64) -> Option<Self> {
+    pub fn of(space: Space<'_>, shape: &[u64], count: i64) -> Option<Self> {
         match count {
             0 => Some(Self::new(NOTHING, 0)),
             1.. if shape.is_empty() => Some(Self::all(shape)),
             // A single element needs no more questions, which would take longer than reading it.
-            1 => Self::single(&bounds(library, space)?.0, shape),
-            2.. => Self::of_several(library, space, shape, count.cast_unsigned()),
+            1 => Self::single(&space.bounds()?.0, shape),
+            2.. => Self::of_several(space, shape, count.cast_unsigned()),
             _ => None,
         }
     }
@@ -108,24 +102,22 @@ impl Selected {
         if shape.iter().all(|&length| length == 1) { Some(Self::all(shape)) } else { Some(found) }
     }
 
-    fn of_several(library: &Library, space: Id, shape: &[u64], count: u64) -> Option<Self> {
-        // SAFETY: the function takes any identifier.
-        match unsafe { (library.call.selection_kind)(space) } {
-            ALL_SELECTED => Some(Self::all(shape)),
-            HYPERSLABS_SELECTED => {
-                let (low, high) = bounds(library, space)?;
+    fn of_several(space: Space<'_>, shape: &[u64], count: u64) -> Option<Self> {
+        match space.selection_kind()? {
+            SelectionKind::All => Some(Self::all(shape)),
+            SelectionKind::Hyperslabs => {
+                let (low, high) = space.bounds()?;
                 if let Some(found) = Self::filled(&low, &high, shape, count) {
                     return Some(found);
                 }
-                // SAFETY: as above.
-                if unsafe { (library.call.is_regular)(space) } > 0 {
-                    Self::regular(library, space, shape, &low)
+                if space.is_regular() {
+                    Self::regular(space, shape, &low)
                 } else {
-                    Self::blocks(library, space, shape.len())
+                    Self::blocks(space, shape.len())
                 }
             }
-            POINTS_SELECTED => Self::points(library, space, shape.len()),
-            _ => None,
+            SelectionKind::Points => Self::points(space, shape.len()),
+            SelectionKind::None => None,
         }
     }
 
@@ -145,8 +137,8 @@ impl Selected {
 
     /// `low` is the first corner, which `H5Soffset_simple` moves.
     #[inline]
-    fn regular(library: &Library, space: Id, shape: &[u64], low: &Corner) -> Option<Self> {
-        let [_, stride, count, block] = library.regular(space)?;
+    fn regular(space: Space<'_>, shape: &[u64], low: &Corner) -> Option<Self> {
+        let [_, stride, count, block] = space.regular()?;
         let mut found = Self::new(HYPERSLAB, 1);
         let mut is_all = true;
         for (axis, &length) in shape.iter().enumerate() {
@@ -161,27 +153,19 @@ impl Selected {
         Some(if is_all { Self::new(ALL, found.count) } else { found })
     }
 
-    fn blocks(library: &Library, space: Id, ndim: usize) -> Option<Self> {
-        // SAFETY: the functions take any identifier; there is room for two corners of each block.
-        let (size, count) = unsafe {
-            (u64::try_from((library.call.selection_count)(space)).ok()?, (library.call.block_count)(space))
-        };
-        let count = u64::try_from(count).ok()?;
+    fn blocks(space: Space<'_>, ndim: usize) -> Option<Self> {
+        let size = u64::try_from(space.count()).ok()?;
+        let count = space.block_count()?;
         if count > MOST_BLOCKS || count == 0 {
-            return Self::bounds_only(library, space, ndim, size);
+            return Self::bounds_only(space, ndim, size);
         }
-        let room = usize::try_from(count).ok()?.checked_mul(2 * ndim)?;
-        let mut corners = vec![0_u64; room];
-        // SAFETY: as above.
-        if unsafe { (library.call.blocks)(space, 0, count, corners.as_mut_ptr()) } < 0 {
-            return None;
-        }
-        move_to(&mut corners, bounds(library, space)?.0, ndim);
+        let mut corners = space.blocks(count)?;
+        move_to(&mut corners, space.bounds()?.0, ndim);
         if let Some(numbers) = product(&corners, ndim) {
             return Some(Self::listed(LISTS, size, numbers));
         }
         if corners.len() > MOST_NUMBERS {
-            return Self::bounds_only(library, space, ndim, size);
+            return Self::bounds_only(space, ndim, size);
         }
         for block in corners.chunks_exact_mut(2 * ndim) {
             for axis in 0..ndim {
@@ -191,49 +175,32 @@ impl Selected {
         Some(Self::listed(BOXES, size, signed(&corners)))
     }
 
-    fn points(library: &Library, space: Id, ndim: usize) -> Option<Self> {
-        // SAFETY: the functions take any identifier; there is room for all indices.
-        let count = u64::try_from(unsafe { (library.call.point_count)(space) }).ok()?;
-        let room = usize::try_from(count).ok()?.checked_mul(ndim)?;
-        if room > MOST_NUMBERS {
-            return Self::bounds_only(library, space, ndim, count);
+    fn points(space: Space<'_>, ndim: usize) -> Option<Self> {
+        let count = space.point_count()?;
+        if count.checked_mul(ndim)? > MOST_NUMBERS {
+            return Self::bounds_only(space, ndim, count as u64);
         }
-        let mut indices = vec![0_u64; room];
-        // SAFETY: as above.
-        if unsafe { (library.call.points)(space, 0, count, indices.as_mut_ptr()) } < 0 {
-            return None;
-        }
-        move_to(&mut indices, bounds(library, space)?.0, ndim);
-        Some(Self::listed(POINTS, count, signed(&indices)))
+        let mut indices = space.points(count)?;
+        move_to(&mut indices, space.bounds()?.0, ndim);
+        Some(Self::listed(POINTS, count as u64, signed(&indices)))
     }
 
-    fn bounds_only(library: &Library, space: Id, ndim: usize, size: u64) -> Option<Self> {
-        let (low, high) = bounds(library, space)?;
+    fn bounds_only(space: Space<'_>, ndim: usize, size: u64) -> Option<Self> {
+        let (low, high) = space.bounds()?;
         let lengths = low.iter().zip(&high).map(|(low, high)| high - low + 1);
         let numbers: Vec<u64> = low[..ndim].iter().copied().chain(lengths.take(ndim)).collect();
         Some(Self::listed(BOUNDS, size, signed(&numbers)))
     }
 }
 
-pub(crate) type Corner = [u64; MOST_NDIM];
-
 /// The index of the only element that is selected of a dataspace with this shape; `None` if it is outside.
 #[inline]
-pub(crate) fn element(library: &Library, space: Id, shape: &[u64]) -> Option<Corner> {
+pub(crate) fn element(space: Space<'_>, shape: &[u64]) -> Option<Corner> {
     if shape.is_empty() {
         return None;
     }
-    let (index, _) = bounds(library, space)?;
+    let (index, _) = space.bounds()?;
     index.iter().zip(shape).all(|(index, length)| index < length).then_some(index)
-}
-
-/// The first and the last index on each axis.
-#[inline]
-fn bounds(library: &Library, space: Id) -> Option<(Corner, Corner)> {
-    let (mut low, mut high) = ([0; MOST_NDIM], [0; MOST_NDIM]);
-    // SAFETY: there is room for as many axes as libhdf5 allows.
-    let done = unsafe { (library.call.selection_bounds)(space, low.as_mut_ptr(), high.as_mut_ptr()) };
-    (done >= 0).then_some((low, high))
 }
 
 /// Moves indices, so that the least on each axis is as given. libhdf5 lists them without the offset of the selection.
@@ -247,20 +214,10 @@ fn move_to(indices: &mut [u64], low: Corner, ndim: usize) {
     }
 }
 
-/// Lists of indices whose outer product the blocks are; `None` if they are something else.
+/// Lists of indices whose outer product the blocks are; `None` if they are something else, or very long.
 fn product(corners: &[u64], ndim: usize) -> Option<Vec<i64>> {
-    let block_count = corners.len() / (2 * ndim);
     let mut numbers = Vec::new();
-    let mut combinations = 1_usize;
-    for axis in 0..ndim {
-        let mut intervals: Vec<(u64, u64)> =
-            corners.chunks_exact(2 * ndim).map(|block| (block[axis], block[ndim + axis])).collect();
-        intervals.sort_unstable();
-        intervals.dedup();
-        combinations = combinations.checked_mul(intervals.len())?;
-        if !intervals.windows(2).all(|pair| pair[0].1 < pair[1].0) {
-            return None;
-        }
+    for intervals in intervals(corners, ndim)? {
         let total = intervals.iter().fold(0, |all: u64, (first, last)| all.saturating_add(last - first + 1));
         if let [(first, _)] = intervals[..] {
             numbers.extend([0, first, 1, total]);
@@ -271,8 +228,7 @@ fn product(corners: &[u64], ndim: usize) -> Option<Vec<i64>> {
             return None;
         }
     }
-    // Blocks do not overlap: if they are as many as the combinations, they are all of these.
-    (combinations == block_count).then(|| signed(&numbers))
+    Some(signed(&numbers))
 }
 
 fn signed(numbers: &[u64]) -> Vec<i64> {

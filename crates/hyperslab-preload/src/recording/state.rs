@@ -6,12 +6,13 @@ use std::collections::HashMap;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use hyperslab_libhdf5::{Id, Place};
+
 use super::arrays::Described;
 use super::log::Log;
 use super::process::Process;
 use super::selections::Selected;
 use crate::counts::now;
-use crate::libhdf5::{Id, Place};
 use crate::settings::settings;
 use crate::shared::abandon;
 
@@ -188,8 +189,7 @@ impl State {
     pub fn write(&mut self, row: &Row, known: Numbers, selected: &Selected) {
         let Some(log) = self.log.as_mut().filter(|_| !self.is_closed) else { return };
         let (start, took) = row.times;
-        // SAFETY: the call has no effect.
-        let thread = unsafe { libc::pthread_self() } as u64;
+        let thread = own_thread();
         let nbytes = selected.count.saturating_mul(known.width);
         let mut head = [0_u8; HEAD_NBYTES];
         for (room, value) in head.chunks_exact_mut(8).zip([start, took, thread, nbytes]) {
@@ -199,10 +199,7 @@ impl State {
         head[36..40].copy_from_slice(&known.text.to_le_bytes());
         head[40..].copy_from_slice(&[row.operation, row.flags, selected.kind]);
         let numbers = selected.numbers();
-        // SAFETY: numbers are as good as their bytes; both machines that we support have the order of the log.
-        let bytes =
-            unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast::<u8>(), size_of_val(numbers)) };
-        let is_written = log.append(ACCESS, &[&head, bytes]);
+        let is_written = log.append(ACCESS, &[&head, bytes_of(numbers)]);
         log.count(is_written);
     }
 
@@ -213,8 +210,7 @@ impl State {
         let Some(log) = self.log.as_mut().filter(|_| !self.is_closed) else { return true };
         let (start, took) = row.times;
         let Ok(took) = u32::try_from(took) else { return false };
-        // SAFETY: the call has no effect.
-        let thread = unsafe { libc::pthread_self() } as u64;
+        let thread = own_thread();
         let mut head = [0_u8; ELEMENT_NBYTES];
         head[..8].copy_from_slice(&start.to_le_bytes());
         head[8..16].copy_from_slice(&thread.to_le_bytes());
@@ -222,9 +218,7 @@ impl State {
         head[20..24].copy_from_slice(&known.array.to_le_bytes());
         head[24..28].copy_from_slice(&known.text.to_le_bytes());
         head[28..30].copy_from_slice(&[row.operation, row.flags]);
-        // SAFETY: as above.
-        let bytes = unsafe { std::slice::from_raw_parts(index.as_ptr().cast::<u8>(), size_of_val(index)) };
-        let is_written = log.append(ELEMENT, &[&head, bytes]);
+        let is_written = log.append(ELEMENT, &[&head, bytes_of(index)]);
         log.count(is_written);
         true
     }
@@ -300,6 +294,24 @@ impl State {
             Err(_) => self.is_closed = true, // an empty file is left, if it could be made: it tells that something is missing
         }
     }
+}
+
+/// What tells threads apart.
+#[inline]
+fn own_thread() -> u64 {
+    // SAFETY: the call has no effect.
+    unsafe { libc::pthread_self() as u64 }
+}
+
+/// Numbers of the log: `i64` or `u64`.
+trait Logged {}
+impl Logged for i64 {}
+impl Logged for u64 {}
+
+#[inline]
+fn bytes_of<T: Logged>(numbers: &[T]) -> &[u8] {
+    // SAFETY: numbers are as good as their bytes; both machines that we support have the order of the log.
+    unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast::<u8>(), size_of_val(numbers)) }
 }
 
 /// Texts that the log has, by number.

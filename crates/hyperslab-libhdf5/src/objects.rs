@@ -72,13 +72,14 @@ const VERSION_NUMBER: u16 = 0x7fff;
 const FIRST_VERSION: u16 = 2;
 
 /// A loaded module.
-pub(crate) struct Object {
+pub struct Object {
     base: usize,
     /// Where its memory begins and ends.
     pub start: usize,
+    /// Behind its last byte.
     pub end: usize,
     /// What the linker calls it: nothing for the program itself.
-    pub path: *const c_char,
+    path: *const c_char,
     strings: *const u8,
     symbols: *const Symbol,
     versions: *const u16,
@@ -89,7 +90,7 @@ pub(crate) struct Object {
 }
 
 /// Where a module keeps the address of a function or a variable.
-pub(crate) struct Slot<'o> {
+pub struct Slot<'o> {
     /// What it is called.
     pub name: &'o CStr,
     /// Where the address is kept.
@@ -110,7 +111,7 @@ impl Slot<'_> {
 }
 
 /// Shows all modules to a function, except this one. It must not call the dynamic linker, which waits for us meanwhile.
-pub(crate) fn each(mut visit: impl FnMut(&Object)) {
+pub fn each(mut visit: impl FnMut(&Object)) {
     each_of_all(|object| {
         if !object.contains(own_address()) {
             visit(object);
@@ -141,7 +142,7 @@ fn own_address() -> usize {
 static OWN: OnceLock<(usize, usize)> = OnceLock::new();
 
 /// Finds out where this library is. Called when it is loaded.
-pub(crate) fn start() {
+pub fn start() {
     let mut found = (0, 0);
     each_of_all(|object| {
         if object.contains(own_address()) {
@@ -152,12 +153,12 @@ pub(crate) fn start() {
 }
 
 /// Whether an address is in this library.
-pub(crate) fn is_own(address: usize) -> bool {
+pub fn is_own(address: usize) -> bool {
     OWN.get().is_some_and(|&(start, end)| (start..end).contains(&address))
 }
 
 /// How many modules were ever loaded.
-pub(crate) fn load_count() -> u64 {
+pub fn load_count() -> u64 {
     unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
         // SAFETY: the linker passes a valid description, and what we gave it.
         unsafe { *data.cast::<u64>() = (*info).dlpi_adds };

@@ -1,4 +1,4 @@
-//! The libhdf5 that the process has loaded.
+//! Which of the modules that the process has loaded are a libhdf5. There may be several.
 
 #![allow(unsafe_code)]
 
@@ -7,11 +7,12 @@ use std::mem::transmute;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::libhdf5::{Library, Real};
+use crate::library::{Library, Real};
+use crate::module::Module;
 use crate::objects::{self, is_own};
 
 /// A libhdf5 that the process has loaded, or a library that stands between the program and one.
-pub(crate) struct Libhdf5 {
+pub struct Libhdf5 {
     /// Where its memory begins and ends.
     extent: (usize, usize),
     /// Its number in the order in which we found them, from 1 on.
@@ -20,14 +21,11 @@ pub(crate) struct Libhdf5 {
     pub is_real: bool,
     /// What we call of it; found when it is first needed. `None` if we cannot use it.
     library: AtomicPtr<Option<Library>>,
-    handle: Handle,
+    module: Module,
     next: *const Libhdf5,
 }
 
-#[derive(Clone, Copy)]
-struct Handle(*mut c_void);
-
-// SAFETY: handles of libraries that are never unloaded; the list only grows.
+// SAFETY: the list only grows.
 unsafe impl Send for Libhdf5 {}
 // SAFETY: as above.
 unsafe impl Sync for Libhdf5 {}
@@ -62,7 +60,7 @@ impl Libhdf5 {
     }
 
     fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
-        symbol(self.handle.0, name)
+        self.module.symbol(name)
     }
 
     /// A function of this very library.
@@ -95,7 +93,7 @@ impl Libhdf5 {
 }
 
 /// All that were found so far.
-pub(crate) fn known_libraries() -> impl Iterator<Item = &'static Libhdf5> {
+pub fn known_libraries() -> impl Iterator<Item = &'static Libhdf5> {
     // SAFETY: entries are never freed.
     let next = |entry: &&'static Libhdf5| unsafe { entry.next.as_ref() };
     // SAFETY: as above.
@@ -103,48 +101,45 @@ pub(crate) fn known_libraries() -> impl Iterator<Item = &'static Libhdf5> {
 }
 
 /// The libhdf5 that an address is in, which stays loaded from now on; `None` if it is in something else.
-pub(crate) fn libhdf5_at(address: usize) -> Option<&'static Libhdf5> {
+pub fn libhdf5_at(address: usize) -> Option<&'static Libhdf5> {
     if let Some(known) = known_libraries().find(|known| known.contains(address)) {
         return Some(known).filter(|known| known.is_real);
     }
-    let (extent, handle) = held(address)?;
-    if is_real(extent, handle) {
-        return Some(registered(extent, handle, true));
-    }
-    close(handle.0);
-    None
+    let (extent, module) = module_at(address)?;
+    is_real(extent, &module).then(|| registered(extent, module, true))
 }
 
 /// The library that has a function of libhdf5's at an address: one itself, or one that stands between. It stays loaded.
-pub(crate) fn library_at(address: usize) -> Option<&'static Libhdf5> {
+pub fn library_at(address: usize) -> Option<&'static Libhdf5> {
     if let Some(known) = known_libraries().find(|known| known.contains(address)) {
         return Some(known);
     }
-    let (extent, handle) = held(address)?;
-    Some(registered(extent, handle, is_real(extent, handle)))
+    let (extent, module) = module_at(address)?;
+    let is_real = is_real(extent, &module);
+    Some(registered(extent, module, is_real))
 }
 
-fn is_real(extent: (usize, usize), handle: Handle) -> bool {
-    let found = symbol(handle.0, c"H5Iget_type");
-    found.is_some_and(|address| (extent.0..extent.1).contains(&(address as usize)))
+fn is_real(extent: (usize, usize), module: &Module) -> bool {
+    module.symbol(c"H5Iget_type").is_some_and(|address| (extent.0..extent.1).contains(&(address as usize)))
 }
 
 /// The entry of a library in the list of all.
-fn registered(extent: (usize, usize), handle: Handle, is_real: bool) -> &'static Libhdf5 {
-    let mut new: *mut Libhdf5 = ptr::null_mut();
+fn registered(extent: (usize, usize), module: Module, is_real: bool) -> &'static Libhdf5 {
+    let library = AtomicPtr::default();
+    let new = Box::new(Libhdf5 { extent, order: 0, is_real, library, module, next: ptr::null() });
+    let new = Box::into_raw(new);
     loop {
         let first = LIBRARIES.load(Ordering::Acquire);
         if let Some(known) = known_libraries().find(|known| known.extent == extent) {
+            // SAFETY: nobody else has it. Its module stays loaded, as the known one has a handle too.
+            drop(unsafe { Box::from_raw(new) });
             return known;
         }
-        // SAFETY: entries are never freed.
-        let order = unsafe { first.as_ref() }.map_or(1, |first| first.order + 1);
-        if new.is_null() {
-            let library = AtomicPtr::default();
-            new = Box::into_raw(Box::new(Libhdf5 { extent, order, is_real, library, handle, next: first }));
+        // SAFETY: entries are never freed, and nobody else has the new one yet.
+        unsafe {
+            (*new).order = first.as_ref().map_or(1, |first| first.order + 1);
+            (*new).next = first;
         }
-        // SAFETY: nobody else has it yet.
-        unsafe { ((*new).next, (*new).order) = (first, order) };
         if LIBRARIES.compare_exchange(first, new, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             // SAFETY: it was just made, and is never freed.
             return unsafe { &*new };
@@ -152,8 +147,8 @@ fn registered(extent: (usize, usize), handle: Handle, is_real: bool) -> &'static
     }
 }
 
-/// The module that an address is in: where its memory is, and a handle that keeps it loaded.
-fn held(address: usize) -> Option<((usize, usize), Handle)> {
+/// The module that an address is in, and where its memory is.
+fn module_at(address: usize) -> Option<((usize, usize), Module)> {
     let mut found: Option<((usize, usize), CString)> = None;
     objects::each(|object| {
         if object.contains(address) {
@@ -161,28 +156,11 @@ fn held(address: usize) -> Option<((usize, usize), Handle)> {
         }
     });
     let (extent, path) = found?;
-    Some((extent, Handle(open(&path)?)))
-}
-
-/// A handle of a loaded module, which keeps it loaded until it is closed; `None` if it is not loaded any more.
-pub(crate) fn open(path: &CStr) -> Option<*mut c_void> {
-    let path = if path.is_empty() { ptr::null() } else { path.as_ptr() }; // nothing stands for the program itself
-    // SAFETY: the name is the one that the linker knows the module by.
-    unsafe {
-        let handle = libc::dlopen(path, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-        libc::dlerror(); // so that the program does not find our errors
-        Some(handle).filter(|handle| !handle.is_null())
-    }
-}
-
-/// Gives up a handle.
-pub(crate) fn close(handle: *mut c_void) {
-    // SAFETY: the handle is one that we opened.
-    unsafe { libc::dlclose(handle) };
+    Some((extent, Module::loaded(&path)?))
 }
 
 /// `dlsym` of libc.
-pub(crate) type LookUp = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+pub type LookUp = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
 /// The versions that it has, the newest first.
 const LOOK_UPS: [&CStr; 3] = [c"GLIBC_2.34", c"GLIBC_2.17", c"GLIBC_2.2.5"];
@@ -190,7 +168,7 @@ const LOOK_UPS: [&CStr; 3] = [c"GLIBC_2.34", c"GLIBC_2.17", c"GLIBC_2.2.5"];
 static LOOK_UP: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
 /// libc's own `dlsym`: this library has another one.
-pub(crate) fn look_up() -> Option<LookUp> {
+pub fn look_up() -> Option<LookUp> {
     let mut found = LOOK_UP.load(Ordering::Relaxed);
     if found.is_null() {
         // SAFETY: the names end with a zero.
@@ -203,8 +181,14 @@ pub(crate) fn look_up() -> Option<LookUp> {
     Some(unsafe { transmute::<*mut c_void, LookUp>(found) })
 }
 
-/// The address of a symbol, unless it is ours.
-pub(crate) fn symbol(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
+impl Module {
+    /// The address of what has this name in libc's own answer, unless it is ours.
+    pub fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
+        symbol(self.handle(), name)
+    }
+}
+
+fn symbol(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
     // SAFETY: the handle is valid, and the name ends with a zero.
     let address = unsafe {
         let address = look_up()?(handle, name.as_ptr());
@@ -215,7 +199,7 @@ pub(crate) fn symbol(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
 }
 
 /// The address that the linker finds first for a symbol, behind ours.
-pub(crate) fn next_symbol(name: &CStr, version: Option<&CStr>) -> Option<*mut c_void> {
+pub fn next_symbol(name: &CStr, version: Option<&CStr>) -> Option<*mut c_void> {
     let versioned = version.and_then(|version| {
         // SAFETY: both end with a zero.
         let address = unsafe { libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) };

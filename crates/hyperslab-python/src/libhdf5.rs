@@ -2,14 +2,12 @@
 
 #![allow(unsafe_code)]
 
-mod library;
-mod loaded;
-
 use std::ffi::CString;
 use std::ops::Deref;
 
 use hyperslab_core::ChunkGrid;
 use hyperslab_engine::codecs::Filter;
+use hyperslab_libhdf5::{Boxes, Id, Kind, Library, Module, Problem, StoredChunks};
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -18,9 +16,6 @@ use pyo3::types::PyBytes;
 use crate::chunk_encoding::{self, Encoded, Filters, Shapes};
 use crate::errors;
 use crate::panics::detached;
-pub(crate) use library::StoredChunks;
-use library::{Id, Kind, Library, Problem};
-use loaded::Loaded;
 
 /// The libhdf5 that h5py loaded.
 ///
@@ -67,11 +62,12 @@ impl LibHdf5 {
     fn of_h5py(py: Python<'_>) -> PyResult<Option<Self>> {
         let path: String = py.import("h5py.h5s")?.getattr("__file__")?.extract()?;
         let lock = py.import("h5py._objects")?.getattr("phil")?.unbind();
-        let Some(loaded) = Loaded::of(&CString::new(path)?) else { return Ok(None) };
+        let Some(module) = Module::loaded(&CString::new(path)?) else { return Ok(None) };
         // SAFETY: these are the names of libhdf5's functions and variables, looked up from h5py's module, which has
         // started libhdf5 and is never unloaded. All that calls this libhdf5 holds h5py's lock.
-        let library = unsafe { Library::find(|name| loaded.find(name)) };
-        Ok(library.map(|library| Self { library, lock }))
+        let library = unsafe { Library::find(|name| module.find(name), |name| module.find(name)) };
+        std::mem::forget(module); // it stays loaded
+        Ok(library.filter(Library::is_new_enough_to_write).map(|library| Self { library, lock }))
     }
 
     /// Adds a mapping to a property list for each stored chunk.
@@ -86,9 +82,9 @@ impl LibHdf5 {
         slots: PyReadonlyArray1<'_, i64>,
     ) -> PyResult<()> {
         let library = self.locked(py)?;
-        let creation = library.held(ids.0, Kind::CreationOfArray).map_err(to_python)?;
-        let target = library.space(ids.1).map_err(to_python)?;
-        let source = library.space(ids.2).map_err(to_python)?.growing();
+        let creation = library.held_properties(Kind::CreationOfArray, ids.0).map_err(to_python)?;
+        let boxes = |id| library.held_space(id).and_then(Boxes::of).map_err(to_python);
+        let (target, source) = (boxes(ids.1)?, boxes(ids.2)?.growing());
         let path = CString::new(path)?;
         let grid = ChunkGrid::new(shape, chunk_shape).map_err(errors::to_python)?;
         let mut source_start = vec![0; grid.shape().len()];
