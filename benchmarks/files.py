@@ -17,7 +17,8 @@ import netCDF4
 import numpy as np
 
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArraySpec, Codec, StoredLayout
+from hyperslab.formats.contract import ArraySpec, StoredLayout
+from hyperslab.storage.chain import CodecChain
 
 CHUNK = (1, 512, 512)
 PLANE = (1024, 1024)
@@ -92,7 +93,7 @@ class Files:
         """The field as array `x` of a Zarr 3 folder."""
 
         def write(path: Path) -> None:
-            codecs = () if codec is None else (Codec.parse(codec),)
+            codecs = CodecChain.read(codec)
             store = make_format("zarr3").create(path)
             spec = ArraySpec(self.data.shape, self.data.dtype, StoredLayout(CHUNK, None, codecs))
             store.create_array("x", spec).write(self.data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from hyperslab.advise.candidate import PLAIN, Candidate, Encoding
+from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.conversion import conversion_prices, conversion_seconds
 from hyperslab.advise.defaults import default_chunks
 from hyperslab.advise.demand import Demand
@@ -20,6 +20,7 @@ from hyperslab.advise.tips import cache_tip, engine_tip, order_tip
 from hyperslab.advise.verdict import AS_GOOD, choose, in_order
 from hyperslab.errors import Refused
 from hyperslab.model.store_profile import StoreProfile
+from hyperslab.storage.chain import PLAIN, CodecChain
 
 # Of each file format and reader, so many layouts are priced with all calls.
 KEPT = 3
@@ -33,8 +34,8 @@ def advise(
     demands: Sequence[Demand],
     profile: StoreProfile,
     limits: Limits,
-    measured: Mapping[tuple[str, Encoding], MeasuredCodec],
-    encodings: Mapping[str, Sequence[Encoding]],
+    measured: Mapping[tuple[str, CodecChain], MeasuredCodec],
+    encodings: Mapping[str, Sequence[CodecChain]],
     *,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ArrayAdvice:
@@ -50,9 +51,9 @@ def advise(
         What accesses cost where the file will be.
     limits : Limits
         What the advice must keep to.
-    measured : Mapping[tuple[str, Encoding], MeasuredCodec]
+    measured : Mapping[tuple[str, CodecChain], MeasuredCodec]
         Codecs measured on samples of the data, by the cost model's library.
-    encodings : Mapping[str, Sequence[Encoding]]
+    encodings : Mapping[str, Sequence[CodecChain]]
         The codecs to consider for each file format.
     progress : Callable[[str], None]
         Called with what is searched.
@@ -71,7 +72,7 @@ def advise(
     """
     limits.check(array.shape, array.dtype.itemsize)
     pricer = Pricer(profile, list(demands), measured)
-    ratios: dict[tuple[str, Encoding], float | None] = {key: found.ratio for key, found in measured.items()}
+    ratios: dict[tuple[str, CodecChain], float | None] = {key: found.ratio for key, found in measured.items()}
     today = today_of(array, demands, profile)
     search = Search(pricer, limits, profile.environment.memory_nbytes or 1 << 33, ratios, today, progress)
     now = pricer.price(today)
@@ -147,8 +148,8 @@ def _other_orders(search: Search, array: StoredArray) -> None:
 def _finalists(
     search: Search,
     array: StoredArray,
-    measured: Mapping[tuple[str, Encoding], MeasuredCodec],
-    encodings: Mapping[str, Sequence[Encoding]],
+    measured: Mapping[tuple[str, CodecChain], MeasuredCodec],
+    encodings: Mapping[str, Sequence[CodecChain]],
 ) -> list[Candidate]:
     """The best of each format and reader, the smallest that is not slow, and the libraries' defaults."""
     families: dict[tuple[str, str], list[Candidate]] = {}

@@ -8,7 +8,6 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab.advise.candidate import PLAIN, Encoding
 from hyperslab.advise.pricing import MeasuredCodec
 from hyperslab.archive.array import Array
 from hyperslab.chunk_grid import ceil_div
@@ -17,46 +16,42 @@ from hyperslab.formats import availability, make_format
 from hyperslab.formats.contract import ArraySpec, Need, StoredLayout
 from hyperslab.model.codec_sample import measured_chains
 from hyperslab.model.costs import CodecRate
+from hyperslab.storage.chain import Codec, CodecChain
 
 SAMPLE_NBYTES, MOST_CHUNK_NBYTES, LEAST_CHUNK_NBYTES = 4 << 20, 1 << 20, 256 << 10
 # No codec is faster than this (seconds for a byte): a lower figure is noise.
 LEAST_RATE = 1.5e-10
-HDF5_CODECS = (
-    Encoding("deflate:4", shuffle=True), Encoding("deflate:1", shuffle=True), Encoding("zstd:3", shuffle=True),
-    Encoding("blosc-lz4:5"),
-)  # fmt: skip
-NETCDF_CODECS = (Encoding("deflate:4", shuffle=True), Encoding("deflate:1", shuffle=True), Encoding("zstd:3"))
-ZARR_CODECS = (Encoding("zstd:3"), Encoding("blosc-lz4:5"), Encoding("blosc-zstd:5"))
+HDF5_CODECS = ("shuffle+deflate:4", "shuffle+deflate:1", "shuffle+zstd:3", "blosc-lz4:5")
+NETCDF_CODECS = ("shuffle+deflate:4", "shuffle+deflate:1", "zstd:3")
+ZARR_CODECS = ("zstd:3", "blosc-lz4:5", "blosc-zstd:5")
 
 
-def encodings_for(format_name: str, today: Encoding) -> list[Encoding]:
+def encodings_for(format_name: str, today: CodecChain) -> list[CodecChain]:
     """The codecs to consider for a file format, with none, and with that of today if the format has it."""
-    if format_name.startswith("zarr"):
-        listed: tuple[Encoding, ...] = ZARR_CODECS
-    else:
+    listed: tuple[str, ...] = ZARR_CODECS
+    if not format_name.startswith("zarr"):
         listed = NETCDF_CODECS if format_name == "netcdf4" else HDF5_CODECS
-    return [each for each in dict.fromkeys((PLAIN, today, *listed)) if _has(format_name, each)]
+    considered = (CodecChain(), today, *map(CodecChain.parse, listed))
+    return [each for each in dict.fromkeys(considered) if not each or _has(format_name, each)]
 
 
-def _has(format_name: str, encoding: Encoding) -> bool:
-    if encoding == PLAIN:
-        return True
+def _has(format_name: str, codecs: CodecChain) -> bool:
     if isinstance(availability(format_name), MissingLibrary):
         return False
-    spec = ArraySpec((2,), np.dtype("int32"), StoredLayout((2,), None, encoding.codecs))
+    spec = ArraySpec((2,), np.dtype("int32"), StoredLayout((2,), None, codecs))
     try:
         return make_format(format_name).refusal(spec, Need()) is None
     except HyperslabError:
         return False
 
 
-def encoding_of(array: Array, codec: str | None) -> Encoding:
-    """Today's codec of an array, with its level if the file says it."""
+def encoding_of(array: Array, codec: str | None) -> CodecChain:
+    """Today's codecs of an array, with the level if the file says it."""
     if codec is None:
-        return PLAIN
-    level = next((parameters[0] for number, parameters in array.filters if number in (1, 32015) and parameters), None)
-    named = codec if level is None or codec not in ("deflate", "zstd") else f"{codec}:{level}"
-    return Encoding(named, shuffle="shuffle" in array.codecs and codec != "shuffle")
+        return CodecChain()
+    described = [Codec.of_hdf5(number, values) for number, values in array.filters]
+    named = next((one for one in described if one.name == codec and one.level is not None), Codec.parse(codec))
+    return CodecChain([*([Codec("shuffle")] if "shuffle" in array.codecs and codec != "shuffle" else []), named])
 
 
 def sample_of(array: Array, chunk_shape: Sequence[int]) -> tuple[tuple[int, ...], npt.NDArray[np.generic]]:
@@ -80,20 +75,16 @@ def sample_of(array: Array, chunk_shape: Sequence[int]) -> tuple[tuple[int, ...]
 
 
 def measure_codecs(
-    chunk_shape: tuple[int, ...], sample: npt.NDArray[np.generic], asked: dict[str, list[Encoding]]
-) -> dict[tuple[str, Encoding], MeasuredCodec]:
+    chunk_shape: tuple[int, ...], sample: npt.NDArray[np.generic], asked: dict[str, list[CodecChain]]
+) -> dict[tuple[str, CodecChain], MeasuredCodec]:
     """Encode and decode a sample by each library with each codec. A codec that a library does not have is left out."""
-    found: dict[tuple[str, Encoding], MeasuredCodec] = {}
     if sample.dtype.fields is not None or sample.dtype.kind not in "iuf":
-        return found
-    for library, encodings in asked.items():
-        chains = {encoding: encoding.codecs for encoding in encodings if encoding != PLAIN}
-        measured = measured_chains(sample, chunk_shape, chains.values(), library)
-        for encoding, chain in chains.items():
-            if chain in measured:
-                one = measured[chain]
-                found[library, encoding] = MeasuredCodec(_slowed(one.rate), max(one.ratio, 0.1))
-    return found
+        return {}
+    return {
+        (library, codecs): MeasuredCodec(_slowed(one.rate), max(one.ratio, 0.1))
+        for library, chains in asked.items()
+        for codecs, one in measured_chains(sample, chunk_shape, filter(None, chains), library).items()
+    }
 
 
 def _slowed(rate: CodecRate) -> CodecRate:

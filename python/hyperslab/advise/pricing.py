@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, log, prod, sqrt
 
-from hyperslab.advise.candidate import Candidate, Encoding
+from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.demand import Demand
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import HyperslabError
@@ -19,6 +19,7 @@ from hyperslab.model.counting import Variables, count_operations
 from hyperslab.model.predict import why_not
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.workload import Step
+from hyperslab.storage.chain import CodecChain
 
 # Chunk touches that are simulated for one price. Our own engine is simulated about ten times as slowly.
 SEARCH_TOUCHES, FINAL_TOUCHES = 3000.0, 50_000.0
@@ -59,7 +60,7 @@ class MeasuredCodec:
     ratio: float
 
 
-Measured = Mapping[tuple[str, Encoding], MeasuredCodec]  # by library
+Measured = Mapping[tuple[str, CodecChain], MeasuredCodec]  # by library
 
 
 @dataclass

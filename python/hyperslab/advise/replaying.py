@@ -57,13 +57,13 @@ def spec_of(candidate: Candidate, shape: tuple[int, ...], dtype: np.dtype[Any]) 
     stored = shape if candidate.order is None else tuple(shape[axis] for axis in candidate.order)
     layout = candidate.layout
     if layout.contiguous:
-        return ArraySpec(stored, dtype, StoredLayout(None, None, ()))
+        return ArraySpec(stored, dtype, StoredLayout())
     chunk = tuple(min(pair) for pair in zip(layout.chunk_shape, stored, strict=True))
     shard = None
     if layout.shard_shape is not None:
         lengths = zip(layout.shard_shape, chunk, stored, strict=True)
         shard = tuple(max(c, min(s, ceil_div(n, c) * c) // c * c) for s, c, n in lengths)
-    return ArraySpec(stored, dtype, StoredLayout(chunk, shard, candidate.encoding.codecs))
+    return ArraySpec(stored, dtype, StoredLayout(chunk, shard, candidate.encoding))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab.advise.candidate import Encoding
 from hyperslab.advise.codecs import encoding_of, sample_of
 from hyperslab.archive.array import Array
 from hyperslab.archive.opening import open as open_archive
@@ -21,6 +20,7 @@ from hyperslab.meant import meant_or_known
 from hyperslab.model.array_comparison import LIBRARY_OF, OURS, sensible_layouts
 from hyperslab.model.file_layout import facts_of, layout_of
 from hyperslab.model.libraries import Layout
+from hyperslab.storage.chain import CodecChain
 
 NETCDF = (".nc", ".nc4", ".cdf")
 
@@ -37,7 +37,7 @@ class StoredArray:
     format: str  # hdf5, netcdf4, zarr2, zarr3, or another one that we can read
     library: str  # the cost model's name of the library that the format belongs to
     layout: Layout = field(repr=False)
-    encoding: Encoding
+    encoding: CodecChain
     stored_nbytes: int
     file_count: int
     sample_chunk: tuple[int, ...] = ()
@@ -118,7 +118,7 @@ def _described(path: str, array: Array, options: Mapping[str, Any]) -> StoredArr
         raise Refused(f"{path}: the chunks of {array.name} have different shapes, so they cannot be priced")
     encoding = encoding_of(array, layout.codec)
     if layout.codec is not None:
-        layout = Layout(**{**vars(layout), "codec": encoding.codec})
+        layout = Layout(**{**vars(layout), "codec": encoding.codec_text})
     chunk, sample = sample_of(array, layout.chunk_shape if not layout.contiguous else array.shape)
     return StoredArray(
         path,

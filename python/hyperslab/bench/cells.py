@@ -17,9 +17,10 @@ from hyperslab.bench.records import Cell, Method
 from hyperslab.bench.study import Case, Conditions
 from hyperslab.errors import MissingLibrary
 from hyperslab.formats import availability, format_class, make_format
-from hyperslab.formats.contract import ArraySpec, Codec, Need, StoredLayout
+from hyperslab.formats.contract import ArraySpec, Need, StoredLayout
 from hyperslab.lab import serving
 from hyperslab.lab.fields import Field
+from hyperslab.storage.chain import Codec, CodecChain
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def layout_of(case: Case, cell: Cell, dtype: np.dtype[Any]) -> StoredLayout | No
     said = case.conditions[cell.conditions]
     if said == "default":
         return None
-    codecs = tuple(Codec.parse(text) for text in said.codecs)
+    codecs = CodecChain(Codec.parse(text) for text in said.codecs)
     if said.chunks == "contiguous":
         return StoredLayout(None, None, codecs)
     if said.chunks == "auto":

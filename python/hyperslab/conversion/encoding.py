@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hyperslab._core import encode_chunks
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.conversion.codecs import Step
+from hyperslab.storage.chain import Step
 
 Box: TypeAlias = tuple[slice, ...]
 Bytes: TypeAlias = npt.NDArray[np.uint8]

@@ -13,7 +13,6 @@ import numpy as np
 
 from hyperslab.archive.dimensions import PhonyDimensions
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.conversion.codecs import Step, chain_of
 from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder, crc32c
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.journal import Finished
@@ -23,6 +22,7 @@ from hyperslab.conversion.sources import check_external, missing_sources
 from hyperslab.conversion.wishes import Wish, shape_of, usual_chunk_shape
 from hyperslab.errors import HyperslabError, Refused, RunError, printable
 from hyperslab.references import zarr2, zarr3
+from hyperslab.storage.chain import CodecChain, Step
 
 if TYPE_CHECKING:
     from hyperslab.archive.array import Array
@@ -320,7 +320,7 @@ class ToZarr:
             if any(a < b and a < n for a, b, n in zip(wanted, shards, array.shape, strict=True)):
                 said = "×".join(map(str, shards))
                 self.notes.append((path, f"shards consist of whole chunks, so they have the shape {said}"))
-        chain = wish.codec or chain_of(array.codecs, array.filters)
+        chain = CodecChain.nearest(array.codecs, array.filters) if wish.codec is None else wish.codec
         folder = self._folder / path
         make = self._zarr2 if self._version == 2 else self._zarr3
         documents, steps, leaves_out, fill = make(path, array, list(dims or ()), chunks, shards, chain, width)

@@ -29,20 +29,19 @@ from hyperslab.formats.contract import (
     ArrayHandle,
     ArraySpec,
     Capabilities,
-    Codec,
     Format,
     Installed,
     Need,
     StoredLayout,
     imported,
 )
+from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.table import TABLE
 
 # our codec -> its name in netCDF4-python, and the flag that says whether netCDF-C was built with it
+_FLAGS = {"zstd": "__has_zstandard_support__", "blosc": "__has_blosc_support__"}
 _COMPRESSIONS = {
-    "deflate": ("zlib", None),
-    "zstd": ("zstd", "__has_zstandard_support__"),
-    "blosc-lz4": ("blosc_lz4", "__has_blosc_support__"),
-    "blosc-zstd": ("blosc_zstd", "__has_blosc_support__"),
+    row.name: (row.netcdf, _FLAGS.get(row.netcdf.partition("_")[0])) for row in TABLE if row.netcdf and row.step
 }
 
 
@@ -126,7 +125,7 @@ class NetCDFFile(ArrayFile):
         chunks = variable.chunking()
         growable = bool(variable.ndim) and variable.get_dims()[0].isunlimited()
         layout = StoredLayout(
-            tuple(chunks) if isinstance(chunks, list) else None, None, tuple(_codecs(variable.filters()))
+            tuple(chunks) if isinstance(chunks, list) else None, None, CodecChain(_codecs(variable.filters()))
         )
         return ArraySpec(variable.shape, variable.dtype, layout, growable)
 
@@ -216,15 +215,12 @@ def _codecs(filters: dict[str, Any] | None) -> Iterator[Codec]:
         return
     if filters["shuffle"]:
         yield Codec("shuffle")
-    if filters["szip"]:
-        yield Codec("szip")
-    for key, name in (("zlib", "deflate"), ("zstd", "zstd"), ("bzip2", "bzip2")):
-        if filters[key]:
-            yield Codec(name, filters["complevel"])
-    if filters["blosc"]:
-        kind = {0: "-noshuffle", 1: "", 2: "-bitshuffle"}[filters["blosc"]["shuffle"]]
-        name = filters["blosc"]["compressor"].replace("blosc_", "blosc-")
-        yield Codec(name + kind, filters["complevel"])
+    for row in TABLE:
+        if row.netcdf and filters.get(row.netcdf):
+            yield Codec(row.name, filters["complevel"] if row.most else None)
+    if blosc := filters["blosc"]:
+        cname = blosc["compressor"].removeprefix("blosc_")
+        yield Codec.of_zarr("blosc", {"cname": cname, "shuffle": blosc["shuffle"], "clevel": filters["complevel"]})
     if filters["fletcher32"]:
         yield Codec("fletcher32")
 

@@ -45,6 +45,7 @@ from hyperslab.formats.zarr_metadata import (
     v3_serializer_json,
     v3_stored_dtype,
 )
+from hyperslab.storage.chain import CodecChain
 
 _INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
 
@@ -200,5 +201,5 @@ def _codecs_and_layout(metadata: dict[str, Any]) -> tuple[list[dict[str, Any]], 
         inner = codecs[0]["configuration"]
         chunk_shape, shard_shape, codecs = tuple(inner["chunk_shape"]), chunk_shape, inner["codecs"]
     whole = shard_shape is None and chunk_shape == tuple(metadata["shape"])
-    named = tuple(v3_codec(codec) for codec in codecs if codec["name"] != "bytes")
+    named = CodecChain(v3_codec(codec) for codec in codecs if codec["name"] != "bytes")
     return codecs, StoredLayout(None if whole else chunk_shape, shard_shape, named)

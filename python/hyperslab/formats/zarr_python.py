@@ -27,7 +27,6 @@ from hyperslab.formats.contract import (
     ArrayFile,
     ArrayHandle,
     ArraySpec,
-    Codec,
     Format,
     Installed,
     Need,
@@ -45,6 +44,7 @@ from hyperslab.formats.zarr_metadata import (
     v3_stored_dtype,
 )
 from hyperslab.needed import advice
+from hyperslab.storage.chain import Codec, CodecChain
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ def _dtype(array: Any) -> np.dtype[Any]:
 
 def _layout(array: Any) -> StoredLayout:
     whole = array.shards is None and array.chunks == array.shape
-    return StoredLayout(None if whole else array.chunks, array.shards, tuple(_codecs(array)))
+    return StoredLayout(None if whole else array.chunks, array.shards, CodecChain(_codecs(array)))
 
 
 def _codecs(array: Any) -> Iterator[Codec]:

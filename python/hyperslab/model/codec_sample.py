@@ -17,13 +17,14 @@ from hyperslab.archive.opening import open as open_archive
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import HyperslabError, MissingLibrary
 from hyperslab.formats import availability, make_format
-from hyperslab.formats.contract import ArraySpec, Codec, Format, Need, StoredLayout
+from hyperslab.formats.contract import ArraySpec, Format, Need, StoredLayout
 from hyperslab.lab import cache
 from hyperslab.lab.scratch import remove
 from hyperslab.lab.timers import Timers
 from hyperslab.model.costs import CodecRate
 from hyperslab.model.file_layout import file_and_array
 from hyperslab.model.libraries import Layout
+from hyperslab.storage.chain import Codec, CodecChain
 
 FORMATS = {"hdf5": "hdf5", "zarr": "zarr3", "hyperslab": "hyperslab"}
 # The sample, and the most that one of its chunks may have.
@@ -105,8 +106,8 @@ def rates_of(
     for library in libraries:
         chains = {}
         for codec in asked:
-            before = (Codec("shuffle"),) if shuffles and library != "zarr" and codec != "shuffle" else ()
-            chains[codec] = (*before, Codec.parse(codec))
+            before = [Codec("shuffle")] if shuffles and library != "zarr" and codec != "shuffle" else []
+            chains[codec] = CodecChain([*before, *CodecChain.read(codec)])
         found = measured_chains(sample, chunk, chains.values(), library)
         rates |= {(library, codec): found[chain].rate for codec, chain in chains.items() if chain in found}
     return rates
@@ -121,8 +122,8 @@ class MeasuredChain:
 
 
 def measured_chains(
-    sample: np.ndarray, chunk: tuple[int, ...], chains: Iterable[tuple[Codec, ...]], library: str
-) -> dict[tuple[Codec, ...], MeasuredChain]:
+    sample: np.ndarray, chunk: tuple[int, ...], chains: Iterable[CodecChain], library: str
+) -> dict[CodecChain, MeasuredChain]:
     """Measure chains of codecs on elements in memory; those that the library lacks are left out.
 
     Parameters
@@ -141,7 +142,7 @@ def measured_chains(
     made = make_format(FORMATS[library])
     found = {}
     with tempfile.TemporaryDirectory(prefix="hyperslab-codecs-") as folder:
-        plain = _seconds(made, _spec(sample, chunk, ()), sample, Path(folder, "plain"))
+        plain = _seconds(made, _spec(sample, chunk, CodecChain()), sample, Path(folder, "plain"))
         for place, chain in enumerate(dict.fromkeys(chains)):
             seconds = _seconds(made, _spec(sample, chunk, chain), sample, Path(folder, str(place)))
             if plain is not None and seconds is not None:
@@ -185,7 +186,7 @@ def sample_of(array: Array | np.ndarray, layout: Layout) -> tuple[tuple[int, ...
     return tuple(chunk), np.ascontiguousarray(taken).astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def _spec(sample: np.ndarray, chunk: tuple[int, ...], codecs: tuple[Codec, ...]) -> ArraySpec:
+def _spec(sample: np.ndarray, chunk: tuple[int, ...], codecs: CodecChain) -> ArraySpec:
     return ArraySpec(sample.shape, sample.dtype, StoredLayout(chunk, None, codecs))
 
 

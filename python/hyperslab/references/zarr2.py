@@ -16,6 +16,7 @@ from hyperslab.archive.attributes import for_json
 from hyperslab.errors import HyperslabError, Refused
 from hyperslab.references import chunks
 from hyperslab.references.chunks import ChunkTable
+from hyperslab.storage.table import known
 
 if TYPE_CHECKING:
     from hyperslab.archive.array import Array
@@ -159,35 +160,15 @@ def _is_mixed(dtype: np.dtype[Any]) -> bool:
     return offsets != sorted(offsets)
 
 
-def _simple(name: str, **settings: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    return lambda _: {"id": name, **settings}
-
-
-def _lz4(codec: Mapping[str, Any]) -> dict[str, Any]:
-    if codec["framing"] != "numcodecs":
-        raise Refused("numcodecs cannot decode lz4 in HDF5's framing")
-    return {"id": "lz4", "acceleration": 1}
-
-
 def _pair(name: str, codec: Mapping[str, Any], **settings: Any) -> dict[str, Any]:
     return {"id": name, "dtype": dtype_of(codec["decoded"]), "astype": dtype_of(codec["stored"]), **settings}
 
 
-# How to decode each codec with numcodecs; it does not have the other codecs.
-NUMCODECS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
-    "shuffle": lambda codec: {"id": "shuffle", "elementsize": codec["element_nbytes"]},
-    "deflate": _simple("zlib", level=LEVEL),
-    "gzip": _simple("gzip", level=LEVEL),
-    "zstd": _simple("zstd", level=LEVEL),
-    "blosc": _simple("blosc", cname="lz4", clevel=5, shuffle=1, blocksize=0),
-    "bzip2": _simple("bz2", level=LEVEL),
-    "lz4": _lz4,
-    "fletcher32": _simple("fletcher32"),
-    "crc32c": _simple("crc32c", location="end"),
+# How to decode with numcodecs what is no codec of chunks, but of elements; the table has the codecs.
+OF_ELEMENTS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "delta": lambda codec: _pair("delta", codec),
     "fixedscaleoffset": lambda codec: _pair("fixedscaleoffset", codec, scale=codec["scale"], offset=codec["offset"]),
-    "transpose": _simple("transpose"),
-    **{name: _simple(name) for name in chunks.FRAMINGS},
+    "transpose": lambda _: {"id": "transpose"},
 }
 
 
@@ -209,9 +190,18 @@ def numcodecs_chain(stored: chunks.Stored, element_nbytes: int) -> list[dict[str
 
 
 def _numcodec(codec: Mapping[str, Any]) -> dict[str, Any]:
-    if codec["name"] not in NUMCODECS:
-        raise Refused(f"numcodecs has no codec {codec['name']}")
-    return NUMCODECS[codec["name"]](codec)
+    name = codec["name"]
+    if name in OF_ELEMENTS:
+        return OF_ELEMENTS[name](codec)
+    if name in chunks.FRAMINGS:
+        return {"id": name}
+    row = known(name)
+    if row is None or row.numcodecs is None:
+        raise Refused(f"numcodecs has no codec {name}")
+    if codec.get("framing", "numcodecs") != "numcodecs":
+        raise Refused(f"numcodecs cannot decode {name} in HDF5's framing")
+    found, settings = row.settings(row.numcodecs, row.words(LEVEL, codec.get("element_nbytes", 0), 0, 0))
+    return {"id": found, **settings}
 
 
 def _check_reversed(order: list[int]) -> None:
