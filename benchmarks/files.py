@@ -17,8 +17,9 @@ import netCDF4
 import numpy as np
 
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArraySpec, StoredLayout
+from hyperslab.formats.contract import ArraySpec
 from hyperslab.storage.chain import CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 CHUNK = (1, 512, 512)
 PLANE = (1024, 1024)
@@ -95,7 +96,7 @@ class Files:
         def write(path: Path) -> None:
             codecs = CodecChain.read(codec)
             store = make_format("zarr3").create(path)
-            spec = ArraySpec(self.data.shape, self.data.dtype, StoredLayout(CHUNK, None, codecs))
+            spec = ArraySpec(self.data.shape, self.data.dtype, StoredLayout(CHUNK, codecs=codecs))
             store.create_array("x", spec).write(self.data)
             store.close()
 

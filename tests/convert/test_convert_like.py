@@ -16,8 +16,9 @@ import hyperslab as hs
 from hyperslab.conversion.wishes import wish
 from hyperslab.errors import UsageError
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArraySpec, StoredLayout
+from hyperslab.formats.contract import ArraySpec
 from hyperslab.storage.chain import CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 SHAPE = (40, 60)
 

@@ -112,12 +112,12 @@ class Candidate:
 
     def with_chunks(self, chunk_shape: tuple[int, ...]) -> Candidate:
         """The same with another chunk shape, without shards."""
-        layout = Layout(chunk_shape, None, self.layout.ratio, self.layout.codec)
+        layout = Layout(chunk_shape, None, self.layout.ratio, self.layout.codecs)
         return replace(self, layout=layout, is_today=False, label="")
 
     def with_encoding(self, encoding: CodecChain, ratio: float | None) -> Candidate:
         """The same with other codecs, which reach this ratio."""
-        layout = replace(self.layout, ratio=ratio, codec=encoding.codec_text, manifest=None, index=None)
+        layout = replace(self.layout, ratio=ratio, codecs=encoding.without_shuffle, manifest=None, index=None)
         return replace(self, layout=layout, encoding=encoding, is_today=False, label="")
 
     @property

@@ -13,10 +13,11 @@ from hyperslab.archive.array import Array
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import HyperslabError, MissingLibrary
 from hyperslab.formats import availability, make_format
-from hyperslab.formats.contract import ArraySpec, Need, StoredLayout
+from hyperslab.formats.contract import ArraySpec, Need
 from hyperslab.model.codec_sample import measured_chains
 from hyperslab.model.costs import CodecRate
 from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 SAMPLE_NBYTES, MOST_CHUNK_NBYTES, LEAST_CHUNK_NBYTES = 4 << 20, 1 << 20, 256 << 10
 # No codec is faster than this (seconds for a byte): a lower figure is noise.
@@ -38,7 +39,7 @@ def encodings_for(format_name: str, today: CodecChain) -> list[CodecChain]:
 def _has(format_name: str, codecs: CodecChain) -> bool:
     if isinstance(availability(format_name), MissingLibrary):
         return False
-    spec = ArraySpec((2,), np.dtype("int32"), StoredLayout((2,), None, codecs))
+    spec = ArraySpec((2,), np.dtype("int32"), StoredLayout((2,), codecs=codecs))
     try:
         return make_format(format_name).refusal(spec, Need()) is None
     except HyperslabError:

@@ -15,11 +15,12 @@ from hyperslab.advise.demand import permuted
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import Refused
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format, StoredLayout
+from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format
 from hyperslab.lab import cache
 from hyperslab.lab.timers import Counters, Timers, Timing
 from hyperslab.lab.worker import Workbench
 from hyperslab.model.workload import Step
+from hyperslab.storage.layout import StoredLayout
 
 ARRAY = "x"
 WRITERS = {"hdf5": "hdf5", "netcdf4": "netcdf4", "zarr2": "zarr2", "zarr3": "zarr3"}
@@ -63,7 +64,7 @@ def spec_of(candidate: Candidate, shape: tuple[int, ...], dtype: np.dtype[Any]) 
     if layout.shard_shape is not None:
         lengths = zip(layout.shard_shape, chunk, stored, strict=True)
         shard = tuple(max(c, min(s, ceil_div(n, c) * c) // c * c) for s, c, n in lengths)
-    return ArraySpec(stored, dtype, StoredLayout(chunk, shard, candidate.encoding))
+    return ArraySpec(stored, dtype, StoredLayout(chunk, shard, codecs=candidate.encoding))
 
 
 @dataclass(frozen=True)

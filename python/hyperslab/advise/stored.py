@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +118,7 @@ def _described(path: str, array: Array, options: Mapping[str, Any]) -> StoredArr
         raise Refused(f"{path}: the chunks of {array.name} have different shapes, so they cannot be priced")
     encoding = encoding_of(array, layout.codec)
     if layout.codec is not None:
-        layout = Layout(**{**vars(layout), "codec": encoding.codec_text})
+        layout = replace(layout, codecs=encoding.without_shuffle)
     chunk, sample = sample_of(array, layout.chunk_shape if not layout.contiguous else array.shape)
     return StoredArray(
         path,

@@ -31,11 +31,11 @@ from hyperslab.formats.contract import (
     Format,
     Installed,
     Need,
-    StoredLayout,
     imported,
 )
 from hyperslab.formats.directory import DirectoryFile
 from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 _DEFAULT_LEVEL = 5
 _CHUNK_LIMIT = 2**31 - 1
@@ -98,7 +98,7 @@ class Blosc2File(DirectoryFile):
     def describe(self, name: str) -> ArraySpec:
         """Read shape, dtype and layout from the array's file."""
         array = self._lib.open(str(self._path(name)), mode="r")
-        return ArraySpec(array.shape, array.dtype, StoredLayout(array.chunks, None, _codecs(array.cparams)))
+        return ArraySpec(array.shape, array.dtype, StoredLayout(array.chunks, codecs=_codecs(array.cparams)))
 
     def _create(self, path: Path, spec: ArraySpec) -> Blosc2Array:
         if path.exists():

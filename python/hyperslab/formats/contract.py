@@ -1,4 +1,4 @@
-"""The interface of every format: StoredLayout, ArraySpec, Capabilities, and the operations on a file.
+"""The interface of every format: ArraySpec, Capabilities, and the operations on a file.
 
 A `Format` is stateless. `create` and `open` return an `ArrayFile`, which returns `ArrayHandle`s. The bench times
 each method as a separate operation. So a method must not do the work of another one early or late, if the library
@@ -21,29 +21,11 @@ import numpy as np
 from hyperslab._core import Hyperslab, Points
 from hyperslab.errors import Refused
 from hyperslab.needed import missing
-from hyperslab.storage.chain import PLAIN, CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 NUMERIC_DTYPES = frozenset(
     ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"]
 )
-
-
-@dataclass(frozen=True)
-class StoredLayout:
-    """How an array's elements are laid out in storage. `chunk_shape=None` means contiguous."""
-
-    chunk_shape: tuple[int, ...] | None = None
-    shard_shape: tuple[int, ...] | None = None
-    codecs: CodecChain = PLAIN
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "codecs", CodecChain(self.codecs))
-
-    def __str__(self) -> str:
-        shape = "contiguous" if self.chunk_shape is None else "chunks " + "×".join(map(str, self.chunk_shape))
-        if self.shard_shape is not None:
-            shape += ", shards " + "×".join(map(str, self.shard_shape))
-        return f"{shape}, {self.codecs or 'uncompressed'}"
 
 
 @dataclass(frozen=True)
@@ -250,9 +232,9 @@ def _dtype_reasons(dtype: np.dtype[Any], can: Capabilities) -> Iterator[str]:
 
 
 def _layout_reasons(spec: ArraySpec, layout: StoredLayout, can: Capabilities) -> Iterator[str]:
-    if layout.chunk_shape is None and not can.contiguous:
+    if layout.contiguous and not can.contiguous:
         yield "cannot store arrays contiguously"
-    if layout.chunk_shape is not None:
+    if not layout.contiguous:
         if not can.chunks:
             yield "cannot choose chunks"
         if len(layout.chunk_shape) != len(spec.shape) or min(layout.chunk_shape, default=1) < 1:

@@ -31,10 +31,10 @@ from hyperslab.formats.contract import (
     Format,
     Installed,
     Need,
-    StoredLayout,
     imported,
 )
 from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 _DEFAULT_LEVEL = 6  # zlib's own
 _SIZE_LIMIT = 2**31 - 1
@@ -144,7 +144,7 @@ class Hdf4File(ArrayFile):
         dataset.endaccess()
         for dtype_name, member in _TYPES.items():
             if getattr(imported("pyhdf.SD").SDC, member) == number:
-                return ArraySpec(shape, np.dtype(dtype_name), StoredLayout(None, None, codecs))
+                return ArraySpec(shape, np.dtype(dtype_name), StoredLayout(codecs=codecs))
         raise UsageError(f"{self._path}: {name!r} has HDF4's number type {number}, which is not a NumPy number")
 
     def close(self) -> None:

@@ -30,7 +30,6 @@ from hyperslab.formats.contract import (
     Format,
     Installed,
     Need,
-    StoredLayout,
     imported,
 )
 from hyperslab.formats.far import fsspec_file
@@ -38,6 +37,7 @@ from hyperslab.meant import meant_or_known
 from hyperslab.needed import advice
 from hyperslab.storage.chain import Codec, CodecChain
 from hyperslab.storage.hdf5_plugins import h5py_with_own_plugins, plugins_version
+from hyperslab.storage.layout import StoredLayout
 from hyperslab.storage.table import parameters_put_before, written_names
 
 
@@ -104,11 +104,11 @@ class Hdf5(Format):
         layout = spec.layout
         if layout is None:
             return
-        if layout.chunk_shape is None and layout.codecs:
+        if layout.contiguous and layout.codecs:
             yield "HDF5 codecs need chunks; give a chunk shape"
-        if layout.chunk_shape is None and spec.growable:
+        if layout.contiguous and spec.growable:
             yield "HDF5 arrays can grow only in chunks; give a chunk shape"
-        if layout.chunk_shape is not None and int(np.prod(layout.chunk_shape)) * spec.dtype.itemsize >= 2**32:
+        if not layout.contiguous and int(np.prod(layout.chunk_shape)) * spec.dtype.itemsize >= 2**32:
             yield "HDF5 chunks must be smaller than 4 GiB"
         for codec in layout.codecs:
             if reason := _missing_filter(codec):
@@ -143,7 +143,7 @@ class Hdf5File(ArrayFile):
         properties = dataset.id.get_create_plist()
         described = [properties.get_filter(index) for index in range(properties.get_nfilters())]
         codecs = CodecChain(Codec.of_hdf5(number, values) for number, _, values, _ in described)
-        return ArraySpec(dataset.shape, dataset.dtype, StoredLayout(dataset.chunks, None, codecs), growable)
+        return ArraySpec(dataset.shape, dataset.dtype, StoredLayout(dataset.chunks, codecs=codecs), growable)
 
     def flush(self) -> None:
         """Call H5Fflush."""
@@ -165,7 +165,7 @@ class Hdf5File(ArrayFile):
             (number, flags, values), _ = codec.hdf5(spec.dtype.itemsize)
             properties.set_filter(number, flags, values[parameters_put_before(number) :])
         return self._file.create_dataset(
-            name, spec.shape, spec.dtype, maxshape=maxshape, chunks=spec.layout.chunk_shape, dcpl=properties
+            name, spec.shape, spec.dtype, maxshape=maxshape, chunks=spec.layout.chunk_shape or None, dcpl=properties
         )
 
     def _dataset(self, name: str) -> Any:

@@ -32,10 +32,10 @@ from hyperslab.formats.contract import (
     Format,
     Installed,
     Need,
-    StoredLayout,
     imported,
 )
 from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.layout import StoredLayout
 from hyperslab.storage.table import TABLE
 
 # our codec -> its name in netCDF4-python, and the flag that says whether netCDF-C was built with it
@@ -79,9 +79,9 @@ class NetCDF4(Format):
         yield from super()._reasons(spec, need)
         if spec.layout is None:
             return
-        if spec.layout.chunk_shape is None and spec.layout.codecs:
+        if spec.layout.contiguous and spec.layout.codecs:
             yield "netCDF-4 codecs need chunks; give a chunk shape"
-        if spec.layout.chunk_shape is None and spec.growable:
+        if spec.layout.contiguous and spec.growable:
             yield "netCDF-4 arrays can grow only in chunks; give a chunk shape"
         yield from _codec_reasons([codec.name for codec in spec.layout.codecs])
 
@@ -125,7 +125,7 @@ class NetCDFFile(ArrayFile):
         chunks = variable.chunking()
         growable = bool(variable.ndim) and variable.get_dims()[0].isunlimited()
         layout = StoredLayout(
-            tuple(chunks) if isinstance(chunks, list) else None, None, CodecChain(_codecs(variable.filters()))
+            tuple(chunks) if isinstance(chunks, list) else None, codecs=CodecChain(_codecs(variable.filters()))
         )
         return ArraySpec(variable.shape, variable.dtype, layout, growable)
 
@@ -148,7 +148,7 @@ class NetCDFFile(ArrayFile):
     def _options(self, layout: StoredLayout) -> dict[str, Any]:
         """The keyword arguments of createVariable for this layout."""
         options: dict[str, Any] = {"fill_value": False}
-        if layout.chunk_shape is None:
+        if layout.contiguous:
             return options | {"contiguous": True}
         options |= {"chunksizes": layout.chunk_shape, "shuffle": Codec("shuffle") in layout.codecs, "blosc_shuffle": 1}
         for codec in layout.codecs:

@@ -25,16 +25,8 @@ import numpy as np
 
 from hyperslab._core import Hyperslab
 from hyperslab.errors import MissingLibrary, Refused, RunError, UsageError
-from hyperslab.formats.contract import (
-    ArrayFile,
-    ArrayHandle,
-    ArraySpec,
-    Capabilities,
-    Format,
-    Installed,
-    Need,
-    StoredLayout,
-)
+from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Capabilities, Format, Installed, Need
+from hyperslab.storage.layout import StoredLayout
 
 # Numbers from silo.h; DBWrite takes the number of a type, and DBGetVarType returns it
 _TYPES = {"int32": 16, "int16": 17, "int64": 18, "float32": 19, "float64": 20}

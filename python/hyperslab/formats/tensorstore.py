@@ -33,7 +33,6 @@ from hyperslab.formats.contract import (
     Format,
     Installed,
     Need,
-    StoredLayout,
     imported,
 )
 from hyperslab.formats.zarr_metadata import (
@@ -46,6 +45,7 @@ from hyperslab.formats.zarr_metadata import (
     v3_stored_dtype,
 )
 from hyperslab.storage.chain import CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 _INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
 
@@ -202,4 +202,4 @@ def _codecs_and_layout(metadata: dict[str, Any]) -> tuple[list[dict[str, Any]], 
         chunk_shape, shard_shape, codecs = tuple(inner["chunk_shape"]), chunk_shape, inner["codecs"]
     whole = shard_shape is None and chunk_shape == tuple(metadata["shape"])
     named = CodecChain(v3_codec(codec) for codec in codecs if codec["name"] != "bytes")
-    return codecs, StoredLayout(None if whole else chunk_shape, shard_shape, named)
+    return codecs, StoredLayout(None if whole else chunk_shape, shard_shape, codecs=named)

@@ -34,11 +34,11 @@ from hyperslab.formats.contract import (
     Format,
     Installed,
     Need,
-    StoredLayout,
     imported,
 )
 from hyperslab.formats.directory import DirectoryFile
 from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 _FILTERS = {"shuffle": "ByteShuffleFilter", "deflate": "GzipFilter", "zstd": "ZstdFilter"}
 _NAMES = {filter_name: name for name, filter_name in _FILTERS.items()}
@@ -108,7 +108,7 @@ class TileDBFile(DirectoryFile):
         tiles = tuple(int(schema.domain.dim(axis).tile) for axis in range(schema.ndim))
         codecs = CodecChain(_codec(step) for step in attribute.filters)
         return ArraySpec(
-            schema.shape, attribute.dtype, StoredLayout(None if tiles == schema.shape else tiles, None, codecs)
+            schema.shape, attribute.dtype, StoredLayout(None if tiles == schema.shape else tiles, codecs=codecs)
         )
 
     def _create(self, path: Path, spec: ArraySpec) -> TileDBArray:

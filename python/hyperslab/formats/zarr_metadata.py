@@ -85,7 +85,7 @@ def shard_reasons(spec: ArraySpec) -> Iterator[str]:
     if spec.layout is None or spec.layout.shard_shape is None:
         return
     chunk_shape, shard_shape = spec.layout.chunk_shape, spec.layout.shard_shape
-    if chunk_shape is None:
+    if spec.layout.contiguous:
         yield "shards need a chunk shape"
     elif not _divides(chunk_shape, shard_shape):
         yield f"shard shape {shard_shape} is not a multiple of the chunk shape {chunk_shape}"

@@ -17,7 +17,7 @@ from hyperslab.archive.opening import open as open_archive
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import HyperslabError, MissingLibrary
 from hyperslab.formats import availability, make_format
-from hyperslab.formats.contract import ArraySpec, Format, Need, StoredLayout
+from hyperslab.formats.contract import ArraySpec, Format, Need
 from hyperslab.lab import cache
 from hyperslab.lab.scratch import remove
 from hyperslab.lab.timers import Timers
@@ -25,6 +25,7 @@ from hyperslab.model.costs import CodecRate
 from hyperslab.model.file_layout import file_and_array
 from hyperslab.model.libraries import Layout
 from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 FORMATS = {"hdf5": "hdf5", "zarr": "zarr3", "hyperslab": "hyperslab"}
 # The sample, and the most that one of its chunks may have.
@@ -187,7 +188,7 @@ def sample_of(array: Array | np.ndarray, layout: Layout) -> tuple[tuple[int, ...
 
 
 def _spec(sample: np.ndarray, chunk: tuple[int, ...], codecs: CodecChain) -> ArraySpec:
-    return ArraySpec(sample.shape, sample.dtype, StoredLayout(chunk, None, codecs))
+    return ArraySpec(sample.shape, sample.dtype, StoredLayout(chunk, codecs=codecs))
 
 
 def _seconds(made: Format, spec: ArraySpec, sample: np.ndarray, path: Path) -> _Seconds | None:
@@ -243,6 +244,6 @@ def _time_calls(
 
 def _single_chunks(spec: ArraySpec) -> list[Hyperslab]:
     """The boxes of the first chunks."""
-    chunk_shape = None if spec.layout is None else spec.layout.chunk_shape
+    chunk_shape = () if spec.layout is None else spec.layout.chunk_shape
     grid = ChunkGrid(spec.shape, chunk_shape or spec.shape)
     return [grid.chunk_box(grid.chunk_index(number)) for number in range(min(grid.chunk_count, MOST_ALONE))]

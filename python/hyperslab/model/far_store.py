@@ -20,7 +20,7 @@ from hyperslab.archive.remote import shown, stats
 from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArraySpec, StoredLayout
+from hyperslab.formats.contract import ArraySpec
 from hyperslab.lab.environment import observe
 from hyperslab.lab.fields import Field
 from hyperslab.lab.rounds import Progress, StopRule
@@ -38,6 +38,7 @@ from hyperslab.model.store_profile import StoreProfile, elsewhere
 from hyperslab.model.training import Scale
 from hyperslab.model.workload import Workload
 from hyperslab.storage.chain import CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 SERVERS = ("nginx", "versitygw")  # that can be started on this machine
 FORMAT = "hyperslab"

@@ -16,10 +16,11 @@ from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.remote import is_url, shown
 from hyperslab.archive.whole import check_whole
 from hyperslab.errors import Refused, UsageError
-from hyperslab.model.libraries import Layout, Manifest
+from hyperslab.model.libraries import Layout
 from hyperslab.model.workload import Workload
 from hyperslab.references.chunks import stored
 from hyperslab.storage.chain import Codec
+from hyperslab.storage.layout import Manifest
 
 # What is in a codec chain besides the codec that takes the time.
 CHEAP = frozenset(["shuffle", "fletcher32", "crc32c", "bytes", "transpose"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ class Prediction:
             "extrapolating": list(self.cost.extrapolating),
             "unknown": list(self.cost.unknown),
             "variables": {name: each._asdict() for name, each in self.variables.items()},
-            **{key: value for key, value in asdict(self.layout).items() if key != "manifest" and value is not None},
+            **{key: value for key, value in self.layout.to_dict().items() if key != "manifest" and value is not None},
         }
 
 

@@ -232,7 +232,12 @@ class CodecChain(tuple[Codec, ...]):
     @property
     def codec_text(self) -> str | None:
         """The same as text, or that of the last step if nothing makes chunks smaller; None without any."""
-        return str(self.codec or self[-1]) if self else None
+        return str(self.without_shuffle) if self else None
+
+    @property
+    def without_shuffle(self) -> CodecChain:
+        """What the cost model counts: the codec that takes the time, or the last step if there is none."""
+        return CodecChain([self.codec or self[-1]] if self else [])
 
     @property
     def shuffle(self) -> str:

@@ -19,8 +19,9 @@ from hyperslab.bench.operations import OPERATIONS, Operation, selections
 from hyperslab.bench.published import PublishedArrays, Replay
 from hyperslab.errors import Refused
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format, Need, StoredLayout
+from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format, Need
 from hyperslab.lab.timers import Timers
+from hyperslab.storage.layout import StoredLayout
 
 
 class Formats2002(Replay):
