@@ -11,7 +11,7 @@ from hyperslab.advise.defaults import default_chunks
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.formats import reader_needs
 from hyperslab.advise.limits import Limits
-from hyperslab.advise.pricing import FINAL_TOUCHES, SEARCH_TOUCHES, MeasuredCodec, Price, Pricer, gain
+from hyperslab.advise.pricing import FINAL_TOUCHES, SEARCH_TOUCHES, Price, Pricer, gain
 from hyperslab.advise.reasons import reason_of
 from hyperslab.advise.results import ArrayAdvice, Option, Tip
 from hyperslab.advise.search import Search
@@ -19,6 +19,7 @@ from hyperslab.advise.stored import StoredArray
 from hyperslab.advise.tips import cache_tip, engine_tip, order_tip
 from hyperslab.advise.verdict import AS_GOOD, choose, in_order
 from hyperslab.errors import Refused
+from hyperslab.model.codec_sample import MeasuredCodec
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.storage.chain import PLAIN, CodecChain
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from hyperslab.advise.codecs import encodings_for, measure_codecs
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.limits import Limits
-from hyperslab.advise.pricing import MeasuredCodec
 from hyperslab.advise.stored import StoredArray
 from hyperslab.errors import HyperslabError
+from hyperslab.model.codec_sample import MeasuredCodec
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.storage.chain import USUAL_FILTERS, CodecChain, needs
 

@@ -14,6 +14,7 @@ from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import HyperslabError
 from hyperslab.model.calibrate import caches_of
 from hyperslab.model.cells import CellCache, ModelCell
+from hyperslab.model.codec_sample import MeasuredCodec
 from hyperslab.model.costs import DEVIATIONS, CodecRate, Cost, computing, price
 from hyperslab.model.counting import Variables, count_operations
 from hyperslab.model.predict import why_not
@@ -50,14 +51,6 @@ class Price:
     def rank(self) -> tuple[bool, float]:
         """The fastest first; what has no price, last."""
         return bool(self.unknown), self.seconds
-
-
-@dataclass(frozen=True)
-class MeasuredCodec:
-    """What a codec costs a library on the data, and how far it shrinks them."""
-
-    rate: CodecRate
-    ratio: float
 
 
 Measured = Mapping[tuple[str, CodecChain], MeasuredCodec]  # by library

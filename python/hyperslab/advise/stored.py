@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab.advise.codecs import encoding_of, sample_of
+from hyperslab.advise.codecs import encoding_of
 from hyperslab.archive.array import Array
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.remote import is_url
@@ -18,11 +18,14 @@ from hyperslab.archive.tree import Group
 from hyperslab.errors import HyperslabError, Refused, UsageError
 from hyperslab.meant import meant_or_known
 from hyperslab.model.array_comparison import LIBRARY_OF, OURS, sensible_layouts
+from hyperslab.model.codec_sample import sample_of
 from hyperslab.model.file_layout import facts_of, layout_of
 from hyperslab.model.libraries import Layout
 from hyperslab.storage.chain import CodecChain
 
 NETCDF = (".nc", ".nc4", ".cdf")
+# The least and the most bytes of a chunk of the sample, and its size.
+SAMPLE = (256 << 10, 1 << 20, 4 << 20)
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ def _described(path: str, array: Array, options: Mapping[str, Any]) -> StoredArr
     encoding = encoding_of(array, layout.codec)
     if layout.codec is not None:
         layout = replace(layout, codecs=encoding.without_shuffle)
-    chunk, sample = sample_of(array, layout.chunk_shape if not layout.contiguous else array.shape)
+    chunk, sample = sample_of(array, layout.chunk_shape, *SAMPLE)
     return StoredArray(
         path,
         array.name,
