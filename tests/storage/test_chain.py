@@ -87,6 +87,9 @@ def test_codecs_that_a_format_lacks_are_refused() -> None:
         CodecChain.parse("zstd+crc32c").hdf5(4, 64)
     with pytest.raises(Refused, match="use crc32c"):
         CodecChain.parse("zstd+fletcher32").zarr3(4)
+    for text in ("shuffle+zstd+crc32c", "lz4+crc32c"):
+        with pytest.raises(Refused, match="we do not write crc32c"):
+            CodecChain.parse(text).zarr3(4)
     with pytest.raises(Refused, match="Zarr has no codec lzf"):
         CodecChain.parse("lzf").zarr2(4)
     with pytest.raises(Refused, match="we do not write szip"):

@@ -76,8 +76,8 @@ class Candidate:
         nbytes, slots = self.cache_nbytes, self.cache_slots
         if nbytes is None and self.by_netcdf:
             nbytes, slots = netcdf_cache()
-        found: Hdf5 = Hdf5Settings(rdcc_nbytes=nbytes, rdcc_nslots=slots).library()
-        return found.with_file(None, shape, self.layout)
+        hdf5: Hdf5 = Hdf5Settings(rdcc_nbytes=nbytes, rdcc_nslots=slots).library()
+        return hdf5.with_file(None, shape, self.layout)
 
     def chunk_nbytes(self, element_nbytes: int) -> int:
         """Decoded bytes of a chunk."""

@@ -92,23 +92,23 @@ def stored_arrays(
 
 
 def _named(path: str, archive: Group, name: str) -> Array:
-    found = archive.get(name if name.strip("/") else "")  # an array of Zarr may be at the root of its store
-    if isinstance(found, Array):
-        return found
+    member = archive.get(name if name.strip("/") else "")  # an array of Zarr may be at the root of its store
+    if isinstance(member, Array):
+        return member
     near = meant_or_known(name, (each.name for each in archive.walk()), "it has no arrays")
     raise UsageError(f"{path} has no array {name!r}{near}")
 
 
 def _all(path: str, archive: Group, options: Mapping[str, Any], notes: list[str]) -> list[StoredArray]:
-    found = []
+    described = []
     for array in archive.walk():
         if not array.is_variable:
             continue
         try:
-            found.append(_described(path, array, options))
+            described.append(_described(path, array, options))
         except HyperslabError as error:
             notes.append(f"{array.name} is left out: {error}")
-    return found
+    return described
 
 
 def _described(path: str, array: Array, options: Mapping[str, Any]) -> StoredArray:

@@ -22,18 +22,18 @@ def equivalents(source: str, target: str, source_format: str, target_format: str
     """
     if any(-1 in lengths for lengths in _lengths(wish)):
         return []  # -1 is our word for the whole axis
-    found = []
+    calls = []
     is_hdf5 = source_format == "hdf5" and target_format in ("hdf5", "netcdf4")
     if is_hdf5 and "://" not in source:
         call = _h5repack(source, target, wish)
-        found += [call] if call else []
+        calls += [call] if call else []
     if target_format == "netcdf4" and source_format in ("hdf5", "netcdf3", "dmrpp"):
         call = _nccopy(source, target, wish)
-        found += [call] if call else []
+        calls += [call] if call else []
     if source_format == "zarr" and target_format in ("zarr2", "zarr3") and wish.every.chunks is not None:
         chunks = dict(wish.every.chunks) if isinstance(wish.every.chunks, Mapping) else list(wish.every.chunks)
-        found.append(f"rechunker.rechunk(zarr.open({source!r}), {chunks!r}, '8GB', {target!r}, temp_store='temp.zarr')")
-    return found
+        calls.append(f"rechunker.rechunk(zarr.open({source!r}), {chunks!r}, '8GB', {target!r}, temp_store='temp.zarr')")
+    return calls
 
 
 def _lengths(wish: Wish) -> list[list[int]]:

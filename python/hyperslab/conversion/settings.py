@@ -133,7 +133,7 @@ def _by_library(data: Path, format: str) -> Iterator[Any]:
 
 def _library_reader(array: Any) -> Callable[[Box, Bytes], None]:
     def read(box: Box, out: Bytes) -> None:
-        found = np.ascontiguousarray(np.asarray(array[box] if box else array[()]))
-        out[:] = found.reshape(-1).view(np.uint8)
+        elements = np.ascontiguousarray(np.asarray(array[box] if box else array[()]))
+        out[:] = elements.reshape(-1).view(np.uint8)
 
     return read

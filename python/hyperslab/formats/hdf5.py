@@ -192,8 +192,8 @@ class Hdf5Array(ArrayHandle):
     def read(self, selection: Hyperslab | None = None) -> np.ndarray:
         """Make one H5Dread call."""
         if (slices := _slices(selection)) is not None:
-            found: np.ndarray = self._dataset[slices]
-            return found
+            elements: np.ndarray = self._dataset[slices]
+            return elements
         memory, file = self._spaces(selection)
         out = np.empty(memory.shape, self._dataset.dtype)
         self._dataset.id.read(memory, file, out)

@@ -178,8 +178,8 @@ class NetCDFArray(ArrayHandle):
 
     def read(self, selection: Hyperslab | None = None) -> np.ndarray:
         """Call nc_get_vara or nc_get_vars."""
-        found: np.ndarray = self._variable[... if selection is None else selection.slices]
-        return found
+        elements: np.ndarray = self._variable[... if selection is None else selection.slices]
+        return elements
 
     def append(self, data: np.ndarray) -> None:
         """Write after the last row, which makes the unlimited dimension grow."""

@@ -126,8 +126,8 @@ class TensorStoreFile(ArrayFile):
 
     def array_names(self) -> list[str]:
         """The directories whose zarr.json describes an array."""
-        found = (path for path in self._path.rglob("zarr.json") if path.parent != self._path)
-        arrays = (path for path in found if json.loads(path.read_text()).get("node_type") == "array")
+        documents = (path for path in self._path.rglob("zarr.json") if path.parent != self._path)
+        arrays = (path for path in documents if json.loads(path.read_text()).get("node_type") == "array")
         return sorted(str(path.parent.relative_to(self._path)) for path in arrays)
 
     def describe(self, name: str) -> ArraySpec:

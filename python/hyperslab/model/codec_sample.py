@@ -115,8 +115,8 @@ def rates_of(
         for codec in asked:
             before = [Codec("shuffle")] if shuffles and library != "zarr" and "shuffle" not in codec else []
             chains[codec] = CodecChain([*before, *CodecChain.read(codec)])
-        found = measured_chains(sample, chunk, chains.values(), library)
-        rates |= {(library, codec): found[chain].rate for codec, chain in chains.items() if chain in found}
+        measured = measured_chains(sample, chunk, chains.values(), library)
+        rates |= {(library, codec): measured[chain].rate for codec, chain in chains.items() if chain in measured}
     return rates
 
 
@@ -147,7 +147,7 @@ def measured_chains(
     if library not in FORMATS or isinstance(availability(FORMATS[library]), MissingLibrary):
         return {}
     made = make_format(FORMATS[library])
-    found = {}
+    measured = {}
     with tempfile.TemporaryDirectory(prefix="hyperslab-codecs-") as folder:
         plain = _seconds(made, _spec(sample, chunk, CodecChain()), sample, Path(folder, "plain"))
         for place, chain in enumerate(dict.fromkeys(chains)):
@@ -155,8 +155,8 @@ def measured_chains(
             if plain is not None and seconds is not None:
                 stored = seconds.stored_nbytes - (plain.stored_nbytes - sample.nbytes)  # without metadata
                 rate = _rate(seconds, plain, sample.nbytes)
-                found[chain] = MeasuredCodec(rate, max(sample.nbytes / max(stored, 1), LEAST_RATIO))
-    return found
+                measured[chain] = MeasuredCodec(rate, max(sample.nbytes / max(stored, 1), LEAST_RATIO))
+    return measured
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ def _seconds(made: Format, spec: ArraySpec, sample: np.ndarray, path: Path) -> _
     if made.refusal(spec, Need()) is not None:
         return None
     boxes = [] if made.name == FORMATS["hdf5"] else _single_chunks(spec)
-    found: list[dict[str, float]] = []
+    attempts: list[dict[str, float]] = []
     stored_nbytes = 0
     try:
         for attempt in range(REPEATS):
@@ -241,10 +241,10 @@ def _seconds(made: Format, spec: ArraySpec, sample: np.ndarray, path: Path) -> _
             if boxes:
                 _time_calls(timers, made, spec, sample, target, boxes, " alone")
                 remove(target)
-            found.append(timers.seconds)
+            attempts.append(timers.seconds)
     except HyperslabError:
         return None
-    least = {name: min(each[name] for each in found) for name in found[0]}
+    least = {name: min(each[name] for each in attempts) for name in attempts[0]}
     alone = (least.get("read alone", 0.0), least.get("write alone", 0.0))
     nbytes = sum(int(box.size) for box in boxes) * sample.itemsize
     return _Seconds((least["read"], least["write"]), alone, nbytes, stored_nbytes)

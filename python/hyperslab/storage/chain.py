@@ -295,17 +295,17 @@ class CodecChain(tuple[Codec, ...]):
         Refused
             numcodecs has no such codec.
         """
-        found, last, steps = [], None, []
+        before, last, steps = [], None, []
         for one in self:
             if one.kind == "checksum":
-                raise Refused(f"in Zarr 2, and beside shuffle in Zarr 3, we do not write {one.name}")
+                raise Refused(f"in Zarr 2, we do not write {one.name}")
             settings, step = one.zarr2(width)
             steps.append(self._written(one, step))
             if one.kind == "compressor":
                 last = settings
             else:
-                found.append(settings)
-        return found or None, last, steps
+                before.append(settings)
+        return before or None, last, steps
 
     def zarr3(self, width: int) -> tuple[list[dict[str, Any]], list[Step]]:
         """Zarr 3's codecs after the one that makes bytes of elements, and the steps of our encoder.
@@ -315,19 +315,21 @@ class CodecChain(tuple[Codec, ...]):
         Refused
             Zarr 3 has no such codec.
         """
-        found, steps = [], []
+        described_codecs, steps = [], []
         is_extension = any(one.kind == "shuffle" for one in self)
         for one in self:
             if one.name == "fletcher32":
                 raise Refused("Zarr 3 has no codec fletcher32: use crc32c")
+            if one.kind == "checksum" and any(each["name"].startswith("numcodecs.") for each in described_codecs):
+                raise Refused(f"beside shuffle or lz4 in Zarr 3, we do not write {one.name}")
             if is_extension and one.kind == "compressor":  # numcodecs decodes both, if it encodes both
                 settings, step = one.zarr2(width)
                 described = {"name": f"numcodecs.{settings.pop('id')}", "configuration": settings}
             else:
                 described, step = one.zarr3(width)
-            found.append(described)
+            described_codecs.append(described)
             steps.append(self._written(one, step))
-        return found, steps
+        return described_codecs, steps
 
     @staticmethod
     def _written(one: Codec, step: Step | None) -> Step:
@@ -337,12 +339,12 @@ class CodecChain(tuple[Codec, ...]):
 
     def h5repack(self) -> list[str] | None:
         """The filters in the words of h5repack; None if it lacks one of them."""
-        found = []
+        spelled = []
         for one in self:
             if one.known is None or one.known.h5repack is None:
                 return None
-            found.append(one.known.h5repack.format(level=one.known.level if one.level is None else one.level))
-        return found or ["NONE"]
+            spelled.append(one.known.h5repack.format(level=one.known.level if one.level is None else one.level))
+        return spelled or ["NONE"]
 
     @classmethod
     def nearest(cls, names: Sequence[str], filters: Iterable[tuple[int, Sequence[int]]] = ()) -> CodecChain:

@@ -94,5 +94,5 @@ class StoredLayout:
     def to_dict(self) -> dict[str, Any]:
         """The arguments that make it again, as JSON can express them except for `manifest`."""
         named = {"codec" if one.name == "codecs" else one.name: one.name for one in fields(self)}
-        found = {key: getattr(self, name) for key, name in named.items()}
-        return {**found, "codec": self.codec}
+        arguments = {key: getattr(self, name) for key, name in named.items()}
+        return {**arguments, "codec": self.codec}

@@ -84,13 +84,13 @@ class KnownCodec:
     def words(self, level: int | None, width: int, chunk_nbytes: int, shuffle: int) -> dict[str, Any]:
         """What the words of its settings stand for."""
         wanted = self.level if level is None else level
-        found: dict[str, Any] = {
+        meanings: dict[str, Any] = {
             "level": wanted or 0, "width": width, "chunk": chunk_nbytes, "shuffle": shuffle, "block": 0,
             "shuffled": NAMES_OF_SHUFFLES[shuffle],
         }  # fmt: skip
         if self.inner is not None:
-            found |= {"inner": self.inner[0], "ours": self.inner[1]}
-        return found
+            meanings |= {"inner": self.inner[0], "ours": self.inner[1]}
+        return meanings
 
     def values(self, words: Mapping[str, Any]) -> tuple[int, ...]:
         """The parameters of HDF5's filter."""
@@ -104,7 +104,7 @@ class KnownCodec:
         words = (self.parameters or "").split()
         if self.parameters is None or (len(values) > len(words) and (self.hdf5 or 0) < FIRST_PLUGIN):
             return None
-        found = self.words(None, 0, 0, 0)
+        meanings = self.words(None, 0, 0, 0)
         for index, word in enumerate(words):
             if index >= len(values):
                 if not word.endswith("?"):
@@ -112,8 +112,8 @@ class KnownCodec:
             elif word.startswith("=") and values[index] != int(word[1:]):
                 return None
             else:
-                found[word.rstrip("?")] = values[index]
-        return found
+                meanings[word.rstrip("?")] = values[index]
+        return meanings
 
     def encoder_step(self, words: Mapping[str, Any], *, in_zarr: bool = False) -> tuple[str, list[int]] | None:
         """The step of our encoder, as `_core.encode_chunks` takes it; None if we have none."""
@@ -131,11 +131,11 @@ class KnownCodec:
     def settings(text: str, words: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """A name and its settings, as numcodecs and Zarr 3 describe a codec."""
         name, *listed = text.split()
-        found = {}
+        given = {}
         for one in listed:
             key, _, word = one.partition("=")
-            found[key] = _value(word or key, words)
-        return name, found
+            given[key] = _value(word or key, words)
+        return name, given
 
 
 def _value(word: str, words: Mapping[str, Any]) -> Any:

@@ -30,17 +30,17 @@ def codec_options(filters: Filters) -> dict[str, Any]:
 
     Contradictory parameters, as in a damaged file, are left out.
     """
-    found: dict[str, Any] = {}
+    chosen: dict[str, Any] = {}
     for number, values in filters:
         if number == h5z.FILTER_SHUFFLE:
-            found["shuffle"] = True
+            chosen["shuffle"] = True
         elif number == h5z.FILTER_FLETCHER32:
-            found["fletcher32"] = True
+            chosen["fletcher32"] = True
         elif number == h5z.FILTER_SCALEOFFSET:
-            found["scaleoffset"] = values[1] if len(values) > 1 else None
-        elif "compression" not in found and (_h5py_name(number) or number not in LEVELS):
-            found["compression"], found["compression_opts"] = _compression(number, tuple(values))
-    return {name: value for name, value in found.items() if value is not None}
+            chosen["scaleoffset"] = values[1] if len(values) > 1 else None
+        elif "compression" not in chosen and (_h5py_name(number) or number not in LEVELS):
+            chosen["compression"], chosen["compression_opts"] = _compression(number, tuple(values))
+    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def _compression(number: int, values: tuple[int, ...]) -> tuple[str | int | None, Any]:
