@@ -315,7 +315,8 @@ class CodecChain(tuple[Codec, ...]):
         Refused
             Zarr 3 has no such codec.
         """
-        described_codecs, steps = [], []
+        described_codecs: list[dict[str, Any]] = []
+        steps: list[Step] = []
         is_extension = any(one.kind == "shuffle" for one in self)
         for one in self:
             if one.name == "fletcher32":
