@@ -17,7 +17,9 @@ import netCDF4
 import numpy as np
 
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArraySpec, Codec, StoredLayout
+from hyperslab.formats.contract import ArraySpec
+from hyperslab.storage.chain import CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 CHUNK = (1, 512, 512)
 PLANE = (1024, 1024)
@@ -92,9 +94,9 @@ class Files:
         """The field as array `x` of a Zarr 3 folder."""
 
         def write(path: Path) -> None:
-            codecs = () if codec is None else (Codec.parse(codec),)
+            codecs = CodecChain.read(codec)
             store = make_format("zarr3").create(path)
-            spec = ArraySpec(self.data.shape, self.data.dtype, StoredLayout(CHUNK, None, codecs))
+            spec = ArraySpec(self.data.shape, self.data.dtype, StoredLayout(CHUNK, codecs=codecs))
             store.create_array("x", spec).write(self.data)
             store.close()
 

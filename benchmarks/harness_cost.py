@@ -24,12 +24,13 @@ from comparison import compared, interleaved
 
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.trial import Job, Prepare, array_name
-from hyperslab.formats.contract import ArraySpec, StoredLayout
+from hyperslab.formats.contract import ArraySpec
 from hyperslab.lab import cache
 from hyperslab.lab.environment import observe
 from hyperslab.lab.fields import Field
 from hyperslab.lab.worker import Workbench
 from hyperslab.memory import aligned_empty
+from hyperslab.storage.layout import StoredLayout
 
 SHAPE = (64, 512, 512)  # float32: 64 MiB
 RESULTS = Path(__file__).parent / "results" / "harness_cost.json"

@@ -11,15 +11,14 @@ import pytest
 
 from hyperslab.advise.advising import _refused, advise
 from hyperslab.advise.asking import ask
-from hyperslab.advise.candidate import Encoding
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.formats import codecs_of, encodings_of, reader_needs
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.results import ArrayAdvice
 from hyperslab.advise.stored import StoredArray
 from hyperslab.advise.verdict import choose, in_order
-from hyperslab.conversion.codecs import CodecChain
 from hyperslab.model.store_profile import StoreProfile
+from hyperslab.storage.chain import CodecChain
 
 ZSTD, BLOSC = 32015, 32001
 OF_HDF5 = {"hdf5", "netcdf4"}
@@ -30,8 +29,8 @@ def asked(path: Path, words: str, **made: Any) -> tuple[StoredArray, list[Demand
     return array, [replace(demand, **made) for demand in demands]
 
 
-def codecs(found: dict[str, list[Encoding]]) -> set[str]:
-    return {str(one).partition(":")[0] for name, listed in found.items() if name in OF_HDF5 for one in listed}
+def codecs(found: dict[str, list[CodecChain]]) -> set[str]:
+    return {one.text.partition(":")[0] for name, listed in found.items() if name in OF_HDF5 for one in listed}
 
 
 @pytest.mark.parametrize(
@@ -59,15 +58,15 @@ def test_two_programs_need_what_both_of_them_have(maps: Path, profile: StoreProf
     array, (demand,) = asked(maps, "series", library="hdf5")
     both = [replace(demand, decodes=frozenset(one)) for one in ({1, 2, ZSTD}, {1, 2, BLOSC})]
     assert codecs(encodings_of(array, Limits(), profile, both)) == {"no codec", "shuffle+deflate"}
-    assert reader_needs("hdf5", Encoding("zstd:3"), array, both) == "hdf5plugin or `hyperslab run` (zstd)"
-    assert reader_needs("zarr3", Encoding("zstd:3"), array, both) is None
+    assert reader_needs("hdf5", CodecChain.parse("zstd:3"), array, both) == "hdf5plugin or `hyperslab run` (zstd)"
+    assert reader_needs("zarr3", CodecChain.parse("zstd:3"), array, both) is None
 
 
 def test_the_codec_of_today_stays_possible(maps: Path, profile: StoreProfile) -> None:
     array, demands = asked(maps, "series")
-    today = replace(array, encoding=Encoding("zstd:1", shuffle=True))
+    today = replace(array, encoding=CodecChain.parse("shuffle+zstd:1"))
     assert reader_needs("hdf5", today.encoding, today, demands) is None
-    assert reader_needs("hdf5", Encoding("zstd:3"), today, demands) is not None
+    assert reader_needs("hdf5", CodecChain.parse("zstd:3"), today, demands) is not None
 
 
 @pytest.mark.parametrize(
@@ -149,9 +148,8 @@ def test_an_array_at_the_root_of_a_zarr_store_is_advised_on(
 @pytest.mark.parametrize("codec", ["szip", "bzip2", "blosc2", "deflate:4", "zstd", "blosc-lz4-noshuffle:5"])
 def test_every_codec_that_is_considered_can_be_converted_to(maps: Path, profile: StoreProfile, codec: str) -> None:
     array, demands = asked(maps, "series")
-    today = replace(array, encoding=Encoding(codec))
+    today = replace(array, encoding=CodecChain.parse(codec))
     for limits in (Limits(), Limits(keep="any", codecs="any")):
         for name, listed in encodings_of(today, limits, profile, demands).items():
             for one in listed:
-                chain = CodecChain.parse(str(one))
-                assert chain.hdf5(4, 4) if name in OF_HDF5 else chain.zarr3(4)
+                assert one.hdf5(4, 4) if name in OF_HDF5 else one.zarr3(4)

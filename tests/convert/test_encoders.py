@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperslab._core import encode_chunks
-from hyperslab.conversion.codecs import CodecChain
+from hyperslab.storage.chain import CodecChain
 
 numcodecs = pytest.importorskip("numcodecs")
 pytest.importorskip("hdf5plugin")

@@ -10,7 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from hyperslab.errors import Refused
-from hyperslab.formats.contract import ArrayHandle, ArraySpec, Codec, Format, Need, StoredLayout
+from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format, Need
+from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 SHAPE = (12, 10)
 CHUNK, SHARD = (4, 5), (8, 10)
@@ -120,10 +122,14 @@ def accepted(contender: Format, layout: StoredLayout, **more: Any) -> bool:
 
 def layouts(contender: Format, codecs: Sequence[Codec] = (), scale: int = 1) -> list[StoredLayout]:
     """The layouts that the format accepts, among contiguous, chunked and sharded ones."""
-    ndim, chain = len(plain_spec(contender).shape), tuple(codecs)
+    ndim, chain = len(plain_spec(contender).shape), CodecChain(codecs)
     chunk = tuple(scale * extent for extent in CHUNK[:ndim])
     shard = tuple(scale * extent for extent in SHARD[:ndim])
-    candidates = [StoredLayout(None, None, chain), StoredLayout(chunk, None, chain), StoredLayout(chunk, shard, chain)]
+    candidates = [
+        StoredLayout(codecs=chain),
+        StoredLayout(chunk, codecs=chain),
+        StoredLayout(chunk, shard, codecs=chain),
+    ]
     return [layout for layout in candidates if accepted(contender, layout)]
 
 

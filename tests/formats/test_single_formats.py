@@ -14,10 +14,12 @@ from storing import NO_NEED, round_trip, store
 from hyperslab import Hyperslab
 from hyperslab.errors import MissingLibrary, TrialFailed, UsageError
 from hyperslab.formats import availability, make_format
-from hyperslab.formats.contract import ArrayFile, ArraySpec, Codec, StoredLayout
+from hyperslab.formats.contract import ArrayFile, ArraySpec
+from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 INTEGERS = ArraySpec((12, 10), np.dtype("i4"))
-CHUNKED = StoredLayout((64, 64), None, (Codec("blosc-lz4", 5),))
+CHUNKED = StoredLayout((64, 64), codecs=CodecChain([Codec("blosc-lz4", 5)]))
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +44,9 @@ def test_hdf5_reads_blocks_of_a_hyperslab(tmp_path: Path) -> None:
 
 
 def test_hdf5_keeps_codecs_in_the_order_asked(tmp_path: Path) -> None:
-    spec = ArraySpec((128, 64), np.dtype("i4"), StoredLayout((64, 64), None, (Codec("deflate", 2), Codec("shuffle"))))
+    spec = ArraySpec(
+        (128, 64), np.dtype("i4"), StoredLayout((64, 64), codecs=CodecChain([Codec("deflate", 2), Codec("shuffle")]))
+    )
     round_trip(make_format("hdf5"), tmp_path / "a.h5", spec)
     with closing(make_format("hdf5").open(tmp_path / "a.h5")) as file:
         assert file.describe("a") == spec
@@ -53,10 +57,12 @@ def test_hdf5_codecs_work_after_netcdf4_was_imported(tmp_path: Path) -> None:
     program = f"""
 import netCDF4, numpy, pathlib
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArraySpec, Codec, StoredLayout
+from hyperslab.formats.contract import ArraySpec
+from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.layout import StoredLayout
 data = numpy.arange(128 * 128, dtype="i4").reshape(128, 128)
 file = make_format("hdf5").create(pathlib.Path({str(tmp_path / "a.h5")!r}))
-layout = StoredLayout((64, 64), None, (Codec("blosc-lz4", 5),))
+layout = StoredLayout((64, 64), codecs=CodecChain([Codec("blosc-lz4", 5)]))
 handle = file.create_array("a", ArraySpec(data.shape, data.dtype, layout))
 handle.write(data)
 assert (handle.read() == data).all()

@@ -37,6 +37,7 @@ LAYERS = [
     ["archive.opening", "archive.xarray_engine"],  # `open` can open a version
     ["versions.layout"],  # a version is read as an archive
     ["archive"],
+    ["storage"],  # how arrays are laid out
     ["journal"],  # before an archive is read, a commit that was cut short is finished
     [
         "declared",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from hyperslab.advise.candidate import PLAIN, Candidate, Encoding
+from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.conversion import conversion_prices, conversion_seconds
 from hyperslab.advise.counsel import counsel_on
 from hyperslab.advise.defaults import default_chunks
@@ -13,14 +13,16 @@ from hyperslab.advise.demand import Demand
 from hyperslab.advise.formats import reader_needs
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.price import Price
-from hyperslab.advise.pricing import FINAL_TOUCHES, SEARCH_TOUCHES, MeasuredCodec, gain
+from hyperslab.advise.pricing import FINAL_TOUCHES, SEARCH_TOUCHES, gain
 from hyperslab.advise.reasons import reason_of
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.advise.search import Search
 from hyperslab.advise.stored import StoredArray
 from hyperslab.advise.verdict import AS_GOOD, choose, in_order
 from hyperslab.errors import Refused
+from hyperslab.model.codec_sample import MeasuredCodec
 from hyperslab.model.store_profile import StoreProfile
+from hyperslab.storage.chain import PLAIN, CodecChain
 
 # Of each file format and reader, so many layouts are priced with all calls.
 KEPT = 3
@@ -34,8 +36,8 @@ def advise(
     demands: Sequence[Demand],
     profile: StoreProfile,
     limits: Limits,
-    measured: Mapping[tuple[str, Encoding], MeasuredCodec],
-    encodings: Mapping[str, Sequence[Encoding]],
+    measured: Mapping[tuple[str, CodecChain], MeasuredCodec],
+    encodings: Mapping[str, Sequence[CodecChain]],
     *,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ArrayAdvice:
@@ -51,9 +53,9 @@ def advise(
         What accesses cost where the file will be.
     limits : Limits
         What the advice must keep to.
-    measured : Mapping[tuple[str, Encoding], MeasuredCodec]
+    measured : Mapping[tuple[str, CodecChain], MeasuredCodec]
         Codecs measured on samples of the data, by the cost model's library.
-    encodings : Mapping[str, Sequence[Encoding]]
+    encodings : Mapping[str, Sequence[CodecChain]]
         The codecs to consider for each file format.
     progress : Callable[[str], None]
         Called with what is searched.
@@ -73,7 +75,7 @@ def advise(
     limits.check(array.shape, array.dtype.itemsize)
     counsel = counsel_on(array, demands, profile, limits, measured)
     pricer, today, now = counsel.pricer, counsel.today, counsel.now
-    ratios: dict[tuple[str, Encoding], float | None] = {key: codec.ratio for key, codec in measured.items()}
+    ratios: dict[tuple[str, CodecChain], float | None] = {key: codec.ratio for key, codec in measured.items()}
     search = Search(pricer, limits, counsel.memory_nbytes, ratios, today, progress)
     if now.unknown:
         raise Refused(f"{array.title}: today's layout has no price: {'; '.join(now.unknown)}")
@@ -130,8 +132,8 @@ def _other_orders(search: Search, array: StoredArray) -> None:
 def _finalists(
     search: Search,
     array: StoredArray,
-    measured: Mapping[tuple[str, Encoding], MeasuredCodec],
-    encodings: Mapping[str, Sequence[Encoding]],
+    measured: Mapping[tuple[str, CodecChain], MeasuredCodec],
+    encodings: Mapping[str, Sequence[CodecChain]],
 ) -> list[Candidate]:
     """The best of each format and reader, the smallest that is not slow, and the libraries' defaults."""
     families: dict[tuple[str, str], list[Candidate]] = {}

@@ -9,10 +9,10 @@ from typing import Any
 
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.conversion.advice import AdvisedArray
-from hyperslab.formats.contract import Codec
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.model.hdf5_settings import Hdf5Settings
 from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Library, Zarr
+from hyperslab.storage.chain import PLAIN, Codec, CodecChain
 
 MIB = 1 << 20
 # netCDF-C's own chunk cache for each variable (since 4.9), if the library cannot be asked: bytes and slots.
@@ -21,28 +21,6 @@ NETCDF_CACHE = (16 * MIB, 4133)
 SIDE_BY_SIDE = 10
 # What the calls of HDF5 go through. The preloaded recorder sees only libhdf5, whatever program calls it.
 CALLERS = {"h5py": "h5py", "netCDF": "netCDF4", "PyTables": "PyTables", "HDF5": "libhdf5"}
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """A codec with its level, and whether bytes are shuffled before it."""
-
-    codec: str | None = None  # as `hyperslab formats` names it, perhaps with a level: `zstd:3`
-    shuffle: bool = False
-
-    def __str__(self) -> str:
-        if self.codec is None:
-            return "no codec"
-        return f"shuffle+{self.codec}" if self.shuffle else self.codec
-
-    @property
-    def codecs(self) -> tuple[Codec, ...]:
-        """The chain for a format."""
-        chain = (Codec("shuffle"),) if self.shuffle else ()
-        return chain if self.codec is None else (*chain, Codec.parse(self.codec))
-
-
-PLAIN = Encoding()
 
 
 @cache
@@ -64,7 +42,7 @@ class Candidate:
     format: str  # today's file may have another format, such as netcdf3
     reader: str  # the cost model's name: hdf5, zarr, hyperslab, flat
     layout: Layout
-    encoding: Encoding = PLAIN
+    encoding: CodecChain = PLAIN
     cache_nbytes: int | None = None  # of HDF5; None: the library's default
     cache_slots: int | None = None
     by_netcdf: bool = False  # whether HDF5 is called by netCDF, with its own chunk cache
@@ -98,8 +76,8 @@ class Candidate:
         nbytes, slots = self.cache_nbytes, self.cache_slots
         if nbytes is None and self.by_netcdf:
             nbytes, slots = netcdf_cache()
-        found: Hdf5 = Hdf5Settings(rdcc_nbytes=nbytes, rdcc_nslots=slots).library()
-        return found.with_file(None, shape, self.layout)
+        hdf5: Hdf5 = Hdf5Settings(rdcc_nbytes=nbytes, rdcc_nslots=slots).library()
+        return hdf5.with_file(None, shape, self.layout)
 
     def chunk_nbytes(self, element_nbytes: int) -> int:
         """Decoded bytes of a chunk."""
@@ -134,12 +112,12 @@ class Candidate:
 
     def with_chunks(self, chunk_shape: tuple[int, ...]) -> Candidate:
         """The same with another chunk shape, without shards."""
-        layout = Layout(chunk_shape, None, self.layout.ratio, self.layout.codec)
+        layout = Layout(chunk_shape, None, self.layout.ratio, self.layout.codecs)
         return replace(self, layout=layout, is_today=False, label="")
 
-    def with_encoding(self, encoding: Encoding, ratio: float | None) -> Candidate:
-        """The same with another codec, which reaches this ratio."""
-        layout = replace(self.layout, ratio=ratio, codec=encoding.codec, manifest=None, index=None)
+    def with_encoding(self, encoding: CodecChain, ratio: float | None) -> Candidate:
+        """The same with other codecs, which reach this ratio."""
+        layout = replace(self.layout, ratio=ratio, codecs=encoding.without_shuffle, manifest=None, index=None)
         return replace(self, layout=layout, encoding=encoding, is_today=False, label="")
 
     @property
@@ -175,19 +153,19 @@ class Candidate:
     def title(self) -> str:
         """The candidate in one line."""
         order = "" if self.order is None else f", axes {self.order}"
-        return f"{self.format} {self.shape_text}, {self.encoding}{order}, by {self.reader_text}"
+        return f"{self.format} {self.shape_text}, {self.encoding.text}{order}, by {self.reader_text}"
 
     def advised(self, reason: str, append_axis: int | None) -> AdvisedArray:
         """What `convert` needs to know."""
         layout = self.layout
-        codec = None if self.encoding.codec is None else Codec.parse(self.encoding.codec)
+        codec = self.encoding.codec
         fields: dict[str, Any] = {
             "format": self.format if self.format in ("hdf5", "netcdf4", "zarr2", "zarr3") else "hdf5",
             "chunks": None if layout.contiguous else list(layout.chunk_shape),
             "shards": None if layout.shard_shape is None else list(layout.shard_shape),
             "codec": None if codec is None else codec.name,
             "level": None if codec is None else codec.level,
-            "shuffle": self.encoding.shuffle,
+            "shuffle": Codec("shuffle") in self.encoding,
             "order": None if self.order is None else list(self.order),
             "append_axis": None if layout.contiguous else append_axis,
             "keep": self.is_today,

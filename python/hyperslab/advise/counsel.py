@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hyperslab.advise.candidate import PLAIN, Candidate
+from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.formats import codecs_of
 from hyperslab.advise.limits import Limits
@@ -23,6 +23,7 @@ from hyperslab.model.libraries import Layout
 from hyperslab.model.predict import Prediction
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.training import LIBRARIES
+from hyperslab.storage.chain import PLAIN
 from hyperslab.trace.byte_ranges import LAYOUT
 from hyperslab.trace.summaries import ArraySummary
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from hyperslab.advise.candidate import PLAIN, Encoding
 from hyperslab.advise.codecs import encodings_for, measure_codecs
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.limits import Limits
-from hyperslab.advise.pricing import MeasuredCodec
 from hyperslab.advise.remembering import remembered
 from hyperslab.advise.stored import StoredArray
-from hyperslab.conversion.codecs import USUAL_FILTERS, CodecChain, needs
 from hyperslab.errors import HyperslabError
+from hyperslab.model.codec_sample import MeasuredCodec
 from hyperslab.model.store_profile import StoreProfile
+from hyperslab.storage.chain import PLAIN, USUAL_FILTERS, CodecChain, needs
 
 # The libraries of the cost model that open a file of HDF5, and one of Zarr.
 OPENS_HDF5, OPENS_ZARR = {"hdf5", "hyperslab"}, {"zarr", "hyperslab"}
@@ -25,7 +24,7 @@ OPENS_HDF5, OPENS_ZARR = {"hdf5", "hyperslab"}, {"zarr", "hyperslab"}
 
 def encodings_of(
     array: StoredArray, limits: Limits, profile: StoreProfile, demands: Sequence[Demand] = ()
-) -> dict[str, list[Encoding]]:
+) -> dict[str, list[CodecChain]]:
     """The codecs of each file format that the limits allow, and the program that makes the demands can read."""
     allowed = {}
     for name in _formats(array, limits, profile, demands):
@@ -38,23 +37,22 @@ def encodings_of(
     return allowed
 
 
-def _is_written(name: str, encoding: Encoding) -> bool:
+def _is_written(name: str, encoding: CodecChain) -> bool:
     """Whether `convert` can write a codec in a file format."""
     try:
-        chain = CodecChain.parse(str(encoding))
         if name == "zarr2":
-            chain.zarr2(1)
+            encoding.zarr2(1)
         elif name == "zarr3":
-            chain.zarr3(1)
+            encoding.zarr3(1)
         else:
-            chain.hdf5(1, 1)
+            encoding.hdf5(1, 1)
     except HyperslabError:
         return False
     return True
 
 
 def reader_needs(
-    name: str, encoding: Encoding, array: StoredArray, demands: Sequence[Demand], *, is_far: bool = False
+    name: str, encoding: CodecChain, array: StoredArray, demands: Sequence[Demand], *, is_far: bool = False
 ) -> str | None:
     """What a program must have, beside what it has, to read a codec in a file format; None if nothing."""
     if name.startswith("zarr") or (name == array.format and encoding == array.encoding):
@@ -66,7 +64,7 @@ def reader_needs(
     sets = [demand.decodes for demand in demands if demand.decodes is not None and demand.library == "hdf5"]
     if sets:
         decodable = frozenset.intersection(*sets)
-    filters, _ = CodecChain.parse(str(encoding)).hdf5(1, 1)
+    filters, _ = encoding.hdf5(1, 1)
     return needs((number for number, *_ in filters), decodable)
 
 
@@ -85,12 +83,12 @@ def _formats(array: StoredArray, limits: Limits, profile: StoreProfile, demands:
 
 
 def codecs_of(
-    array: StoredArray, encodings: dict[str, list[Encoding]], profile: StoreProfile
-) -> dict[tuple[str, Encoding], MeasuredCodec]:
+    array: StoredArray, encodings: dict[str, list[CodecChain]], profile: StoreProfile
+) -> dict[tuple[str, CodecChain], MeasuredCodec]:
     """What the codecs cost each library on a sample of the array's elements."""
     if array.sample is None:
         return {}
-    asked: dict[str, list[Encoding]] = {}
+    asked: dict[str, list[CodecChain]] = {}
     for name, listed in encodings.items():
         for library in ("zarr",) if name.startswith("zarr") else ("hdf5", "hyperslab"):
             if library in profile.libraries:

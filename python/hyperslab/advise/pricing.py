@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, log, prod, sqrt
 
-from hyperslab.advise.candidate import Candidate, Encoding
+from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.price import Gain, Price
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import HyperslabError
 from hyperslab.model.cells import CellCache, ModelCell
+from hyperslab.model.codec_sample import MeasuredCodec
 from hyperslab.model.costs import DEVIATIONS, CodecRate, price
 from hyperslab.model.hdf5_settings import Hdf5Settings
 from hyperslab.model.libraries import Library
@@ -21,6 +22,7 @@ from hyperslab.model.predict import predict_cell, why_not
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.terms import Phase
 from hyperslab.model.workload import Step
+from hyperslab.storage.chain import CodecChain
 
 # Chunk touches that are simulated for one price. Our own engine is simulated about ten times as slowly.
 SEARCH_TOUCHES, FINAL_TOUCHES = 3000.0, 50_000.0
@@ -32,15 +34,7 @@ LEAST_PAIRS = 12
 LEAST_SPREAD = 0.05  # of the logarithm of a ratio: no calibration knows better than this
 
 
-@dataclass(frozen=True)
-class MeasuredCodec:
-    """What a codec costs a library on the data, and how far it shrinks them."""
-
-    rate: CodecRate
-    ratio: float
-
-
-Measured = Mapping[tuple[str, Encoding], MeasuredCodec]  # by library
+Measured = Mapping[tuple[str, CodecChain], MeasuredCodec]  # by library
 
 
 @dataclass

@@ -36,7 +36,7 @@ def _of_settings(today: Candidate, other: Candidate) -> list[str]:
     said = []
     is_zarr = other.format.startswith("zarr")
     if today.encoding != other.encoding:
-        said.append(f"{other.encoding} instead of {today.encoding}")
+        said.append(f"{other.encoding.text} instead of {today.encoding.text}")
     if other.cache_nbytes is not None and other.cache_nbytes != today.cache_nbytes:
         said.append(f"a chunk cache of {other.cache_nbytes / (1 << 20):.3g} MiB")
     if other.reader == "hyperslab" != today.reader:

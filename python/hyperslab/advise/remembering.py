@@ -12,17 +12,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hyperslab.advise.candidate import Encoding
-from hyperslab.advise.pricing import MeasuredCodec
 from hyperslab.advise.stored import StoredArray
+from hyperslab.model.codec_sample import MeasuredCodec
 from hyperslab.model.costs import CodecRate
 from hyperslab.model.store_profile import StoreProfile, default_path
 from hyperslab.replacing import replace_with
+from hyperslab.storage.chain import CodecChain
 
 MOST_REMEMBERED = 2000
 MOST_NBYTES = 4 << 20
-Measured = dict[tuple[str, Encoding], MeasuredCodec]
-Asked = dict[str, list[Encoding]]
+Measured = dict[tuple[str, CodecChain], MeasuredCodec]
+Asked = dict[str, list[CodecChain]]
 
 
 def remembered(

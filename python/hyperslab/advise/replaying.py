@@ -15,11 +15,12 @@ from hyperslab.advise.demand import permuted
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import Refused
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format, StoredLayout
+from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format
 from hyperslab.lab import cache
 from hyperslab.lab.timers import Counters, Timing
 from hyperslab.lab.worker import Workbench
 from hyperslab.model.workload import Step
+from hyperslab.storage.layout import StoredLayout
 from hyperslab.timers import Timers
 
 ARRAY = "x"
@@ -58,13 +59,13 @@ def spec_of(candidate: Candidate, shape: tuple[int, ...], dtype: np.dtype[Any]) 
     stored = shape if candidate.order is None else tuple(shape[axis] for axis in candidate.order)
     layout = candidate.layout
     if layout.contiguous:
-        return ArraySpec(stored, dtype, StoredLayout(None, None, ()))
+        return ArraySpec(stored, dtype, StoredLayout())
     chunk = tuple(min(pair) for pair in zip(layout.chunk_shape, stored, strict=True))
     shard = None
     if layout.shard_shape is not None:
         lengths = zip(layout.shard_shape, chunk, stored, strict=True)
         shard = tuple(max(c, min(s, ceil_div(n, c) * c) // c * c) for s, c, n in lengths)
-    return ArraySpec(stored, dtype, StoredLayout(chunk, shard, candidate.encoding.codecs))
+    return ArraySpec(stored, dtype, StoredLayout(chunk, shard, codecs=candidate.encoding))
 
 
 @dataclass(frozen=True)

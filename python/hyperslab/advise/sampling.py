@@ -66,12 +66,12 @@ def _cut(demands: Sequence[Demand], chunk_shape: Sequence[int], most_nbytes: int
 
 def _moved(step: Step, shape: Sequence[int]) -> Step:
     """The same call inside the part: moved towards the beginning, and shortened where it does not fit."""
-    found = step.selection
-    if isinstance(found, Points):
-        return step._replace(selection=Points(found.coordinates % np.array(shape)))
+    asked = step.selection
+    if isinstance(asked, Points):
+        return step._replace(selection=Points(asked.coordinates % np.array(shape)))
     starts, counts, blocks = [], [], []
     for start, stride, count, block, length in zip(
-        found.start, found.stride, found.count, found.block, shape, strict=True
+        asked.start, asked.stride, asked.count, asked.block, shape, strict=True
     ):
         kept_block = min(block, length)
         kept = max(1, min(count, (length - kept_block) // stride + 1))
@@ -79,4 +79,4 @@ def _moved(step: Step, shape: Sequence[int]) -> Step:
         starts.append(start % room)
         counts.append(kept)
         blocks.append(kept_block)
-    return step._replace(selection=Hyperslab(starts, list(found.stride), counts, blocks))
+    return step._replace(selection=Hyperslab(starts, list(asked.stride), counts, blocks))

@@ -14,11 +14,12 @@ from math import prod
 
 import numpy as np
 
-from hyperslab.advise.candidate import PLAIN, Candidate, Encoding
+from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.pricing import SEARCH_TOUCHES, Pricer, threads
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.model.libraries import Layout
+from hyperslab.storage.chain import PLAIN, CodecChain
 
 MIB = 1 << 20
 Shape = tuple[int, ...]
@@ -42,7 +43,7 @@ class Search:
     pricer: Pricer
     limits: Limits
     memory_nbytes: int
-    ratios: dict[tuple[str, Encoding], float | None]
+    ratios: dict[tuple[str, CodecChain], float | None]
     today: Candidate
     progress: Callable[[str], None] = lambda _: None
     found: dict[object, Candidate] = field(default_factory=dict)
@@ -159,7 +160,7 @@ class Search:
 
     # --- families -----------------------------------------------------------------------------------------
 
-    def family(self, format_name: str, reader: str, encodings: Sequence[Encoding], seeds: Iterable[Shape]) -> None:
+    def family(self, format_name: str, reader: str, encodings: Sequence[CodecChain], seeds: Iterable[Shape]) -> None:
         """Search the candidates of one file format and reader."""
         self.progress(f"{format_name} read by {reader}")
         first = encodings[1] if len(encodings) > 1 else PLAIN
@@ -184,10 +185,10 @@ class Search:
             )
             self.consider(whole)
 
-    def _made(self, format_name: str, reader: str, encoding: Encoding, shape: Shape) -> Candidate:
+    def _made(self, format_name: str, reader: str, encoding: CodecChain, shape: Shape) -> Candidate:
         ratio = self.ratios.get((reader, encoding))
         used = encoding if ratio is not None else PLAIN
-        layout = Layout(shape, None, ratio if used != PLAIN else None, used.codec)
+        layout = Layout(shape, None, ratio if used != PLAIN else None, used.codec_text)
         if reader != "hdf5":
             return Candidate(format_name, reader, layout, used)
         # The program opens the new file as it opens today's.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab.advise.candidate import Encoding
-from hyperslab.advise.codecs import encoding_of, sample_of
+from hyperslab.advise.codecs import encoding_of
 from hyperslab.advise.sensible import LIBRARY_OF, OURS, sensible_layouts
 from hyperslab.archive.array import Array
 from hyperslab.archive.opening import open as open_archive
@@ -19,10 +18,14 @@ from hyperslab.archive.remote import is_url
 from hyperslab.archive.tree import Group
 from hyperslab.errors import HyperslabError, Refused, UsageError
 from hyperslab.meant import meant_or_known
+from hyperslab.model.codec_sample import sample_of
 from hyperslab.model.file_layout import facts_of, layout_of
 from hyperslab.model.libraries import Layout
+from hyperslab.storage.chain import CodecChain
 
 NETCDF = (".nc", ".nc4", ".cdf")
+# The least and the most bytes of a chunk of the sample, and its size.
+SAMPLE = (256 << 10, 1 << 20, 4 << 20)
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class StoredArray:
     format: str  # hdf5, netcdf4, zarr2, zarr3, or another one that we can read
     library: str  # the cost model's name of the library that the format belongs to
     layout: Layout = field(repr=False)
-    encoding: Encoding
+    encoding: CodecChain
     stored_nbytes: int
     file_count: int
     sample_chunk: tuple[int, ...] = ()
@@ -91,23 +94,23 @@ def stored_arrays(
 
 
 def _named(path: str, archive: Group, name: str) -> Array:
-    found = archive.get(name if name.strip("/") else "")  # an array of Zarr may be at the root of its store
-    if isinstance(found, Array):
-        return found
+    member = archive.get(name if name.strip("/") else "")  # an array of Zarr may be at the root of its store
+    if isinstance(member, Array):
+        return member
     near = meant_or_known(name, (each.name for each in archive.walk()), "it has no arrays")
     raise UsageError(f"{path} has no array {name!r}{near}")
 
 
 def _all(path: str, archive: Group, options: Mapping[str, Any], notes: list[str]) -> list[StoredArray]:
-    found = []
+    described = []
     for array in archive.walk():
         if not array.is_variable:
             continue
         try:
-            found.append(_described(path, array, options))
+            described.append(_described(path, array, options))
         except HyperslabError as error:
             notes.append(f"{array.name} is left out: {error}")
-    return found
+    return described
 
 
 def _described(path: str, array: Array, options: Mapping[str, Any], *, samples: bool = True) -> StoredArray:
@@ -120,10 +123,8 @@ def _described(path: str, array: Array, options: Mapping[str, Any], *, samples: 
         raise Refused(f"{path}: the chunks of {array.name} have different shapes, so they cannot be priced")
     encoding = encoding_of(array, layout.codec)
     if layout.codec is not None:
-        layout = Layout(**{**vars(layout), "codec": encoding.codec})
-    chunk, sample = (
-        sample_of(array, layout.chunk_shape if not layout.contiguous else array.shape) if samples else ((), None)
-    )
+        layout = replace(layout, codecs=encoding.without_shuffle)
+    chunk, sample = sample_of(array, layout.chunk_shape, *SAMPLE) if samples else ((), None)
     return StoredArray(
         path,
         array.name,

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import Hyperslab
-from hyperslab.advise.candidate import PLAIN, Encoding
 from hyperslab.advise.demand import STRETCHES, Demand
 from hyperslab.advise.stored import NETCDF, StoredArray, stored_arrays
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.model.cells import CellCache
 from hyperslab.model.libraries import Layout
 from hyperslab.model.workload import Step
+from hyperslab.storage.chain import PLAIN, Codec, CodecChain
 from hyperslab.trace.growing import with_largest_shapes
 from hyperslab.trace.recording.log import BOUNDS, FAILED, HYPERSLAB
 from hyperslab.trace.selection import Slabs, hyperslabs
@@ -145,10 +145,11 @@ def _recorded(array: TracedArray) -> StoredArray:
     library = LIBRARY_OF.get(array.library, "hdf5")
     codecs = [name for name in array.filters if name not in ("shuffle", "fletcher32", "bytes")]
     ratio = array.nbytes / array.stored_nbytes if codecs and array.stored_nbytes else None
-    encoding = Encoding(codecs[-1], shuffle="shuffle" in array.filters) if codecs and ratio else PLAIN
+    shuffle = [Codec("shuffle")] if "shuffle" in array.filters else []
+    encoding = CodecChain([*shuffle, Codec.parse(codecs[-1])]) if codecs and ratio else PLAIN
     is_whole = array.chunks is None
     chunks = array.shape if array.chunks is None else array.chunks
-    layout = Layout(chunks, array.shards, ratio, encoding.codec, is_whole)
+    layout = Layout(chunks, array.shards, ratio, encoding.without_shuffle, is_whole)
     by_suffix = "netcdf4" if array.file.lower().endswith(NETCDF) else "hdf5"
     return StoredArray(
         array.file,

@@ -13,7 +13,7 @@ from math import inf, prod
 from typing import Any
 
 from hyperslab._core import ChunkGrid, Hyperslab
-from hyperslab.advise.candidate import Candidate, Encoding
+from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.pricing import Measured, Pricer
 from hyperslab.advise.sensible import OURS, sensible_layouts
@@ -31,6 +31,7 @@ from hyperslab.model.libraries import Layout
 from hyperslab.model.predict import Prediction
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.workload import Step
+from hyperslab.storage.chain import CodecChain
 
 # More chunks than this take too long to price one by one.
 MOST_CHUNKS = 20_000_000
@@ -333,7 +334,12 @@ def _priced(array: StoredArray, column: Column, pricer: Pricer) -> Prediction | 
     return price.predictions[0] if price.predictions else None
 
 
-def encoding_of(array: StoredArray, layout: Layout) -> Encoding:
-    """The codec of a layout: today's if it is the same, so that what was measured of it counts."""
-    today = array.encoding
-    return today if layout.codec == today.codec else Encoding(layout.codec, shuffle=today.shuffle)
+def encoding_of(array: StoredArray, layout: Layout) -> CodecChain:
+    """The codecs of a layout: today's if they are the same, so that what was measured of them counts.
+
+    A layout names the codec that takes the time; elements are shuffled before it as they are today.
+    """
+    today, asked = array.encoding, layout.codecs
+    if asked == today.without_shuffle or not asked or asked.shuffle:
+        return today if asked == today.without_shuffle else asked
+    return CodecChain([*(one for one in today if one.kind == "shuffle"), *asked])

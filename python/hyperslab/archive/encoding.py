@@ -14,12 +14,13 @@ import numpy as np
 from hyperslab.archive.array import Array
 from hyperslab.archive.attributes import filled
 from hyperslab.archive.tree import Group
+from hyperslab.storage.table import TABLE
 
 # The identifiers of HDF5's filters.
-DEFLATE, SHUFFLE, FLETCHER32, SZIP, BZIP2, LZF, BLOSC, ZSTD = 1, 2, 3, 4, 307, 32000, 32001, 32015
-WITH_LEVEL = {DEFLATE: "zlib", BZIP2: "bzip2", ZSTD: "zstd"}
-# netCDF's names of Blosc's codecs, in the order of Blosc's codec numbers.
-BLOSC_CODECS = ("blosc_lz", "blosc_lz4", "blosc_lz4hc", "blosc_snappy", "blosc_zlib", "blosc_zstd")
+SHUFFLE, FLETCHER32, SZIP, LZF, BLOSC = 2, 3, 4, 32000, 32001
+# netCDF's names: of the filters with a level, and of Blosc's codecs by their numbers.
+WITH_LEVEL = {row.hdf5: row.netcdf for row in TABLE if row.hdf5 and row.netcdf and row.most and not row.inner}
+BLOSC_CODECS = {row.inner[0]: row.netcdf for row in TABLE if row.inner and row.netcdf}
 ENTROPY_CODING = 4  # this bit of SZIP's mask means entropy coding; without it, nearest neighbour
 
 
@@ -76,7 +77,7 @@ def _filters(array: Array) -> dict[str, Any]:
             found["szip"] = {"coding": coding, "pixels_per_block": parameters[1]}
             found.pop("complevel", None)  # with level 0, netCDF4 would write without any codec
             found.update(compression="szip", szip_coding=coding, szip_pixels_per_block=parameters[1])
-        elif number == BLOSC and len(parameters) > 6 and parameters[6] < len(BLOSC_CODECS):
+        elif number == BLOSC and len(parameters) > 6 and parameters[6] in BLOSC_CODECS:
             codec, shuffle = BLOSC_CODECS[parameters[6]], parameters[5]
             found.update(blosc={"compressor": codec, "shuffle": shuffle}, complevel=parameters[4])
             found.update(compression=codec, blosc_shuffle=shuffle)

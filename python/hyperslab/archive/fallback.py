@@ -10,10 +10,10 @@ import numpy as np
 
 from hyperslab._core import DocumentResolver
 from hyperslab.archive.followed import Followed, opened_by_h5py
-from hyperslab.archive.hdf5_plugins import h5py_with_plugins
 from hyperslab.archive.indexing import NormalizedKey
 from hyperslab.errors import DamagedFile, HyperslabError, Unsupported
 from hyperslab.needed import advice
+from hyperslab.storage.hdf5_plugins import h5py_with_plugins
 
 # From HDF5 itself, and for elements and texts that NumPy or Python cannot represent.
 WHAT_H5PY_RAISES = (OSError, RuntimeError, KeyError, TypeError, ValueError, OverflowError)

@@ -17,9 +17,11 @@ from hyperslab.bench.records import Cell, Method
 from hyperslab.bench.study import Case, Conditions
 from hyperslab.errors import MissingLibrary
 from hyperslab.formats import availability, format_class, make_format
-from hyperslab.formats.contract import ArraySpec, Codec, Need, StoredLayout
+from hyperslab.formats.contract import ArraySpec, Need
 from hyperslab.lab import serving
 from hyperslab.lab.fields import Field
+from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 
 @dataclass(frozen=True)
@@ -98,15 +100,15 @@ def layout_of(case: Case, cell: Cell, dtype: np.dtype[Any]) -> StoredLayout | No
     said = case.conditions[cell.conditions]
     if said == "default":
         return None
-    codecs = tuple(Codec.parse(text) for text in said.codecs)
+    codecs = CodecChain(Codec.parse(text) for text in said.codecs)
     if said.chunks == "contiguous":
-        return StoredLayout(None, None, codecs)
+        return StoredLayout(codecs=codecs)
     if said.chunks == "auto":
         chunks = auto_chunks(cell.shape, dtype.itemsize)
     else:
         chunks = given_chunks(case.name, said.chunks, cell.shape)
     can = format_class(cell.format).capabilities
-    return StoredLayout(chunks, shard_shape(chunks, cell.shape) if can.sharded_only else None, codecs)
+    return StoredLayout(chunks, shard_shape(chunks, cell.shape) if can.sharded_only else None, codecs=codecs)
 
 
 def need_of(case: Case, cell: Cell) -> Need:

@@ -51,7 +51,7 @@ def run(job: Job, processes: int, timeout_seconds: float) -> Timing:
         "path": str(job.path),
         "source": str(source),
         "shape": job.spec.shape,
-        "chunks": layout.chunk_shape if layout else None,
+        "chunks": (layout.chunk_shape or None) if layout else None,
     }
     command = [MPIRUN, "--allow-run-as-root", "--oversubscribe", "-n", str(processes), PYTHON, str(RANK)]
     try:

@@ -19,6 +19,7 @@ from hyperslab.lab import cache
 from hyperslab.lab.fields import Field
 from hyperslab.lab.timers import Check, Counters, Timing
 from hyperslab.lab.worker import Workbench
+from hyperslab.storage.layout import StoredLayout
 from hyperslab.timers import Timers
 
 
@@ -78,13 +79,17 @@ def _layout_in(made: Format, job: Job) -> str:
     try:
         opened = made.open(job.path)
     except Refused:
-        return str(job.spec.layout or made.default_layout)
+        return _layout_in_words(job.spec.layout, made)
     try:
-        return str(opened.describe(array_name(0)).layout or made.default_layout)
+        return _layout_in_words(opened.describe(array_name(0)).layout, made)
     except Refused:
-        return str(job.spec.layout or made.default_layout)
+        return _layout_in_words(job.spec.layout, made)
     finally:
         opened.close()
+
+
+def _layout_in_words(layout: StoredLayout | None, made: Format) -> str:
+    return made.default_layout if layout is None else layout.words
 
 
 def array_name(index: int) -> str:
@@ -246,7 +251,7 @@ def _check_of(made: Format) -> Check:
 def _chunks_touched(job: Job, asked: Sequence[Hyperslab], arrays: int) -> dict[str, Any]:
     """How many chunks the selections touch, and how many elements are decoded for each element selected."""
     layout = job.spec.layout
-    if layout is None or layout.chunk_shape is None:
+    if layout is None or layout.contiguous:
         return {}
     grid = ChunkGrid(job.spec.shape, layout.chunk_shape)
     totals = [grid.totals(selection) for selection in asked]

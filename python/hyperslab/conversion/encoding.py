@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hyperslab._core import encode_chunks
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.conversion.codecs import Step
+from hyperslab.storage.chain import Step
 
 Box: TypeAlias = tuple[slice, ...]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -50,8 +50,8 @@ class SlabEncoder:
         if not grid:
             return np.zeros((1, 0), np.int64)
         index = np.stack(np.unravel_index(np.arange(math.prod(grid)), grid), axis=-1)
-        found: npt.NDArray[np.int64] = index * np.array(self.chunk_shape) + [one.start for one in box]
-        return found
+        rows: npt.NDArray[np.int64] = index * np.array(self.chunk_shape) + [one.start for one in box]
+        return rows
 
     def grid(self, box: Box) -> tuple[int, ...]:
         """How many chunks a slab has along each axis."""

@@ -5,15 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from hyperslab.conversion.codecs import CodecChain
 from hyperslab.conversion.wishes import ArrayWish, Wish
-
-H5REPACK_FILTERS = {
-    "deflate": "GZIP={level}",
-    "zstd": "UD=32015,0,1,{level}",
-    "lzf": "UD=32000,0,0",
-    "lz4": "UD=32004,0,0",
-}
 
 
 def equivalents(source: str, target: str, source_format: str, target_format: str, wish: Wish) -> list[str]:
@@ -30,18 +22,18 @@ def equivalents(source: str, target: str, source_format: str, target_format: str
     """
     if any(-1 in lengths for lengths in _lengths(wish)):
         return []  # -1 is our word for the whole axis
-    found = []
+    calls = []
     is_hdf5 = source_format == "hdf5" and target_format in ("hdf5", "netcdf4")
     if is_hdf5 and "://" not in source:
         call = _h5repack(source, target, wish)
-        found += [call] if call else []
+        calls += [call] if call else []
     if target_format == "netcdf4" and source_format in ("hdf5", "netcdf3", "dmrpp"):
         call = _nccopy(source, target, wish)
-        found += [call] if call else []
+        calls += [call] if call else []
     if source_format == "zarr" and target_format in ("zarr2", "zarr3") and wish.every.chunks is not None:
         chunks = dict(wish.every.chunks) if isinstance(wish.every.chunks, Mapping) else list(wish.every.chunks)
-        found.append(f"rechunker.rechunk(zarr.open({source!r}), {chunks!r}, '8GB', {target!r}, temp_store='temp.zarr')")
-    return found
+        calls.append(f"rechunker.rechunk(zarr.open({source!r}), {chunks!r}, '8GB', {target!r}, temp_store='temp.zarr')")
+    return calls
 
 
 def _lengths(wish: Wish) -> list[list[int]]:
@@ -61,22 +53,12 @@ def _h5repack(source: str, target: str, wish: Wish) -> str | None:
         if one.chunks is not None:
             parts += ["-l", f"{prefix}CHUNK={'x'.join(map(str, one.chunks))}"]
         if one.codec is not None:
-            filters = _h5repack_filters(one.codec)
+            filters = one.codec.h5repack()
             if filters is None:
                 return None
             for each in filters:
                 parts += ["-f", f"{prefix}{each}"]
     return shlex.join([*parts, source, target])
-
-
-def _h5repack_filters(chain: CodecChain) -> list[str] | None:
-    if chain == CodecChain():
-        return ["NONE"]
-    if chain.codec and chain.codec not in H5REPACK_FILTERS:
-        return None
-    found = ["SHUF"] if chain.shuffle else []
-    found += [H5REPACK_FILTERS[chain.codec].format(level=chain.level)] if chain.codec else []
-    return [*found, *(["FLET"] if chain.checksum == "fletcher32" else [])]
 
 
 def _nccopy(source: str, target: str, wish: Wish) -> str | None:
@@ -85,9 +67,10 @@ def _nccopy(source: str, target: str, wish: Wish) -> str | None:
     if any(each.is_contiguous for each in (one, *wish.arrays.values())):
         return None
     if one.codec is not None:
-        if one.codec.codec not in ("", "deflate") or one.codec.checksum:
+        deflate = one.codec.with_levels.codec
+        if {codec.name for codec in one.codec} - {"shuffle", "deflate"}:
             return None
-        parts += [*(["-s"] if one.codec.shuffle else []), "-d", str(one.codec.level)]
+        parts += [*(["-s"] if one.codec.shuffle else []), "-d", str(deflate.level if deflate else 0)]
     if one.chunks is not None and not isinstance(one.chunks, Mapping):
         return None  # nccopy knows dimensions by name only
     if isinstance(one.chunks, Mapping):

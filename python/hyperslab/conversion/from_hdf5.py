@@ -12,7 +12,6 @@ import numpy as np
 from hyperslab.archive.dimensions import PhonyDimensions
 from hyperslab.archive.followed import opened_by_h5py
 from hyperslab.archive.whole import lost
-from hyperslab.conversion.codecs import chain_of, hdf5_steps, needs
 from hyperslab.conversion.encoding import SlabEncoder
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.hdf5_structure import Original, StructureCopy, has_pointers, has_references, is_plain
@@ -23,7 +22,6 @@ from hyperslab.conversion.hdf5_target import (
     created_array,
     creation_list,
     filters_of,
-    is_installed,
     lacking,
 )
 from hyperslab.conversion.partial_file import BEHIND, PartialFile, created, set_chunk_index_width
@@ -32,6 +30,8 @@ from hyperslab.conversion.sources import check_external, missing_sources
 from hyperslab.conversion.stored_chunks import StoredCopy, copy_user_block
 from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of, usual_chunk_shape
 from hyperslab.errors import DamagedFile, HyperslabError, ReadError, Refused
+from hyperslab.storage.chain import CodecChain, hdf5_steps, needs
+from hyperslab.storage.hdf5_plugins import has_codec
 
 if TYPE_CHECKING:
     from hyperslab.archive.array import Array
@@ -272,7 +272,7 @@ class FromHdf5:
     ) -> None:
         """The array gets new chunks, other codecs, or none."""
         if array.unsupported:  # then libhdf5 reads it, with all of its filters
-            missing = [number for number, *_ in filters_of(plist) if not is_installed(number)]
+            missing = [number for number, *_ in filters_of(plist) if not has_codec(number)]
             if missing or array.via != "h5py":
                 said = f"its filter {missing[0]} is not installed" if missing else array.unsupported
                 structure.losses.append((original.path, said))
@@ -287,8 +287,8 @@ class FromHdf5:
         made_list = creation_list(plist, wanted, filters)
         if plist.get_external_count():
             _keep_fill_value(old, plist, made_list)
-        if steps is None and not all(is_installed(number) for number, *_ in filters):
-            chain = chain_of(array.codecs, array.filters)
+        if steps is None and not all(has_codec(number) for number, *_ in filters):
+            chain = CodecChain.nearest(array.codecs, array.filters)
             said = (
                 f"its filters {', '.join(array.codecs)} cannot be written here: choose another codec, such as {chain}"
             )

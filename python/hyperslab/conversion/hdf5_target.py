@@ -10,15 +10,15 @@ from typing import Any
 import h5py
 import numpy as np
 
-from hyperslab.archive.hdf5_plugins import has_codec
-from hyperslab.conversion.codecs import BITSHUFFLE, OPTIONAL, Filter
 from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder, folded
 from hyperslab.conversion.journal import Finished
 from hyperslab.conversion.partial_file import PartialFile, Unwatched
 from hyperslab.errors import UsageError
 from hyperslab.libhdf5 import loaded
+from hyperslab.storage.chain import OPTIONAL, Filter
+from hyperslab.storage.hdf5_plugins import has_codec
+from hyperslab.storage.table import FIRST_PLUGIN, parameters_put_before
 
-FIRST_PLUGIN = 256  # filters with smaller numbers are HDF5's own
 FOREIGN_PLUGINS: set[int] = set()  # filters whose plugins have refused arrays in this process
 
 
@@ -207,7 +207,11 @@ def creation_list(
     Nothing is kept of the list of an array in external files, because no call removes their names from a list.
     """
     made = h5py.h5p.create(h5py.h5p.DATASET_CREATE) if old is None or old.get_external_count() else old.copy()
-    has_filters = bool(filters) and filters_of(made) == filters and BITSHUFFLE not in [number for number, *_ in filters]
+    has_filters = (
+        bool(filters)
+        and filters_of(made) == filters
+        and not any(parameters_put_before(number) for number, *_ in filters)
+    )
     if made.get_nfilters() and not has_filters:
         made.remove_filter(h5py.h5z.FILTER_ALL)
     if chunk_shape is None:
@@ -219,8 +223,9 @@ def creation_list(
     if made.get_alloc_time() != h5py.h5d.ALLOC_TIME_INCR:
         made.set_alloc_time(h5py.h5d.ALLOC_TIME_INCR)
     for number, flags, values in [] if has_filters else filters:
-        # The filter itself puts three values in front when an array is created.
-        own = values[3:] if number == BITSHUFFLE and h5py.h5z.filter_avail(number) else values
+        # Some filters put values in front themselves when an array is created. To ask for others loads their plugins.
+        put_before = parameters_put_before(number)
+        own = values[put_before:] if put_before and h5py.h5z.filter_avail(number) else values
         with _without_plugins() if number in FOREIGN_PLUGINS else nullcontext():
             made.set_filter(number, flags, tuple(own))
     return made
@@ -228,15 +233,10 @@ def creation_list(
 
 def lacking(filters: Sequence[Filter]) -> str | None:
     """Why libhdf5 cannot create an array with these filters; None if it can."""
-    missing = [number for number, flags, _ in filters if not flags & OPTIONAL and not is_installed(number)]
+    missing = [number for number, flags, _ in filters if not flags & OPTIONAL and not has_codec(number)]
     if not missing:
         return None
     return f"its filter {missing[0]} is not installed, and HDF5 does not create arrays without it: install hdf5plugin"
-
-
-def is_installed(number: int) -> bool:
-    """Whether libhdf5 has a filter; hdf5plugin is loaded if that can help."""
-    return has_codec(number)
 
 
 def filters_of(plist: Any) -> list[Filter]:

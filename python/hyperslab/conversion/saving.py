@@ -184,9 +184,9 @@ def _netcdf(
 
 
 def _hdf5_filling(name: str, source: Any, array: Any, threads: int | None) -> Filling:
-    from hyperslab.conversion.codecs import hdf5_steps
     from hyperslab.conversion.hdf5_target import Hdf5Array, WrittenByLibhdf5, filters_of
     from hyperslab.conversion.partial_file import Unwatched
+    from hyperslab.storage.chain import hdf5_steps
 
     fill = np.asarray(array.fillvalue, array.dtype).tobytes()
     unit = array.chunks or usual_chunk_shape(array.shape, array.dtype.itemsize)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -16,6 +16,7 @@ from hyperslab.conversion.filling import Filler, Filling
 from hyperslab.conversion.reading import BoxReader
 from hyperslab.conversion.wishes import Wish
 from hyperslab.errors import Refused
+from hyperslab.storage.hdf5_plugins import h5py_with_plugins
 
 if TYPE_CHECKING:
     from hyperslab.progress import Progress
@@ -126,17 +127,13 @@ def _by_library(data: Path, format: str) -> Iterator[Any]:
         opened = zarr.open(str(data), mode="r")
         yield {"": opened} if isinstance(opened, zarr.Array) else opened
         return
-    import h5py
-
-    with suppress(ImportError):
-        import hdf5plugin  # noqa: F401 - registers its filters
-    with h5py.File(data, "r") as opened:
+    with h5py_with_plugins().File(data, "r") as opened:
         yield opened
 
 
 def _library_reader(array: Any) -> Callable[[Box, Bytes], None]:
     def read(box: Box, out: Bytes) -> None:
-        found = np.ascontiguousarray(np.asarray(array[box] if box else array[()]))
-        out[:] = found.reshape(-1).view(np.uint8)
+        elements = np.ascontiguousarray(np.asarray(array[box] if box else array[()]))
+        out[:] = elements.reshape(-1).view(np.uint8)
 
     return read

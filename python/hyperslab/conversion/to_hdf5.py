@@ -17,7 +17,6 @@ import numpy as np
 from hyperslab._core import __version__
 from hyperslab.archive import cf
 from hyperslab.archive.dimensions import PhonyDimensions
-from hyperslab.conversion.codecs import CodecChain, Filter, chain_of, needs
 from hyperslab.conversion.encoding import SlabEncoder
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.hdf5_target import Hdf5Array, WrittenByLibhdf5, created_array, creation_list
@@ -36,6 +35,7 @@ from hyperslab.conversion.sources import check_external, missing_sources
 from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of, usual_chunk_shape
 from hyperslab.errors import HyperslabError, Refused, printable
 from hyperslab.references import zarr2
+from hyperslab.storage.chain import CodecChain, Filter, needs
 
 if TYPE_CHECKING:
     from hyperslab.archive.array import Array
@@ -263,7 +263,7 @@ class ToHdf5:
         array: Array, wish: ArrayWish, dims: tuple[str, ...] | None, most: tuple[int | None, ...]
     ) -> tuple[tuple[int, ...] | None, CodecChain]:
         """The chunk shape, None for an array in one piece, and the codec."""
-        chain = wish.codec or chain_of(array.codecs, array.filters)
+        chain = CodecChain.nearest(array.codecs, array.filters) if wish.codec is None else wish.codec
         if not array.shape:
             return None, chain
         width, can_grow = array.dtype.itemsize, None in most

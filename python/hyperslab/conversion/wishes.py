@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hyperslab.conversion.advice import AdviceFile
-from hyperslab.conversion.codecs import CodecChain
 from hyperslab.errors import UsageError
+from hyperslab.storage.chain import CodecChain
 
 # A chunk of an array that has none in the source has about this many bytes.
 USUAL_CHUNK_NBYTES = 1 << 20
@@ -80,7 +80,8 @@ class Wish:
 def _plain(wish: ArrayWish) -> list[Any]:
     shapes = [dict(one) if isinstance(one, Mapping) else one and list(one) for one in (wish.chunks, wish.shards)]
     more = [CONTIGUOUS] * wish.is_contiguous + [wish.append_axis] * (wish.append_axis is not None)
-    return [*shapes, wish.codec and str(wish.codec), *more]
+    codec = None if wish.codec is None else str(wish.codec.with_levels)
+    return [*shapes, codec, *more]
 
 
 def wish(
@@ -159,13 +160,11 @@ def _is_by_path(given: Mapping[str, Any]) -> bool:
 
 
 def _codec(given: Any) -> CodecChain:
-    if isinstance(given, CodecChain):
-        return given
-    if isinstance(given, str):
-        return CodecChain.parse(given)
-    if isinstance(given, Sequence):
-        return CodecChain.parse("+".join(map(str, given)))
-    raise UsageError(f"{given!r} is not a codec: give a name such as 'shuffle+deflate:4'")
+    if not isinstance(given, Sequence):
+        raise UsageError(f"{given!r} is not a codec: give a name such as 'shuffle+deflate:4'")
+    chain = CodecChain.parse(given if isinstance(given, str) else "+".join(map(str, given)) or "none")
+    chain.check_written()
+    return chain
 
 
 def _lengths(given: Any) -> Sequence[int] | Mapping[str, int]:

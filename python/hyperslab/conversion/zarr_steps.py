@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hyperslab.conversion.codecs import BLOSC_NUMBERS, Step, of_zstd
+from hyperslab.storage.chain import Codec, Step
 
-SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2, 0: 0, 1: 1, 2: 2}
 Described = tuple[tuple[int, ...], tuple[int, ...] | None, list[Step]]
 
 
@@ -34,7 +33,7 @@ def _of_version_2(array: Any, document: dict[str, Any]) -> Described | None:
         return tuple(array.chunks), None, []
     config = last if isinstance(last, dict) else last.get_config()
     name: str = config["id"]
-    step = _step("deflate" if name == "zlib" else name, config, array.dtype.itemsize)
+    step = _step(name, config, array.dtype.itemsize)
     return None if step is None else (tuple(array.chunks), None, [step])
 
 
@@ -61,14 +60,5 @@ def _of_version_3(array: Any, document: dict[str, Any]) -> Described | None:
 
 
 def _step(name: str, settings: dict[str, Any], width: int) -> Step | None:
-    if name in ("gzip", "zstd", "deflate"):
-        return name, [settings.get("level", 3)]
-    if name == "crc32c":
-        return name, []
-    if name == "lz4":
-        return "lz4", []
-    if name == "blosc" and settings["cname"] in BLOSC_NUMBERS and settings.get("shuffle") in SHUFFLES:
-        level, inner = int(settings["clevel"]), settings["cname"]
-        return name, [BLOSC_NUMBERS[inner], of_zstd(inner, level), SHUFFLES[settings["shuffle"]],
-                      settings.get("typesize") or width]  # fmt: skip
-    return None
+    """The step of a codec of numcodecs or of Zarr 3's specification."""
+    return Codec.of_zarr(name, settings).encoder_step(settings.get("typesize") or width)

@@ -13,7 +13,6 @@ import numpy as np
 
 from hyperslab.archive.dimensions import PhonyDimensions
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.conversion.codecs import Step, chain_of
 from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder, crc32c
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.journal import Finished
@@ -33,6 +32,7 @@ from hyperslab.conversion.zarr_copies import ZarrCopy, stored_array
 from hyperslab.errors import HyperslabError, Refused, RunError, printable
 from hyperslab.references import zarr2, zarr3
 from hyperslab.references.export import leave_out
+from hyperslab.storage.chain import CodecChain, Step
 from hyperslab.versions.layout.version_group import VersionGroup
 
 if TYPE_CHECKING:
@@ -339,7 +339,7 @@ class ToZarr:
             if any(a < b and a < n for a, b, n in zip(wanted, shards, array.shape, strict=True)):
                 said = "×".join(map(str, shards))
                 self.notes.append((path, f"shards consist of whole chunks, so they have the shape {said}"))
-        chain = wish.codec or chain_of(array.codecs, array.filters)
+        chain = CodecChain.nearest(array.codecs, array.filters) if wish.codec is None else wish.codec
         folder = self._folder / path
         make = self._zarr2 if self._version == 2 else self._zarr3
         documents, steps, leaves_out, fill = make(path, array, list(dims or ()), chunks, shards, chain, width)

@@ -40,8 +40,8 @@ def format_class(name: str) -> type[Format]:
     if name not in FORMATS:
         raise UsageError(f"unknown format {name!r}{meant_or_choose(name, FORMATS)}")
     module, _, attribute = FORMATS[name].partition(":")
-    found: type[Format] = getattr(importlib.import_module(module), attribute)
-    return found
+    made: type[Format] = getattr(importlib.import_module(module), attribute)
+    return made
 
 
 def make_format(name: str, options: Mapping[str, Any] | None = None) -> Format:

@@ -28,14 +28,14 @@ from hyperslab.formats.contract import (
     ArrayHandle,
     ArraySpec,
     Capabilities,
-    Codec,
     Format,
     Installed,
     Need,
-    StoredLayout,
     imported,
 )
 from hyperslab.formats.directory import DirectoryFile
+from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 _DEFAULT_LEVEL = 5
 _CHUNK_LIMIT = 2**31 - 1
@@ -98,7 +98,7 @@ class Blosc2File(DirectoryFile):
     def describe(self, name: str) -> ArraySpec:
         """Read shape, dtype and layout from the array's file."""
         array = self._lib.open(str(self._path(name)), mode="r")
-        return ArraySpec(array.shape, array.dtype, StoredLayout(array.chunks, None, _codecs(array.cparams)))
+        return ArraySpec(array.shape, array.dtype, StoredLayout(array.chunks, codecs=_codecs(array.cparams)))
 
     def _create(self, path: Path, spec: ArraySpec) -> Blosc2Array:
         if path.exists():
@@ -113,7 +113,7 @@ class Blosc2File(DirectoryFile):
         array = self._lib.open(str(path), mode="a" if self._writable else "r")
         return Blosc2Array(self._threaded(array))
 
-    def _cparams(self, codecs: tuple[Codec, ...]) -> Any:
+    def _cparams(self, codecs: CodecChain) -> Any:
         if not codecs:
             return self._lib.CParams(clevel=0)
         level = _DEFAULT_LEVEL if codecs[0].level is None else codecs[0].level
@@ -147,9 +147,9 @@ class Blosc2Array(ArrayHandle):
         self._array[start:] = data
 
 
-def _codecs(cparams: Any) -> tuple[Codec, ...]:
+def _codecs(cparams: Any) -> CodecChain:
     if cparams.clevel == 0:
-        return ()
+        return CodecChain()
     filters = {name.name for name in cparams.filters}
     suffix = "" if "SHUFFLE" in filters else "-bitshuffle" if "BITSHUFFLE" in filters else "-noshuffle"
-    return (Codec(f"blosc-{cparams.codec.name.lower()}{suffix}", cparams.clevel),)
+    return CodecChain([Codec(f"blosc-{cparams.codec.name.lower()}{suffix}", cparams.clevel)])

@@ -1,4 +1,4 @@
-"""The interface of every format: Codec, StoredLayout, ArraySpec, Capabilities, and the operations on a file.
+"""The interface of every format: ArraySpec, Capabilities, and the operations on a file.
 
 A `Format` is stateless. `create` and `open` return an `ArrayFile`, which returns `ArrayHandle`s. The bench times
 each method as a separate operation. So a method must not do the work of another one early or late, if the library
@@ -21,47 +21,11 @@ import numpy as np
 from hyperslab._core import Hyperslab, Points
 from hyperslab.errors import Refused
 from hyperslab.needed import missing
+from hyperslab.storage.layout import StoredLayout
 
 NUMERIC_DTYPES = frozenset(
     ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"]
 )
-
-
-@dataclass(frozen=True)
-class Codec:
-    """One step of a codec chain: `deflate`, `zstd`, `blosc-zstd`, `shuffle`, …, and its level if it has one.
-
-    `blosc-*` codecs include Blosc's own byte shuffle; do not add `shuffle` to them.
-    """
-
-    name: str
-    level: int | None = None
-
-    @classmethod
-    def parse(cls, text: str) -> Codec:
-        """`deflate:4` -> Codec("deflate", 4); `shuffle` -> Codec("shuffle")."""
-        name, _, level = text.partition(":")
-        if level and not level.isdigit():
-            raise Refused(f"codec {text!r}: the part after ':' must be a level, an integer; for example deflate:4")
-        return cls(name, int(level) if level else None)
-
-    def __str__(self) -> str:
-        return self.name if self.level is None else f"{self.name}:{self.level}"
-
-
-@dataclass(frozen=True)
-class StoredLayout:
-    """How an array's elements are laid out in storage. `chunk_shape=None` means contiguous."""
-
-    chunk_shape: tuple[int, ...] | None = None
-    shard_shape: tuple[int, ...] | None = None
-    codecs: tuple[Codec, ...] = ()
-
-    def __str__(self) -> str:
-        shape = "contiguous" if self.chunk_shape is None else "chunks " + "×".join(map(str, self.chunk_shape))
-        if self.shard_shape is not None:
-            shape += ", shards " + "×".join(map(str, self.shard_shape))
-        return shape + (", " + "+".join(map(str, self.codecs)) if self.codecs else ", uncompressed")
 
 
 @dataclass(frozen=True)
@@ -268,9 +232,9 @@ def _dtype_reasons(dtype: np.dtype[Any], can: Capabilities) -> Iterator[str]:
 
 
 def _layout_reasons(spec: ArraySpec, layout: StoredLayout, can: Capabilities) -> Iterator[str]:
-    if layout.chunk_shape is None and not can.contiguous:
+    if layout.contiguous and not can.contiguous:
         yield "cannot store arrays contiguously"
-    if layout.chunk_shape is not None:
+    if not layout.contiguous:
         if not can.chunks:
             yield "cannot choose chunks"
         if len(layout.chunk_shape) != len(spec.shape) or min(layout.chunk_shape, default=1) < 1:

@@ -36,9 +36,9 @@ from hyperslab.formats.contract import (
     Format,
     Installed,
     Need,
-    StoredLayout,
     imported,
 )
+from hyperslab.storage.layout import StoredLayout
 
 _NAME_LIMIT = 68  # characters of a string in one header card
 

@@ -28,13 +28,13 @@ from hyperslab.formats.contract import (
     ArrayHandle,
     ArraySpec,
     Capabilities,
-    Codec,
     Format,
     Installed,
     Need,
-    StoredLayout,
     imported,
 )
+from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 _DEFAULT_LEVEL = 6  # zlib's own
 _SIZE_LIMIT = 2**31 - 1
@@ -144,7 +144,7 @@ class Hdf4File(ArrayFile):
         dataset.endaccess()
         for dtype_name, member in _TYPES.items():
             if getattr(imported("pyhdf.SD").SDC, member) == number:
-                return ArraySpec(shape, np.dtype(dtype_name), StoredLayout(None, None, codecs))
+                return ArraySpec(shape, np.dtype(dtype_name), StoredLayout(codecs=codecs))
         raise UsageError(f"{self._path}: {name!r} has HDF4's number type {number}, which is not a NumPy number")
 
     def close(self) -> None:
@@ -165,18 +165,18 @@ class Hdf4File(ArrayFile):
         except self._error as error:
             raise UsageError(f"{self._path} has no array {name!r}") from error
 
-    def _codecs(self, dataset: Any) -> tuple[Codec, ...]:
+    def _codecs(self, dataset: Any) -> CodecChain:
         constants = imported("pyhdf.SD").SDC
         try:
             kind, *values = dataset.getcompress()
         except self._error:
-            return ()  # pyhdf raises this error for an uncompressed data set
+            return CodecChain()  # pyhdf raises this error for an uncompressed data set
         if kind == constants.COMP_NONE:
-            return ()
+            return CodecChain()
         if kind == constants.COMP_DEFLATE:
-            return (Codec("deflate", values[0]),)
+            return CodecChain([Codec("deflate", values[0])])
         names = {constants.COMP_RLE: "rle", constants.COMP_SKPHUFF: "skiphuff", constants.COMP_SZIP: "szip"}
-        return (Codec(names.get(kind, f"hdf4-{kind}")),)
+        return CodecChain([Codec(names.get(kind, f"hdf4-{kind}"))])
 
 
 class Hdf4Array(ArrayHandle):

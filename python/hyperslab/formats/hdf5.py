@@ -14,10 +14,7 @@ Cannot express: codecs or growth without chunks, shards. Encodes and decodes wit
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -33,12 +30,15 @@ from hyperslab.formats.contract import (
     Format,
     Installed,
     Need,
-    StoredLayout,
     imported,
 )
 from hyperslab.formats.far import fsspec_file
-from hyperslab.formats.hdf5_filters import WRITABLE, add_filter, filters_of, missing_filter
 from hyperslab.meant import meant_or_known
+from hyperslab.needed import advice
+from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.hdf5_plugins import h5py_with_own_plugins, plugins_version
+from hyperslab.storage.layout import StoredLayout
+from hyperslab.storage.table import parameters_put_before, written_names
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Hdf5(Format):
     extension: ClassVar[str] = ".h5"
     aliases: ClassVar[tuple[str, ...]] = (".hdf5", ".he5")
     capabilities: ClassVar[Capabilities] = Capabilities(
-        codecs=WRITABLE,
+        codecs=written_names("hdf5"),
         chunks=True,
         append=True,
         urls=True,
@@ -68,12 +68,9 @@ class Hdf5(Format):
     def library(cls) -> Installed:
         """h5py, the HDF5 that it contains, and hdf5plugin if it is installed."""
         h5py = import_h5py()
-        parts = [("HDF5", h5py.version.hdf5_version)]
-        try:
-            import hdf5plugin
-        except ImportError:
-            return Installed("h5py", h5py.__version__, tuple(parts))
-        return Installed("h5py", h5py.__version__, (*parts, ("hdf5plugin", hdf5plugin.version)))
+        plugins = plugins_version()
+        parts = [("HDF5", h5py.version.hdf5_version), *([] if plugins is None else [("hdf5plugin", plugins)])]
+        return Installed("h5py", h5py.__version__, tuple(parts))
 
     def create(self, path: Path) -> ArrayFile:
         """Create an empty file."""
@@ -107,14 +104,14 @@ class Hdf5(Format):
         layout = spec.layout
         if layout is None:
             return
-        if layout.chunk_shape is None and layout.codecs:
+        if layout.contiguous and layout.codecs:
             yield "HDF5 codecs need chunks; give a chunk shape"
-        if layout.chunk_shape is None and spec.growable:
+        if layout.contiguous and spec.growable:
             yield "HDF5 arrays can grow only in chunks; give a chunk shape"
-        if layout.chunk_shape is not None and int(np.prod(layout.chunk_shape)) * spec.dtype.itemsize >= 2**32:
+        if not layout.contiguous and int(np.prod(layout.chunk_shape)) * spec.dtype.itemsize >= 2**32:
             yield "HDF5 chunks must be smaller than 4 GiB"
         for codec in layout.codecs:
-            if reason := missing_filter(import_h5py(), codec):
+            if reason := _missing_filter(codec):
                 yield reason
 
 
@@ -143,9 +140,10 @@ class Hdf5File(ArrayFile):
         """Read shape, dtype and layout from the file; the codecs come from its filter pipeline."""
         dataset = self._dataset(name)
         growable = bool(dataset.maxshape) and dataset.maxshape[0] is None
-        return ArraySpec(
-            dataset.shape, dataset.dtype, StoredLayout(dataset.chunks, None, filters_of(dataset)), growable
-        )
+        properties = dataset.id.get_create_plist()
+        described = [properties.get_filter(index) for index in range(properties.get_nfilters())]
+        codecs = CodecChain(Codec.of_hdf5(number, values) for number, _, values, _ in described)
+        return ArraySpec(dataset.shape, dataset.dtype, StoredLayout(dataset.chunks, codecs=codecs), growable)
 
     def flush(self) -> None:
         """Call H5Fflush."""
@@ -164,9 +162,10 @@ class Hdf5File(ArrayFile):
         if not self._fills:
             properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
         for codec in spec.layout.codecs:
-            add_filter(properties, codec)
+            (number, flags, values), _ = codec.hdf5(spec.dtype.itemsize)
+            properties.set_filter(number, flags, values[parameters_put_before(number) :])
         return self._file.create_dataset(
-            name, spec.shape, spec.dtype, maxshape=maxshape, chunks=spec.layout.chunk_shape, dcpl=properties
+            name, spec.shape, spec.dtype, maxshape=maxshape, chunks=spec.layout.chunk_shape or None, dcpl=properties
         )
 
     def _dataset(self, name: str) -> Any:
@@ -193,8 +192,8 @@ class Hdf5Array(ArrayHandle):
     def read(self, selection: Hyperslab | None = None) -> np.ndarray:
         """Make one H5Dread call."""
         if (slices := _slices(selection)) is not None:
-            found: np.ndarray = self._dataset[slices]
-            return found
+            elements: np.ndarray = self._dataset[slices]
+            return elements
         memory, file = self._spaces(selection)
         out = np.empty(memory.shape, self._dataset.dtype)
         self._dataset.id.read(memory, file, out)
@@ -232,11 +231,17 @@ def _slices(selection: Hyperslab | None) -> Any:
         return None
 
 
-@cache
 def import_h5py() -> Any:
-    """h5py, with hdf5plugin's codecs registered if it is installed."""
-    h5py = imported("h5py")
-    with suppress(ImportError):
-        # force=True, because netCDF4 puts its own plug-ins on HDF5's path, and its blosc works only with its own HDF5.
-        import_module("hdf5plugin").register(force=True)
-    return h5py
+    """h5py, with hdf5plugin's codecs registered if it is installed; raises MissingLibrary."""
+    imported("h5py")
+    return h5py_with_own_plugins()
+
+
+def _missing_filter(codec: Codec) -> str | None:
+    """Why a codec cannot be used (its filter is not installed), or None."""
+    if codec.name not in Hdf5.capabilities.codecs:
+        return None  # the contract says that
+    (number, *_), _ = codec.hdf5()
+    if import_h5py().h5z.filter_avail(number):
+        return None
+    return f"codec {codec.name} is not installed: {advice('hdf5plugin')}"

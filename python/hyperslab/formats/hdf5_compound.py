@@ -91,8 +91,8 @@ class Hdf5Table(Hdf5Array):
 
     def read_fields(self, fields: Sequence[str]) -> np.ndarray:
         """Read these fields of all rows."""
-        found: np.ndarray = self._dataset.fields(list(fields))[()]
-        return found
+        rows: np.ndarray = self._dataset.fields(list(fields))[()]
+        return rows
 
     def write_field(self, field_name: str, data: np.ndarray) -> None:
         """Write one field of all rows."""

@@ -83,14 +83,14 @@ class HyperslabFile(ArrayFile):
     def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - the file describes itself
         """Find the array."""
         try:
-            found = self._root[name]
+            member = self._root[name]
         except KeyError:
-            found = None
-        if not isinstance(found, hyperslab.archive.Array):
+            member = None
+        if not isinstance(member, hyperslab.archive.Array):
             raise UsageError(f"{self._path} has no array {name!r}{meant_or_known(name, self.array_names())}")
-        if found.via != "hyperslab":
-            raise Refused(f"array {name!r} of {self._path} can only be read through h5py: {found.unsupported}")
-        return HyperslabArray(found, self._format.threads)
+        if member.via != "hyperslab":
+            raise Refused(f"array {name!r} of {self._path} can only be read through h5py: {member.unsupported}")
+        return HyperslabArray(member, self._format.threads)
 
     def array_names(self) -> list[str]:
         """The names of all arrays in all groups."""
@@ -121,5 +121,5 @@ class HyperslabArray(ArrayHandle):
 
     def read(self, selection: Selection | None = None) -> np.ndarray:
         """Read all chunks that the selection touches in one call, with several threads."""
-        found: np.ndarray = self._array.read(... if selection is None else selection, threads=self._threads)
-        return found
+        elements: np.ndarray = self._array.read(... if selection is None else selection, threads=self._threads)
+        return elements

@@ -29,10 +29,10 @@ from hyperslab.formats.contract import (
     Format,
     Installed,
     Need,
-    StoredLayout,
     imported,
 )
 from hyperslab.formats.netcdf4 import NetCDF4, NetCDFFile, open_dataset
+from hyperslab.storage.layout import StoredLayout
 
 _VARIANTS = {"classic": ("NETCDF3_CLASSIC", 2**31 - 4), "64bit-offset": ("NETCDF3_64BIT_OFFSET", 2**32 - 4)}
 

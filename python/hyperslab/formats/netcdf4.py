@@ -29,20 +29,19 @@ from hyperslab.formats.contract import (
     ArrayHandle,
     ArraySpec,
     Capabilities,
-    Codec,
     Format,
     Installed,
     Need,
-    StoredLayout,
     imported,
 )
+from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.layout import StoredLayout
+from hyperslab.storage.table import TABLE
 
 # our codec -> its name in netCDF4-python, and the flag that says whether netCDF-C was built with it
+_FLAGS = {"zstd": "__has_zstandard_support__", "blosc": "__has_blosc_support__"}
 _COMPRESSIONS = {
-    "deflate": ("zlib", None),
-    "zstd": ("zstd", "__has_zstandard_support__"),
-    "blosc-lz4": ("blosc_lz4", "__has_blosc_support__"),
-    "blosc-zstd": ("blosc_zstd", "__has_blosc_support__"),
+    row.name: (row.netcdf, _FLAGS.get(row.netcdf.partition("_")[0])) for row in TABLE if row.netcdf and row.step
 }
 
 
@@ -80,9 +79,9 @@ class NetCDF4(Format):
         yield from super()._reasons(spec, need)
         if spec.layout is None:
             return
-        if spec.layout.chunk_shape is None and spec.layout.codecs:
+        if spec.layout.contiguous and spec.layout.codecs:
             yield "netCDF-4 codecs need chunks; give a chunk shape"
-        if spec.layout.chunk_shape is None and spec.growable:
+        if spec.layout.contiguous and spec.growable:
             yield "netCDF-4 arrays can grow only in chunks; give a chunk shape"
         yield from _codec_reasons([codec.name for codec in spec.layout.codecs])
 
@@ -126,7 +125,7 @@ class NetCDFFile(ArrayFile):
         chunks = variable.chunking()
         growable = bool(variable.ndim) and variable.get_dims()[0].isunlimited()
         layout = StoredLayout(
-            tuple(chunks) if isinstance(chunks, list) else None, None, tuple(_codecs(variable.filters()))
+            tuple(chunks) if isinstance(chunks, list) else None, codecs=CodecChain(_codecs(variable.filters()))
         )
         return ArraySpec(variable.shape, variable.dtype, layout, growable)
 
@@ -149,7 +148,7 @@ class NetCDFFile(ArrayFile):
     def _options(self, layout: StoredLayout) -> dict[str, Any]:
         """The keyword arguments of createVariable for this layout."""
         options: dict[str, Any] = {"fill_value": False}
-        if layout.chunk_shape is None:
+        if layout.contiguous:
             return options | {"contiguous": True}
         options |= {"chunksizes": layout.chunk_shape, "shuffle": Codec("shuffle") in layout.codecs, "blosc_shuffle": 1}
         for codec in layout.codecs:
@@ -179,8 +178,8 @@ class NetCDFArray(ArrayHandle):
 
     def read(self, selection: Hyperslab | None = None) -> np.ndarray:
         """Call nc_get_vara or nc_get_vars."""
-        found: np.ndarray = self._variable[... if selection is None else selection.slices]
-        return found
+        elements: np.ndarray = self._variable[... if selection is None else selection.slices]
+        return elements
 
     def append(self, data: np.ndarray) -> None:
         """Write after the last row, which makes the unlimited dimension grow."""
@@ -216,15 +215,12 @@ def _codecs(filters: dict[str, Any] | None) -> Iterator[Codec]:
         return
     if filters["shuffle"]:
         yield Codec("shuffle")
-    if filters["szip"]:
-        yield Codec("szip")
-    for key, name in (("zlib", "deflate"), ("zstd", "zstd"), ("bzip2", "bzip2")):
-        if filters[key]:
-            yield Codec(name, filters["complevel"])
-    if filters["blosc"]:
-        kind = {0: "-noshuffle", 1: "", 2: "-bitshuffle"}[filters["blosc"]["shuffle"]]
-        name = filters["blosc"]["compressor"].replace("blosc_", "blosc-")
-        yield Codec(name + kind, filters["complevel"])
+    for row in TABLE:
+        if row.netcdf and filters.get(row.netcdf):
+            yield Codec(row.name, filters["complevel"] if row.most else None)
+    if blosc := filters["blosc"]:
+        cname = blosc["compressor"].removeprefix("blosc_")
+        yield Codec.of_zarr("blosc", {"cname": cname, "shuffle": blosc["shuffle"], "clevel": filters["complevel"]})
     if filters["fletcher32"]:
         yield Codec("fletcher32")
 

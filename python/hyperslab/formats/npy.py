@@ -19,8 +19,9 @@ import numpy as np
 
 from hyperslab._core import Hyperslab
 from hyperslab.errors import UsageError
-from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Capabilities, Format, Installed, StoredLayout
+from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Capabilities, Format, Installed
 from hyperslab.formats.directory import DirectoryFile, open_descriptor
+from hyperslab.storage.layout import StoredLayout
 
 # NumPy's own limit of 10,000 bytes guards its parser against hostile files, but stops at about 600 fields.
 _LARGEST_HEADER_NBYTES = 1 << 20

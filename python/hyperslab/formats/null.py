@@ -17,6 +17,7 @@ import numpy as np
 from hyperslab._core import Hyperslab
 from hyperslab.errors import UsageError
 from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Capabilities, Format, Installed
+from hyperslab.storage.table import written_names
 
 
 class Null(Format):
@@ -25,7 +26,7 @@ class Null(Format):
     name: ClassVar[str] = "null"
     extension: ClassVar[str] = ".null"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        codecs=frozenset(["shuffle", "deflate", "lzf", "zstd", "blosc-lz4", "blosc-zstd"]),
+        codecs=written_names("hdf5"),
         chunks=True,
         shards=True,
         append=True,

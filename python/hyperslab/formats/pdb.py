@@ -25,16 +25,8 @@ import numpy as np
 
 from hyperslab._core import Hyperslab
 from hyperslab.errors import MissingLibrary, Refused, RunError, UsageError
-from hyperslab.formats.contract import (
-    ArrayFile,
-    ArrayHandle,
-    ArraySpec,
-    Capabilities,
-    Format,
-    Installed,
-    Need,
-    StoredLayout,
-)
+from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Capabilities, Format, Installed, Need
+from hyperslab.storage.layout import StoredLayout
 
 # Numbers from silo.h; DBWrite takes the number of a type, and DBGetVarType returns it
 _TYPES = {"int32": 16, "int16": 17, "int64": 18, "float32": 19, "float64": 20}
@@ -104,8 +96,8 @@ class PdbFile(ArrayFile):
 
     def open_array(self, name: str, spec: ArraySpec | None = None) -> ArrayHandle:  # noqa: ARG002 - the file describes itself
         """Look up the array in the symbol table."""
-        found = self.describe(name)
-        return PdbArray(self, name, found.shape, found.dtype)
+        described = self.describe(name)
+        return PdbArray(self, name, described.shape, described.dtype)
 
     def __del__(self) -> None:
         # Silo refuses to open a file for writing if this process still has it open, even through an unused handle.
@@ -234,10 +226,10 @@ def _load() -> Any:
     try:
         return ctypes.CDLL("libsiloh5.so.0")
     except OSError:
-        found = find_library("siloh5") or find_library("silo")
-        if found is None:
+        path = find_library("siloh5") or find_library("silo")
+        if path is None:
             raise
-        return ctypes.CDLL(found)
+        return ctypes.CDLL(path)
 
 
 _INT, _PTR, _STR = ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p

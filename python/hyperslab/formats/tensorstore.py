@@ -33,7 +33,6 @@ from hyperslab.formats.contract import (
     Format,
     Installed,
     Need,
-    StoredLayout,
     imported,
 )
 from hyperslab.formats.zarr_metadata import (
@@ -45,6 +44,8 @@ from hyperslab.formats.zarr_metadata import (
     v3_serializer_json,
     v3_stored_dtype,
 )
+from hyperslab.storage.chain import CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 _INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
 
@@ -125,8 +126,8 @@ class TensorStoreFile(ArrayFile):
 
     def array_names(self) -> list[str]:
         """The directories whose zarr.json describes an array."""
-        found = (path for path in self._path.rglob("zarr.json") if path.parent != self._path)
-        arrays = (path for path in found if json.loads(path.read_text()).get("node_type") == "array")
+        documents = (path for path in self._path.rglob("zarr.json") if path.parent != self._path)
+        arrays = (path for path in documents if json.loads(path.read_text()).get("node_type") == "array")
         return sorted(str(path.parent.relative_to(self._path)) for path in arrays)
 
     def describe(self, name: str) -> ArraySpec:
@@ -200,5 +201,5 @@ def _codecs_and_layout(metadata: dict[str, Any]) -> tuple[list[dict[str, Any]], 
         inner = codecs[0]["configuration"]
         chunk_shape, shard_shape, codecs = tuple(inner["chunk_shape"]), chunk_shape, inner["codecs"]
     whole = shard_shape is None and chunk_shape == tuple(metadata["shape"])
-    named = tuple(v3_codec(codec) for codec in codecs if codec["name"] != "bytes")
-    return codecs, StoredLayout(None if whole else chunk_shape, shard_shape, named)
+    named = CodecChain(v3_codec(codec) for codec in codecs if codec["name"] != "bytes")
+    return codecs, StoredLayout(None if whole else chunk_shape, shard_shape, codecs=named)

@@ -31,14 +31,14 @@ from hyperslab.formats.contract import (
     ArrayHandle,
     ArraySpec,
     Capabilities,
-    Codec,
     Format,
     Installed,
     Need,
-    StoredLayout,
     imported,
 )
 from hyperslab.formats.directory import DirectoryFile
+from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 _FILTERS = {"shuffle": "ByteShuffleFilter", "deflate": "GzipFilter", "zstd": "ZstdFilter"}
 _NAMES = {filter_name: name for name, filter_name in _FILTERS.items()}
@@ -106,9 +106,9 @@ class TileDBFile(DirectoryFile):
             raise UsageError(f"{self._path(name)}: only dense arrays with one attribute can be read")
         attribute = schema.attr(0)
         tiles = tuple(int(schema.domain.dim(axis).tile) for axis in range(schema.ndim))
-        codecs = tuple(_codec(step) for step in attribute.filters)
+        codecs = CodecChain(_codec(step) for step in attribute.filters)
         return ArraySpec(
-            schema.shape, attribute.dtype, StoredLayout(None if tiles == schema.shape else tiles, None, codecs)
+            schema.shape, attribute.dtype, StoredLayout(None if tiles == schema.shape else tiles, codecs=codecs)
         )
 
     def _create(self, path: Path, spec: ArraySpec) -> TileDBArray:

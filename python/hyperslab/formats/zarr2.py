@@ -16,11 +16,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from hyperslab.formats.contract import ArraySpec, Capabilities, Codec
+from hyperslab.formats.contract import ArraySpec, Capabilities
 from hyperslab.formats.zarr_metadata import V2_CODECS, v2_codec_json
 from hyperslab.formats.zarr_python import Encoding, ZarrPython, chunks_of
+from hyperslab.storage.chain import Codec, CodecChain
 
-_PUBLISHED_DEFAULT = (Codec("blosc-lz4", 5),)
+_PUBLISHED_DEFAULT = CodecChain([Codec("blosc-lz4", 5)])
 
 
 class Zarr2(ZarrPython):
@@ -43,7 +44,7 @@ class Zarr2(ZarrPython):
         """The array's encoding. All codecs but the last are Zarr's filters; the last is its compressor."""
         codecs = _PUBLISHED_DEFAULT if spec.layout is None else spec.layout.codecs
         *filters, compressor = [_numcodec(codec, spec.dtype.itemsize) for codec in codecs] or [None]
-        if codecs and codecs[-1].name == "shuffle":
+        if codecs and codecs[-1].kind != "compressor":
             filters, compressor = [*filters, compressor], None
         encoding = Encoding(filters=filters or None, compressors=compressor, write_empty_chunks=True)
         return encoding if spec.layout is None else replace(encoding, chunks=chunks_of(spec.layout, spec.shape))

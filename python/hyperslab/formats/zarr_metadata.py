@@ -10,43 +10,38 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
-from hyperslab.formats.contract import ArraySpec, Codec
+from hyperslab.formats.contract import ArraySpec
+from hyperslab.storage.chain import Codec
+from hyperslab.storage.table import written_names
 
-V2_CODECS = frozenset(["shuffle", "deflate", "zstd", "blosc-lz4", "blosc-zstd"])
-V3_CODECS = frozenset(["deflate", "zstd", "blosc-lz4", "blosc-zstd"])
+V2_CODECS = written_names("zarr2")
+V3_CODECS = written_names("zarr3")
 
 # Blosc cannot take a buffer of 2 GiB; numcodecs' gzip and zstd have the same limit.
 _ENCODED_CHUNK_LIMIT = 2**31 - 1
 # The levels of zarr-python's own classes, used if you give none; 0 means zstd's own default.
-_V2_LEVELS = {"deflate": 1, "zstd": 0, "blosc": 5}
-_V3_LEVELS = {"deflate": 5, "zstd": 0, "blosc": 5}
-_V2_SHUFFLES = {-1: "-autoshuffle", 0: "-noshuffle", 1: "", 2: "-bitshuffle"}
-_V3_SHUFFLES = {"noshuffle": "-noshuffle", "shuffle": "", "bitshuffle": "-bitshuffle"}
+_V2_LEVELS = {"deflate": 1, "gzip": 1, "zstd": 0}
+_V3_LEVELS = {"deflate": 5, "zstd": 0}
 
 
 def v3_codec_json(codec: Codec, itemsize: int) -> dict[str, Any]:
     """A codec of ours as an entry of version 3's `codecs`."""
-    name, _, compressor = codec.name.partition("-")
-    level = _V3_LEVELS[name] if codec.level is None else codec.level
-    if name == "deflate":
-        return {"name": "gzip", "configuration": {"level": level}}
-    if name == "zstd":
-        return {"name": "zstd", "configuration": {"level": level, "checksum": False}}
-    blosc = {"cname": compressor, "clevel": level, "shuffle": "shuffle", "typesize": itemsize, "blocksize": 0}
-    return {"name": "blosc", "configuration": blosc}
+    return _levelled(codec, _V3_LEVELS).zarr3(itemsize)[0]
 
 
 def v3_codec(entry: Mapping[str, Any]) -> Codec:
     """An entry of version 3's `codecs` as a codec of ours."""
-    name, configuration = entry["name"], entry.get("configuration") or {}
-    if name == "blosc":
-        shuffle = _V3_SHUFFLES[configuration["shuffle"]]
-        return Codec(f"blosc-{configuration['cname']}{shuffle}", configuration["clevel"])
-    return Codec({"gzip": "deflate"}.get(name, name), configuration.get("level"))
+    codec = Codec.of_zarr(entry["name"], entry.get("configuration") or {})
+    return replace(codec, name="deflate") if codec.name == "gzip" else codec
+
+
+def _levelled(codec: Codec, levels: Mapping[str, int]) -> Codec:
+    return codec if codec.level is not None else replace(codec, level=levels.get(codec.name))
 
 
 def v3_serializer_json(dtype: np.dtype[Any]) -> dict[str, Any]:
@@ -66,21 +61,12 @@ def v3_stored_dtype(dtype: np.dtype[Any], serializer: Mapping[str, Any]) -> np.d
 
 def v2_codec_json(codec: Codec, itemsize: int) -> dict[str, Any]:
     """A codec of ours as version 2 and numcodecs configure it."""
-    name, _, compressor = codec.name.partition("-")
-    if name == "shuffle":
-        return {"id": "shuffle", "elementsize": itemsize}
-    level = _V2_LEVELS[name] if codec.level is None else codec.level
-    if name == "blosc":
-        return {"id": "blosc", "cname": compressor, "clevel": level, "shuffle": 1, "blocksize": 0}
-    return {"id": {"deflate": "zlib"}.get(name, name), "level": level}
+    return _levelled(codec, _V2_LEVELS).zarr2(itemsize)[0]
 
 
 def v2_codec(entry: Mapping[str, Any]) -> Codec:
     """A filter or compressor of version 2 as a codec of ours."""
-    name = entry["id"]
-    if name == "blosc":
-        return Codec(f"blosc-{entry['cname']}{_V2_SHUFFLES[entry['shuffle']]}", entry["clevel"])
-    return Codec({"zlib": "deflate"}.get(name, name), entry.get("level"))
+    return Codec.of_zarr(entry["id"], entry)
 
 
 def encoded_chunk_reasons(spec: ArraySpec) -> Iterator[str]:
@@ -99,7 +85,7 @@ def shard_reasons(spec: ArraySpec) -> Iterator[str]:
     if spec.layout is None or spec.layout.shard_shape is None:
         return
     chunk_shape, shard_shape = spec.layout.chunk_shape, spec.layout.shard_shape
-    if chunk_shape is None:
+    if spec.layout.contiguous:
         yield "shards need a chunk shape"
     elif not _divides(chunk_shape, shard_shape):
         yield f"shard shape {shard_shape} is not a multiple of the chunk shape {chunk_shape}"

@@ -23,17 +23,7 @@ import numpy as np
 
 from hyperslab._core import Hyperslab, Points
 from hyperslab.errors import MissingLibrary, Refused, UsageError
-from hyperslab.formats.contract import (
-    ArrayFile,
-    ArrayHandle,
-    ArraySpec,
-    Codec,
-    Format,
-    Installed,
-    Need,
-    StoredLayout,
-    imported,
-)
+from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Format, Installed, Need, imported
 from hyperslab.formats.far import obstore_store
 from hyperslab.formats.zarr_metadata import (
     encoded_chunk_reasons,
@@ -45,6 +35,8 @@ from hyperslab.formats.zarr_metadata import (
     v3_stored_dtype,
 )
 from hyperslab.needed import advice
+from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 
 @dataclass(frozen=True)
@@ -259,7 +251,7 @@ def _dtype(array: Any) -> np.dtype[Any]:
 
 def _layout(array: Any) -> StoredLayout:
     whole = array.shards is None and array.chunks == array.shape
-    return StoredLayout(None if whole else array.chunks, array.shards, tuple(_codecs(array)))
+    return StoredLayout(None if whole else array.chunks, array.shards, codecs=CodecChain(_codecs(array)))
 
 
 def _codecs(array: Any) -> Iterator[Codec]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from hyperslab.h5.store import Facts
+from hyperslab.storage.table import FIRST_PLUGIN, TABLE
 
 LAYOUTS = {"compact": 0, "contiguous": 1, "chunked": 2, "virtual": 3}
 TRACKED_AND_INDEXED = 3
 SZIP_ENTROPY, SZIP_NEAREST = 4, 32
-NAMES = {1: "gzip", 2: "shuffle", 3: "fletcher32", 4: "szip", 6: "scaleoffset", 32000: "lzf"}
-OWN_NAMES = {1: "deflate", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "nbit", 6: "scaleoffset", 32000: "lzf"}
+# The names of filters that every libhdf5 of h5py has, as HDF5 and as h5py call them.
+OWN_NAMES = {row.hdf5: row.name for row in TABLE if row.hdf5 is not None and (row.hdf5 < FIRST_PLUGIN or row.h5py)}
+NAMES = {row.hdf5: row.h5py or row.name for row in TABLE if row.hdf5 in OWN_NAMES and row.name != "nbit"}
 COMPRESSIONS = ("gzip", "lzf", "szip")
 OTHERS = ("shuffle", "fletcher32", "scaleoffset")
 

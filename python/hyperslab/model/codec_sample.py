@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hyperslab._core import ChunkGrid, Hyperslab
 from hyperslab.archive.array import Array
@@ -17,20 +18,27 @@ from hyperslab.archive.opening import open as open_archive
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import HyperslabError, MissingLibrary
 from hyperslab.formats import availability, make_format
-from hyperslab.formats.contract import ArraySpec, Codec, Format, Need, StoredLayout
+from hyperslab.formats.contract import ArraySpec, Format, Need
 from hyperslab.lab import cache
 from hyperslab.lab.scratch import remove
 from hyperslab.lab.timers import Timers
 from hyperslab.model.costs import CodecRate
 from hyperslab.model.file_layout import file_and_array
 from hyperslab.model.libraries import Layout
+from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 FORMATS = {"hdf5": "hdf5", "zarr": "zarr3", "hyperslab": "hyperslab"}
 # The sample, and the most that one of its chunks may have.
 SAMPLE_NBYTES, MOST_CHUNK_NBYTES = 8 << 20, 4 << 20
 REPEATS = 3
+# The least that is read at once for a sample.
+LEAST_READ_NBYTES = 256 << 10
 # How many of its chunks are read and written one at a time: what a library with threads does faster side by side.
 MOST_ALONE = 64
+# No codec is faster than this (seconds for a byte): a lower figure is noise.
+LEAST_RATE = 1.5e-10
+LEAST_RATIO = 0.1
 
 
 def codec_rates(
@@ -64,11 +72,11 @@ def codec_rates(
         return {}
     path, name = file_and_array(where)
     with open_archive(path, storage_options=storage_options) as archive:
-        found = archive.get(name)
-        if not isinstance(found, Array):
+        array = archive.get(name)
+        if not isinstance(array, Array):
             return {}
-        chunk, sample = sample_of(found, layout)
-        shuffles = "shuffle" in found.codecs
+        chunk, sample = sample_of(array, layout.chunk_shape)
+        shuffles = "shuffle" in array.codecs
     return rates_of(sample, chunk, asked, shuffles=shuffles)
 
 
@@ -105,24 +113,24 @@ def rates_of(
     for library in libraries:
         chains = {}
         for codec in asked:
-            before = (Codec("shuffle"),) if shuffles and library != "zarr" and codec != "shuffle" else ()
-            chains[codec] = (*before, Codec.parse(codec))
-        found = measured_chains(sample, chunk, chains.values(), library)
-        rates |= {(library, codec): found[chain].rate for codec, chain in chains.items() if chain in found}
+            before = [Codec("shuffle")] if shuffles and library != "zarr" and "shuffle" not in codec else []
+            chains[codec] = CodecChain([*before, *CodecChain.read(codec)])
+        measured = measured_chains(sample, chunk, chains.values(), library)
+        rates |= {(library, codec): measured[chain].rate for codec, chain in chains.items() if chain in measured}
     return rates
 
 
 @dataclass(frozen=True)
-class MeasuredChain:
-    """What a chain of codecs costs a library, and its decoded bytes for each stored one."""
+class MeasuredCodec:
+    """What a chain of codecs costs a library on the data, and how far it shrinks them."""
 
     rate: CodecRate
     ratio: float
 
 
 def measured_chains(
-    sample: np.ndarray, chunk: tuple[int, ...], chains: Iterable[tuple[Codec, ...]], library: str
-) -> dict[tuple[Codec, ...], MeasuredChain]:
+    sample: np.ndarray, chunk: tuple[int, ...], chains: Iterable[CodecChain], library: str
+) -> dict[CodecChain, MeasuredCodec]:
     """Measure chains of codecs on elements in memory; those that the library lacks are left out.
 
     Parameters
@@ -139,16 +147,16 @@ def measured_chains(
     if library not in FORMATS or isinstance(availability(FORMATS[library]), MissingLibrary):
         return {}
     made = make_format(FORMATS[library])
-    found = {}
+    measured = {}
     with tempfile.TemporaryDirectory(prefix="hyperslab-codecs-") as folder:
-        plain = _seconds(made, _spec(sample, chunk, ()), sample, Path(folder, "plain"))
+        plain = _seconds(made, _spec(sample, chunk, CodecChain()), sample, Path(folder, "plain"))
         for place, chain in enumerate(dict.fromkeys(chains)):
             seconds = _seconds(made, _spec(sample, chunk, chain), sample, Path(folder, str(place)))
             if plain is not None and seconds is not None:
                 stored = seconds.stored_nbytes - (plain.stored_nbytes - sample.nbytes)  # without metadata
                 rate = _rate(seconds, plain, sample.nbytes)
-                found[chain] = MeasuredChain(rate, sample.nbytes / max(stored, 1))
-    return found
+                measured[chain] = MeasuredCodec(rate, max(sample.nbytes / max(stored, 1), LEAST_RATIO))
+    return measured
 
 
 @dataclass(frozen=True)
@@ -163,30 +171,57 @@ class _Seconds:
 
 def _rate(seconds: _Seconds, plain: _Seconds, nbytes: int) -> CodecRate:
     """What the codec adds to the seconds of an array without it. Threads never make a call slower."""
-    decode, encode = (max(a - b, 0.0) / nbytes for a, b in zip(seconds.whole, plain.whole, strict=True))
+    decode, encode = (max((a - b) / nbytes, LEAST_RATE) for a, b in zip(seconds.whole, plain.whole, strict=True))
     if not seconds.alone_nbytes:
         return CodecRate(decode, encode)
     alone = [(a - b) / seconds.alone_nbytes for a, b in zip(seconds.alone, plain.alone, strict=True)]
     return CodecRate(decode, encode, max(alone[0], decode), max(alone[1], encode))
 
 
-def sample_of(array: Array | np.ndarray, layout: Layout) -> tuple[tuple[int, ...], np.ndarray]:
-    """Take elements from the middle of an array, in a few chunks of the layout. Returns the chunk shape and them."""
-    width, chunk = array.dtype.itemsize, [min(pair) for pair in zip(layout.chunk_shape, array.shape, strict=True)]
-    for axis in range(len(chunk)):
-        while prod(chunk) * width > MOST_CHUNK_NBYTES and chunk[axis] > 1:
-            chunk[axis] = ceil_div(chunk[axis], 2)
-    shape = list(chunk)
-    for axis in reversed(range(len(shape))):
-        room = max(1, SAMPLE_NBYTES // max(1, prod(shape) * width))
-        shape[axis] = min(shape[axis] * room, array.shape[axis])
-    starts = [(length - n) // 2 for length, n in zip(array.shape, shape, strict=True)]
-    taken = array[tuple(slice(start, start + n) for start, n in zip(starts, shape, strict=True))]
-    return tuple(chunk), np.ascontiguousarray(taken).astype(array.dtype.newbyteorder("="), copy=False)
+def sample_of(
+    array: Array | np.ndarray,
+    chunk_shape: Sequence[int],
+    least_nbytes: int = 0,
+    most_nbytes: int = MOST_CHUNK_NBYTES,
+    nbytes: int = SAMPLE_NBYTES,
+) -> tuple[tuple[int, ...], npt.NDArray[np.generic]]:
+    """A chunk shape near the given one, and the elements of a few such chunks from all over the array.
+
+    Parameters
+    ----------
+    array : Array | np.ndarray
+        The array.
+    chunk_shape : Sequence[int]
+        The chunk shape to begin with.
+    least_nbytes, most_nbytes : int
+        The size of a chunk: it is cut in half, or doubled, until it fits.
+    nbytes : int
+        The size of the sample, if a chunk is not larger.
+    """
+    width, chunk = array.dtype.itemsize, [min(pair) for pair in zip(chunk_shape, array.shape, strict=True)]
+    while prod(chunk) * width > most_nbytes and max(chunk) > 1:
+        axis = chunk.index(max(chunk))
+        chunk[axis] = ceil_div(chunk[axis], 2)
+    while prod(chunk) * width < least_nbytes and any(a < b for a, b in zip(chunk, array.shape, strict=True)):
+        axis = min(range(len(chunk)), key=lambda one: chunk[one] / array.shape[one])
+        chunk[axis] = min(chunk[axis] * 2, array.shape[axis])
+    piece = list(chunk)  # tiny chunks are read together with their neighbours
+    for axis in reversed(range(len(piece))):
+        while prod(piece) * width < LEAST_READ_NBYTES and piece[axis] * 2 <= array.shape[axis]:
+            piece[axis] *= 2
+    grid = [length // part for length, part in zip(array.shape, piece, strict=True)]
+    count = max(1, min(nbytes // max(1, prod(piece) * width), prod(grid)))
+    chosen = np.unique(np.linspace(0, prod(grid) - 1, count).astype(int))
+    parts = []
+    for index in np.stack(np.unravel_index(chosen, grid), axis=-1).tolist():
+        starts = [place * part for place, part in zip(index, piece, strict=True)]
+        parts.append(array[tuple(slice(start, start + part) for start, part in zip(starts, piece, strict=True))])
+    taken = np.ascontiguousarray(np.concatenate(parts))
+    return tuple(chunk), taken.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def _spec(sample: np.ndarray, chunk: tuple[int, ...], codecs: tuple[Codec, ...]) -> ArraySpec:
-    return ArraySpec(sample.shape, sample.dtype, StoredLayout(chunk, None, codecs))
+def _spec(sample: np.ndarray, chunk: tuple[int, ...], codecs: CodecChain) -> ArraySpec:
+    return ArraySpec(sample.shape, sample.dtype, StoredLayout(chunk, codecs=codecs))
 
 
 def _seconds(made: Format, spec: ArraySpec, sample: np.ndarray, path: Path) -> _Seconds | None:
@@ -194,7 +229,7 @@ def _seconds(made: Format, spec: ArraySpec, sample: np.ndarray, path: Path) -> _
     if made.refusal(spec, Need()) is not None:
         return None
     boxes = [] if made.name == FORMATS["hdf5"] else _single_chunks(spec)
-    found: list[dict[str, float]] = []
+    attempts: list[dict[str, float]] = []
     stored_nbytes = 0
     try:
         for attempt in range(REPEATS):
@@ -206,10 +241,10 @@ def _seconds(made: Format, spec: ArraySpec, sample: np.ndarray, path: Path) -> _
             if boxes:
                 _time_calls(timers, made, spec, sample, target, boxes, " alone")
                 remove(target)
-            found.append(timers.seconds)
+            attempts.append(timers.seconds)
     except HyperslabError:
         return None
-    least = {name: min(each[name] for each in found) for name in found[0]}
+    least = {name: min(each[name] for each in attempts) for name in attempts[0]}
     alone = (least.get("read alone", 0.0), least.get("write alone", 0.0))
     nbytes = sum(int(box.size) for box in boxes) * sample.itemsize
     return _Seconds((least["read"], least["write"]), alone, nbytes, stored_nbytes)
@@ -242,6 +277,6 @@ def _time_calls(
 
 def _single_chunks(spec: ArraySpec) -> list[Hyperslab]:
     """The boxes of the first chunks."""
-    chunk_shape = None if spec.layout is None else spec.layout.chunk_shape
+    chunk_shape = () if spec.layout is None else spec.layout.chunk_shape
     grid = ChunkGrid(spec.shape, chunk_shape or spec.shape)
     return [grid.chunk_box(grid.chunk_index(number)) for number in range(min(grid.chunk_count, MOST_ALONE))]

@@ -20,7 +20,7 @@ from hyperslab.archive.remote import shown, stats
 from hyperslab.archive.tree import Group
 from hyperslab.errors import UsageError
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArraySpec, Codec, StoredLayout
+from hyperslab.formats.contract import ArraySpec
 from hyperslab.lab.environment import observe
 from hyperslab.lab.fields import Field
 from hyperslab.lab.rounds import Progress, StopRule
@@ -37,6 +37,8 @@ from hyperslab.model.measuring import TIMEOUT_SECONDS, Passes, measure_by
 from hyperslab.model.store_profile import StoreProfile, elsewhere
 from hyperslab.model.training import Scale
 from hyperslab.model.workload import Workload
+from hyperslab.storage.chain import CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 SERVERS = ("nginx", "versitygw")  # that can be started on this machine
 FORMAT = "hyperslab"
@@ -273,7 +275,7 @@ def served_here(server: str, round_trip_ms: float, directory: Path, scale: Scale
 
 def _specs(row_count: int) -> list[ArraySpec]:
     """Arrays in small adjacent chunks, in larger compressed chunks, and in one piece."""
-    deflate = (Codec("shuffle"), Codec("deflate", 1))
+    deflate = CodecChain.parse("shuffle+deflate:1")
     layouts = [
         StoredLayout((64, 64)),
         StoredLayout((256, 256), codecs=deflate),

@@ -16,10 +16,11 @@ from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.remote import is_url, shown
 from hyperslab.archive.whole import check_whole
 from hyperslab.errors import Refused, UsageError
-from hyperslab.formats.hdf5_filters import BLOSC, BLOSC_COMPRESSORS
-from hyperslab.model.libraries import Layout, Manifest
+from hyperslab.model.libraries import Layout
 from hyperslab.model.workload import Workload
 from hyperslab.references.chunks import stored
+from hyperslab.storage.chain import Codec
+from hyperslab.storage.layout import Manifest
 
 # What is in a codec chain besides the codec that takes the time.
 CHEAP = frozenset(["shuffle", "fletcher32", "crc32c", "bytes", "transpose"])
@@ -63,19 +64,14 @@ def _with_facts(layout: Layout, facts: Mapping[str, Any]) -> Layout:
 
 def _codec_of(array: Array, zarr: Mapping[str, Any]) -> str | None:
     """The codec that takes the time, as `hyperslab formats` names it."""
-    blosc = _blosc_of(array, zarr)
+    described = [Codec.of_hdf5(number, values) for number, values in array.filters]
+    described += [
+        Codec.of_zarr(str(step.get("id") or step.get("name")), step.get("configuration", step))
+        for step in [zarr.get("compressor") or {}, *_zarr_codecs(zarr)]
+    ]
+    blosc = next((one.plain_name for one in described if one.known and one.known.is_blosc), None)
     dear = [blosc if name == "blosc" and blosc else name for name in array.codecs if name not in CHEAP]
     return dear[-1] if dear else (array.codecs[-1] if array.codecs else None)
-
-
-def _blosc_of(array: Array, zarr: Mapping[str, Any]) -> str | None:
-    """Blosc with its compressor, by which its speed differs."""
-    for number, parameters in array.filters:
-        if number == BLOSC and len(parameters) >= 7:
-            return f"blosc-{BLOSC_COMPRESSORS.get(parameters[6], 'unknown')}"
-    steps = [zarr.get("compressor") or {}, *_zarr_codecs(zarr)]
-    found = (step.get("configuration", step).get("cname") for step in steps)
-    return next((f"blosc-{name}" for name in found if isinstance(name, str)), None)
 
 
 def _zarr_codecs(zarr: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -3,55 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar, Literal, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, TypeAlias
 
 from hyperslab.memory import CHUNK_CACHE_NBYTES
+from hyperslab.storage.layout import Index, StoredLayout
 
 MIB = 1 << 20
-Index: TypeAlias = Literal["btree_v1", "btree_v2", "fixed_array", "extensible_array", "none"]
 UNLIMITED = 2**64 - 1
 # Codecs after which a chunk has the same length, whatever its elements are.
 FIXED_LENGTHS = frozenset(["fletcher32", "shuffle"])
-Column: TypeAlias = npt.NDArray[np.uint64]
-Manifest: TypeAlias = tuple[Column, Column, Column]  # linear indices, offsets, stored lengths
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How an array is cut into chunks and encoded.
-
-    `ratio` is decoded bytes per stored byte, or None without codecs. `codec` is a codec's name as in `hyperslab
-    formats`; it does not change the counts. If `contiguous`, the array is in one piece (HDF5's word) and `chunk_shape`
-    is the array's shape; if `compact` as well, it is in its object header. `max_shape` says how far the array may grow,
-    with None for an axis without a limit.
-
-    The rest is known of existing files. `manifest` has the locations of their chunks; without it, all chunks exist and
-    follow each other in row-major order. `index` is the chunk index of an HDF5 file, and `wide_lengths` says whether
-    it stores lengths in eight bytes. With None, the index is the one that HDF5 would make.
-    """
-
-    chunk_shape: tuple[int, ...]
-    shard_shape: tuple[int, ...] | None = None
-    ratio: float | None = None
-    codec: str | None = None
-    contiguous: bool = False
-    manifest: Manifest | None = field(default=None, repr=False, compare=False)
-    compact: bool = False
-    max_shape: tuple[int | None, ...] | None = None
-    index: Index | None = None
-    wide_lengths: bool = False
-
-    def __str__(self) -> str:
-        """The layout in the form that `--layout` takes, or `compact`."""
-        if self.contiguous:
-            return "compact" if self.compact else "contiguous"
-        parts = [self.chunk_shape] if self.shard_shape is None else [self.chunk_shape, self.shard_shape]
-        shapes = "/".join("x".join(map(str, part)) for part in parts)
-        return shapes if self.ratio is None else f"{shapes}:{self.codec or ''}={self.ratio:g}"
+Layout: TypeAlias = StoredLayout  # the name in `hyperslab.model`
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from hyperslab.bench.trial import Job, Prepare, array_name, finish
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import Refused
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Codec, Format, Need, StoredLayout
+from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Format, Need
 from hyperslab.formats.zarr_python import ZarrPython
 from hyperslab.lab import cache
 from hyperslab.lab.environment import observe
@@ -43,6 +43,7 @@ from hyperslab.lab.worker import LocalWorkers, Workbench
 from hyperslab.model.cells import ModelCell
 from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Zarr
 from hyperslab.model.workload import Step, Workload
+from hyperslab.storage.layout import StoredLayout
 
 PHASES = ("create", "open", "access", "flush", "close", "fsync")
 Measurable: TypeAlias = Hdf5 | Zarr | HyperslabEngine | Flat
@@ -88,7 +89,7 @@ class CellTimings:
         cell = self.cell
         return {
             "workload": cell.workload.model_dump(exclude_defaults=True),
-            "layout": asdict(cell.layout),
+            "layout": cell.layout.to_dict(),
             "library": {"name": cell.library.name, **asdict(cell.library)},
             "cache": cell.cache,
             "elements": cell.elements,
@@ -447,12 +448,11 @@ def _options_of(cell: ModelCell) -> tuple[tuple[str, Any], ...]:
 
 def _spec_of(cell: ModelCell) -> ArraySpec:
     array, library = cell.workload.array, cell.library
-    shape = tuple(array.shape)
-    codecs = () if cell.layout.codec is None else (Codec.parse(cell.layout.codec),)
     is_cut = not (isinstance(library, Flat) or cell.layout.contiguous)
-    layout = StoredLayout(cell.layout.chunk_shape if is_cut else None, cell.layout.shard_shape, codecs)
+    chunk_shape = cell.layout.chunk_shape if is_cut else None
+    layout = StoredLayout(chunk_shape, cell.layout.shard_shape, codecs=cell.layout.codecs)
     growable = isinstance(library, Hdf5) and library.index == "extensible_array"
-    return ArraySpec(shape, np.dtype(array.dtype), layout, growable)
+    return ArraySpec(tuple(array.shape), np.dtype(array.dtype), layout, growable)
 
 
 def _job(cell: ModelCell, path: Path) -> Job:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from hyperslab.errors import Refused, UsageError
 from hyperslab.meant import meant_or_choose
 from hyperslab.model.calibrate import caches_of
 from hyperslab.model.cells import CellCache, ModelCell
-from hyperslab.model.codec_names import check_codec, zarr_has
 from hyperslab.model.costs import CodecRate, Cost, computing, price
 from hyperslab.model.counting import Direction, Variables, count_operations
 from hyperslab.model.hdf5_settings import Hdf5Settings
@@ -22,6 +21,7 @@ from hyperslab.model.terms import EXTENDED, Model
 from hyperslab.model.training import LIBRARIES
 from hyperslab.model.workload import MOST_LENGTH, Workload
 from hyperslab.model.workload_file import load_workload
+from hyperslab.storage.chain import CodecChain
 
 # HDF5 stores chunk lengths in 32 bits; zarr-python's codecs use no more than 31 bits.
 MOST_HDF5_CHUNK_NBYTES, MOST_ENCODED_NBYTES = 2**32 - 1, 2**31 - 1
@@ -53,7 +53,7 @@ class Prediction:
             "extrapolating": list(self.cost.extrapolating),
             "unknown": list(self.cost.unknown),
             "variables": {name: each._asdict() for name, each in self.variables.items()},
-            **{key: value for key, value in asdict(self.layout).items() if key != "manifest" and value is not None},
+            **{key: value for key, value in self.layout.to_dict().items() if key != "manifest" and value is not None},
         }
 
 
@@ -240,7 +240,7 @@ def _why_not_held(library: Library, cell: ModelCell) -> str | None:
             return f"a chunk has {cell.chunk_nbytes} bytes, but HDF5 allows at most {MOST_HDF5_CHUNK_NBYTES}"
         if any(chunk > length for chunk, length in zip(layout.chunk_shape, shape, strict=True)):
             return f"a chunk is larger than the array of shape {shape}"
-    if isinstance(library, Zarr) and layout.codec is not None and not zarr_has(layout.codec):
+    if isinstance(library, Zarr) and layout.codec is not None and not CodecChain.read(layout.codec).is_in_zarr:
         return f"zarr-python has no codec {layout.codec}"
     if isinstance(library, Zarr) and layout.ratio is not None and cell.chunk_nbytes > MOST_ENCODED_NBYTES:
         return f"a chunk has {cell.chunk_nbytes} bytes, but codecs allow at most {MOST_ENCODED_NBYTES}"
@@ -308,7 +308,7 @@ def parse_layout(text: str, shape: Sequence[int] = ()) -> Layout:
     if codec and reached is None:
         raise UsageError(f"{text!r}: give the ratio of {codec} (decoded / stored bytes), such as {shapes}:{codec}=2.5")
     if codec:
-        check_codec(codec)
+        CodecChain.parse(codec)  # refuses what no library has
     return Layout(chunk_shape, shard_shape, reached, codec or None)
 
 

@@ -7,12 +7,14 @@ leave out what the paper says must not be left out. All models are fitted to the
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from hyperslab.model.counting import Direction, Variables
+from hyperslab.storage.chain import CodecChain
 
 Phase = Literal[
     "memory_copy", "cache_read", "device_read", "device_write", "codec", "per_chunk", "per_call", "computing"
@@ -29,16 +31,16 @@ PHASES: tuple[Phase, ...] = (
 )
 # Encoding or decoding elements that are all the same takes about this share of the time for others.
 FILLER_SHARE = 0.15
-# The same algorithm by another name.
-SAME_CODECS = {"gzip": "deflate"}
 
 
+@cache
 def codec_name(codec: str | None) -> str | None:
     """The codec without its level, which shares coefficients with other levels: `zstd:3` is zstd."""
     if codec is None:
         return None
-    name = codec.partition(":")[0]
-    return SAME_CODECS.get(name, name)
+    costly = CodecChain.read(codec).codec
+    name = codec if costly is None else costly.plain_name
+    return "deflate" if name == "gzip" else name  # the same algorithm
 
 
 @dataclass(frozen=True)

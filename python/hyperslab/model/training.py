@@ -22,13 +22,15 @@ import numpy as np
 
 from hyperslab._core import ChunkGrid, Hyperslab
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArraySpec, Codec, Need, StoredLayout
+from hyperslab.formats.contract import ArraySpec, Need
 from hyperslab.lab.rounds import StopRule
 from hyperslab.model.cells import CellCache, Elements, ModelCell
 from hyperslab.model.generated.drawing import DrawnSize, draw_on_arrays
 from hyperslab.model.hdf5_settings import Hdf5Settings
 from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Library, Zarr
 from hyperslab.model.workload import Workload
+from hyperslab.storage.chain import CodecChain
+from hyperslab.storage.layout import StoredLayout
 
 Scale = Literal["quick", "full"]
 COLUMN_COUNT = 128
@@ -248,9 +250,8 @@ def _has_codec(library: str, codec: str | None) -> bool:
     """Whether a library writes a codec. If its plug-in is missing, the codec is not trained."""
     if codec is None or library == "flat":
         return codec is None
-    made, parsed = make_format("zarr3" if library == "zarr" else "hdf5"), Codec.parse(codec)
-    spec = ArraySpec((2,), np.dtype("int32"), StoredLayout((2,), None, (parsed,)))
-    return made.refusal(spec, Need()) is None
+    spec = ArraySpec((2,), np.dtype("int32"), StoredLayout((2,), codecs=CodecChain.read(codec)))
+    return make_format("zarr3" if library == "zarr" else "hdf5").refusal(spec, Need()) is None
 
 
 def _special_cells(

@@ -16,6 +16,7 @@ from hyperslab.archive.attributes import for_json
 from hyperslab.errors import HyperslabError, Refused
 from hyperslab.references import chunks
 from hyperslab.references.chunks import ChunkTable
+from hyperslab.storage.table import known
 
 if TYPE_CHECKING:
     from hyperslab.archive.array import Array
@@ -47,19 +48,22 @@ def described(array: Array, inline_threshold: int) -> Described:
         raise Refused(array.damaged)
     if array.nbytes <= inline_threshold and 0 not in array.shape and array.is_own:
         return _inlined(array)
-    found = chunks.stored(array, are_values_expressible=True)
-    filters = numcodecs_chain(found, array.dtype.itemsize)
+    as_stored = chunks.stored(array, are_values_expressible=True)
+    filters = numcodecs_chain(as_stored, array.dtype.itemsize)
     is_transposed = bool(filters) and filters[0] == {"id": "transpose"}
     if is_transposed:
-        _check_reversed(found.codecs[0]["order"])
+        _check_reversed(as_stored.codecs[0]["order"])
     attributes = plain_attributes(array.attrs)
     if array.dtype.hasobject:
-        dtype, fill = "|O", _fill_of_values(array, found.table.is_full)
+        dtype, fill = "|O", _fill_of_values(array, as_stored.table.is_full)
     else:
-        dtype, fill = dtype_of(array.dtype), _fill(array, attributes, None if found.table.is_full else set(found.fills))
-    zarray = array_document(array, found.chunk_shape, dtype, fill)
+        dtype, fill = (
+            dtype_of(array.dtype),
+            _fill(array, attributes, None if as_stored.table.is_full else set(as_stored.fills)),
+        )
+    zarray = array_document(array, as_stored.chunk_shape, dtype, fill)
     zarray |= {"filters": filters[is_transposed:] or None, "order": "F" if is_transposed else "C"}
-    return Described(zarray, attributes, found.table)
+    return Described(zarray, attributes, as_stored.table)
 
 
 def group_documents(prefix: str, attributes: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -79,9 +83,9 @@ def array_documents(
     """
     if any(part.startswith(".z") for part in path.split("/")):
         raise Refused("its name begins with .z, which Zarr reserves for its own documents")
-    found = described(array, inline_threshold)
-    attributes = {**found.attributes, "_ARRAY_DIMENSIONS": dimensions}
-    return {f"{path}/.zarray": found.zarray, f"{path}/.zattrs": attributes}, found.table
+    made = described(array, inline_threshold)
+    attributes = {**made.attributes, "_ARRAY_DIMENSIONS": dimensions}
+    return {f"{path}/.zarray": made.zarray, f"{path}/.zattrs": attributes}, made.table
 
 
 def _inlined(array: Array) -> Described:
@@ -109,14 +113,14 @@ def texts(values: np.ndarray[Any, Any]) -> bytes:
     Refused
         Some elements are not text.
     """
-    found = values.reshape(-1).tolist()
-    if not all(isinstance(text, str) for text in found):
+    listed = values.reshape(-1).tolist()
+    if not all(isinstance(text, str) for text in listed):
         raise Refused("its elements have variable length, and are not text")
     try:
-        encoded = [text.encode() for text in found]
+        encoded = [text.encode() for text in listed]
     except UnicodeEncodeError as error:
         raise Refused("its text is not valid UTF-8") from error
-    return struct.pack("<I", len(found)) + b"".join(struct.pack("<I", len(text)) + text for text in encoded)
+    return struct.pack("<I", len(listed)) + b"".join(struct.pack("<I", len(text)) + text for text in encoded)
 
 
 def array_document(array: Array, chunk_shape: tuple[int, ...], dtype: Any, fill: Any) -> dict[str, Any]:
@@ -159,35 +163,15 @@ def _is_mixed(dtype: np.dtype[Any]) -> bool:
     return offsets != sorted(offsets)
 
 
-def _simple(name: str, **settings: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    return lambda _: {"id": name, **settings}
-
-
-def _lz4(codec: Mapping[str, Any]) -> dict[str, Any]:
-    if codec["framing"] != "numcodecs":
-        raise Refused("numcodecs cannot decode lz4 in HDF5's framing")
-    return {"id": "lz4", "acceleration": 1}
-
-
 def _pair(name: str, codec: Mapping[str, Any], **settings: Any) -> dict[str, Any]:
     return {"id": name, "dtype": dtype_of(codec["decoded"]), "astype": dtype_of(codec["stored"]), **settings}
 
 
-# How to decode each codec with numcodecs; it does not have the other codecs.
-NUMCODECS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
-    "shuffle": lambda codec: {"id": "shuffle", "elementsize": codec["element_nbytes"]},
-    "deflate": _simple("zlib", level=LEVEL),
-    "gzip": _simple("gzip", level=LEVEL),
-    "zstd": _simple("zstd", level=LEVEL),
-    "blosc": _simple("blosc", cname="lz4", clevel=5, shuffle=1, blocksize=0),
-    "bzip2": _simple("bz2", level=LEVEL),
-    "lz4": _lz4,
-    "fletcher32": _simple("fletcher32"),
-    "crc32c": _simple("crc32c", location="end"),
+# How to decode with numcodecs what is no codec of chunks, but of elements; the table has the codecs.
+OF_ELEMENTS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "delta": lambda codec: _pair("delta", codec),
     "fixedscaleoffset": lambda codec: _pair("fixedscaleoffset", codec, scale=codec["scale"], offset=codec["offset"]),
-    "transpose": _simple("transpose"),
-    **{name: _simple(name) for name in chunks.FRAMINGS},
+    "transpose": lambda _: {"id": "transpose"},
 }
 
 
@@ -209,9 +193,18 @@ def numcodecs_chain(stored: chunks.Stored, element_nbytes: int) -> list[dict[str
 
 
 def _numcodec(codec: Mapping[str, Any]) -> dict[str, Any]:
-    if codec["name"] not in NUMCODECS:
-        raise Refused(f"numcodecs has no codec {codec['name']}")
-    return NUMCODECS[codec["name"]](codec)
+    name = codec["name"]
+    if name in OF_ELEMENTS:
+        return OF_ELEMENTS[name](codec)
+    if name in chunks.FRAMINGS:
+        return {"id": name}
+    row = known(name)
+    if row is None or row.numcodecs is None:
+        raise Refused(f"numcodecs has no codec {name}")
+    if codec.get("framing", "numcodecs") != "numcodecs":
+        raise Refused(f"numcodecs cannot decode {name} in HDF5's framing")
+    codec_id, settings = row.settings(row.numcodecs, row.words(LEVEL, codec.get("element_nbytes", 0), 0, 0))
+    return {"id": codec_id, **settings}
 
 
 def _check_reversed(order: list[int]) -> None:
@@ -291,10 +284,10 @@ def marked(array: Array) -> np.ndarray[Any, Any] | None:
     if array.dtype.names is not None or array.dtype.kind in "SUVO":
         return None
     try:
-        found = cf.fill_value(array)
+        value = cf.fill_value(array)
     except HyperslabError:
         return None
-    given = np.asarray([] if found is None else found).reshape(-1)
+    given = np.asarray([] if value is None else value).reshape(-1)
     if given.size != 1 or given.dtype.kind not in "biufc":
         return None
     with np.errstate(all="ignore"):
@@ -319,13 +312,13 @@ def _float(value: float) -> float | str:
 
 def plain_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes as kerchunk writes them in JSON; values that JSON cannot express are left out."""
-    found = {}
+    plain = {}
     for name in attributes:
         try:
-            found[name] = for_json(attributes[name])
+            plain[name] = for_json(attributes[name])
         except (HyperslabError, OverflowError, TypeError, UnicodeDecodeError):
             continue
-    return found
+    return plain
 
 
 def encoded(chunk: bytes) -> str:

@@ -71,13 +71,13 @@ def _check_name(path: str) -> None:
 
 
 def _referenced(array: Array) -> tuple[dict[str, Any], ChunkTable]:
-    found = chunks.stored(array)
-    if not found.table.is_full and len(found.fills) > 1:
+    as_stored = chunks.stored(array)
+    if not as_stored.table.is_full and len(as_stored.fills) > 1:
         raise Refused("its parts have different fill values for chunks that were never written")
-    fill = next(iter(found.fills)) if len(found.fills) == 1 else array.fill_bytes
-    described = description(array.dtype, np.frombuffer(fill, array.dtype, 1)[0], found.chunk_shape)
-    before, after = _codecs(found, array.dtype)
-    return {**described, "codecs": [*before, *described["codecs"], *after]}, found.table
+    fill = next(iter(as_stored.fills)) if len(as_stored.fills) == 1 else array.fill_bytes
+    described = description(array.dtype, np.frombuffer(fill, array.dtype, 1)[0], as_stored.chunk_shape)
+    before, after = _codecs(as_stored, array.dtype)
+    return {**described, "codecs": [*before, *described["codecs"], *after]}, as_stored.table
 
 
 def _inlined(array: Array) -> tuple[dict[str, Any], ChunkTable]:
@@ -124,8 +124,8 @@ def _data_type(dtype: np.dtype[Any], fill: Any) -> tuple[Any, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # zarr-python warns about types outside the core specification
-            found = parse_dtype(dtype, zarr_format=3)
-            return found.to_json(zarr_format=3), found.to_json_scalar(fill, zarr_format=3)
+            data_type = parse_dtype(dtype, zarr_format=3)
+            return data_type.to_json(zarr_format=3), data_type.to_json_scalar(fill, zarr_format=3)
     except (ValueError, TypeError) as error:
         raise Refused(f"Zarr 3 has no dtype {dtype}: {error}") from error
 
@@ -135,11 +135,11 @@ def regular_grid(chunk_shape: tuple[int, ...]) -> dict[str, Any]:
     return {"name": "regular", "configuration": {"chunk_shape": list(chunk_shape)}}
 
 
-def _codecs(found: chunks.Stored, dtype: np.dtype[Any]) -> tuple[list[Any], list[Any]]:
+def _codecs(as_stored: chunks.Stored, dtype: np.dtype[Any]) -> tuple[list[Any], list[Any]]:
     """The codecs before and after the one that turns elements into bytes, in the order of encoding."""
     before: list[dict[str, Any]] = []
     after: list[dict[str, Any]] = []
-    for codec, settings in zip(found.codecs, zarr2.numcodecs_chain(found, dtype.itemsize), strict=True):
+    for codec, settings in zip(as_stored.codecs, zarr2.numcodecs_chain(as_stored, dtype.itemsize), strict=True):
         is_of_arrays = codec["name"] in OF_ARRAYS
         name = settings.pop("id")
         described: dict[str, Any] = {"name": f"numcodecs.{name}", "configuration": settings}
@@ -155,19 +155,19 @@ def _codecs(found: chunks.Stored, dtype: np.dtype[Any]) -> tuple[list[Any], list
 
 def attributes(array: Array) -> dict[str, Any]:
     """The attributes of an array as xarray writes them in Zarr 3."""
-    found = _strict(array.attrs)
-    found.pop("_FillValue", None)
+    strict = _strict(array.attrs)
+    strict.pop("_FillValue", None)
     fill = _cf_fill(array)
-    return found if fill is None else {**found, "_FillValue": fill}
+    return strict if fill is None else {**strict, "_FillValue": fill}
 
 
 def _cf_fill(array: Array) -> Any:
     """`_FillValue` as xarray writes it in Zarr 3: floats as base64 of a little-endian double. None if it is unfit."""
     try:
-        found = cf.fill_value(array)
+        value = cf.fill_value(array)
     except HyperslabError:
         return None
-    given = np.asarray([] if found is None else found).reshape(-1)
+    given = np.asarray([] if value is None else value).reshape(-1)
     kind = array.dtype.kind
     if given.size != 1 or given.dtype.kind not in "biuf" or kind not in "biuf":
         return None

@@ -80,7 +80,7 @@ def _layout(candidate: Candidate) -> str:
     pieces = candidate.shape_text.replace("×", "\u00a0×\u00a0")
     shape = pieces if candidate.layout.contiguous else f"in chunks of {pieces}"
     name = FORMATS.get(candidate.format, candidate.format)
-    return f"{name} {shape}, {candidate.encoding}, read by {candidate.reader_text}"
+    return f"{name} {shape}, {candidate.encoding.text}, read by {candidate.reader_text}"
 
 
 def _gain(advice: ArrayAdvice, known: Gain | None, price: Price) -> tuple[str, str]:

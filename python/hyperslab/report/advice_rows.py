@@ -17,7 +17,7 @@ def cells_of(option: Option, advice: ArrayAdvice) -> tuple[str, ...]:
     label = f"{candidate.label}: " if candidate.label else ""
     order = "" if candidate.order is None else f", axes {candidate.order}"
     return (
-        f"{label}{candidate.format} {candidate.shape_text}, {candidate.encoding}{order}",
+        f"{label}{candidate.format} {candidate.shape_text}, {candidate.encoding.text}{order}",
         candidate.reader_text,
         "unknown" if option.seconds is None else seconds_text(option.seconds) + mark,
         UNKNOWN if option.seconds is None else interval_text(option.price.low, option.price.high),

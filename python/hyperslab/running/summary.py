@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from hyperslab.running.records import REASONS, Totals
+from hyperslab.storage.table import filter_name
 
 SHORT_SECONDS = 1.0
 """Below this, the library may not have compared yet: that would have taken more than a few percent of the time."""
-
-_FILTERS = {307: "bzip2", 32000: "LZF", 32001: "Blosc", 32004: "LZ4", 32008: "bitshuffle", 32015: "Zstandard"}
 
 
 def line(found: Totals, notes: list[str]) -> str:
@@ -42,7 +41,8 @@ def _said(found: Totals) -> list[str]:
 
 def _lacking(found: Totals) -> str:
     """What the program could not have read by itself, and how it could."""
-    named = (f"{number} ({_FILTERS[number]})" if number in _FILTERS else str(number) for number in found.lacked_filters)
+    known = {number: filter_name(number) for number in found.lacked_filters}
+    named = (str(number) if str(number) in name else f"{number} ({name})" for number, name in known.items())
     filters = " and ".join(sorted(named))
     them = "all of them" if found.lacking_reads == found.served_reads else f"{found.lacking_reads} of them"
     return (

@@ -19,7 +19,8 @@ from hyperslab.bench.operations import OPERATIONS, Operation, selections
 from hyperslab.bench.published import PublishedArrays, Replay
 from hyperslab.errors import Refused
 from hyperslab.formats import make_format
-from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format, Need, StoredLayout
+from hyperslab.formats.contract import ArrayHandle, ArraySpec, Format, Need
+from hyperslab.storage.layout import StoredLayout
 from hyperslab.timers import Timers
 
 

@@ -60,7 +60,7 @@ def rates_of_drawn(
         field = Field(cell.field, tuple(array.shape), np.dtype(array.dtype))
         if made[0] != repr(field):  # several layouts of one array follow each other
             made = repr(field), field.array(field.buffer(), 0)
-        chunk, sample = sample_of(made[1], cell.layout)
+        chunk, sample = sample_of(made[1], cell.layout.chunk_shape)
         rates = rates_of(sample, chunk, [str(cell.layout.codec)], libraries=[cell.library.name])
         found.update((key, rate) for rate in rates.values())
     try:

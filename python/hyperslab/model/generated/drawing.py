@@ -22,6 +22,7 @@ from hyperslab.model.cells import CellCache, ModelCell
 from hyperslab.model.libraries import Layout, Library
 from hyperslab.model.paper_experiments import Candidate
 from hyperslab.model.workload import Workload
+from hyperslab.storage.chain import PLAIN
 
 Shape = tuple[int, ...]
 Random = np.random.Generator
@@ -110,7 +111,7 @@ def draw_on_arrays(count: int, seed: int, size: DrawnSize, patterns: int, layout
         dtype = str(random.choice(DTYPES))
         width = np.dtype(dtype).itemsize
         shape = _draw_shape(random, next(ranks), _log_uniform(random, *size.array_nbytes) / width)
-        drawn = [replace(one, ratio=None, codec=None) for one in _draw_layouts(random, shape, width, size)]
+        drawn = [replace(one, ratio=None, codecs=PLAIN) for one in _draw_layouts(random, shape, width, size)]
         chosen = tuple(drawn[position] for position in random.permutation(len(drawn))[:layouts])
         found += [
             _on_array(random, number, next(kinds), next(caches), (shape, dtype), chosen, size) for _ in range(patterns)

@@ -8,14 +8,12 @@ from typing import Any, TypeAlias
 import h5py
 from h5py import h5z
 
-from hyperslab.archive.hdf5_plugins import has_codec
+from hyperslab.storage.hdf5_plugins import has_codec
+from hyperslab.storage.table import filters_of_hdf5, parameters_put_before
 
 Filters: TypeAlias = "Iterable[tuple[int, Sequence[int]]]"  # the number and the parameters of each filter
 SZIP_METHODS = {h5z.SZIP_EC_OPTION_MASK: "ec", h5z.SZIP_NN_OPTION_MASK: "nn"}
-NAMED = (h5z.FILTER_DEFLATE, h5z.FILTER_SZIP)
 LEVELS = range(10)
-# How many parameters a filter puts before those that you give it: bitshuffle.
-PUT_BEFORE = {32008: 3}
 
 
 def filters_in(raw: h5py.Dataset) -> list[tuple[int, tuple[int, ...]]]:
@@ -32,27 +30,32 @@ def codec_options(filters: Filters) -> dict[str, Any]:
 
     Contradictory parameters, as in a damaged file, are left out.
     """
-    found: dict[str, Any] = {}
+    chosen: dict[str, Any] = {}
     for number, values in filters:
         if number == h5z.FILTER_SHUFFLE:
-            found["shuffle"] = True
+            chosen["shuffle"] = True
         elif number == h5z.FILTER_FLETCHER32:
-            found["fletcher32"] = True
+            chosen["fletcher32"] = True
         elif number == h5z.FILTER_SCALEOFFSET:
-            found["scaleoffset"] = values[1] if len(values) > 1 else None
-        elif "compression" not in found and (number in NAMED or number not in LEVELS):  # h5py takes a digit as a level
-            found["compression"], found["compression_opts"] = _compression(number, tuple(values))
-    return {name: value for name, value in found.items() if value is not None}
+            chosen["scaleoffset"] = values[1] if len(values) > 1 else None
+        elif "compression" not in chosen and (_h5py_name(number) or number not in LEVELS):
+            chosen["compression"], chosen["compression_opts"] = _compression(number, tuple(values))
+    return {name: value for name, value in chosen.items() if value is not None}
 
 
-def _compression(number: int, values: tuple[int, ...]) -> tuple[str | int, Any]:
+def _compression(number: int, values: tuple[int, ...]) -> tuple[str | int | None, Any]:
+    name = _h5py_name(number)
     if number == h5z.FILTER_DEFLATE:
-        return "gzip", values[0] if values and values[0] in LEVELS else None
+        return name, values[0] if values and values[0] in LEVELS else None
     if number == h5z.FILTER_LZF:
-        return "lzf", None
+        return name, None
     if number == h5z.FILTER_SZIP:
         mask, pixel_count = (*values, 0, 0)[:2]
         methods = [method for bit, method in SZIP_METHODS.items() if mask & bit]
         is_good = len(methods) == 1 and pixel_count in range(2, 33, 2)
-        return "szip", (methods[0], pixel_count) if is_good else None
-    return number, values[PUT_BEFORE.get(number, 0) :] or None
+        return name, (methods[0], pixel_count) if is_good else None
+    return number, values[parameters_put_before(number) :] or None
+
+
+def _h5py_name(number: int) -> str | None:
+    return next((row.h5py for row in filters_of_hdf5(number)), None)

@@ -15,13 +15,13 @@ def given(*values: Any) -> dict[str, Any]:
 
 def settings_of(raw: Any) -> dict[str, Any]:
     """The options that an h5py array was created with."""
-    found = {name: getattr(raw, name) for name in NAMES}
-    if found["compression"] in (None, "unknown"):
-        found["compression"] = found["compression_opts"] = None
+    settings = {name: getattr(raw, name) for name in NAMES}
+    if settings["compression"] in (None, "unknown"):
+        settings["compression"] = settings["compression_opts"] = None
         for number, options in getattr(raw, "_filters", {}).items():
             if number.isdecimal():
-                found["compression"], found["compression_opts"] = int(number), options
-    return {name: value for name, value in found.items() if value is not None and value is not False}
+                settings["compression"], settings["compression_opts"] = int(number), options
+    return {name: value for name, value in settings.items() if value is not None and value is not False}
 
 
 def check_codecs(asked: dict[str, Any], raw: Any, path: str) -> None:

@@ -12,10 +12,10 @@ import numpy as np
 
 from hyperslab._core import filters_of
 from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.archive.hdf5_plugins import has_codec
 from hyperslab.archive.tree import Group
 from hyperslab.errors import HyperslabError
 from hyperslab.needed import advice
+from hyperslab.storage.hdf5_plugins import has_codec
 from hyperslab.versions.inspect.chunk_stack import ChunkStack, chunk_stacks
 from hyperslab.versions.inspect.testimony import Testimony
 from hyperslab.versions.layout.fingerprint_log import Mark, Marks, Record

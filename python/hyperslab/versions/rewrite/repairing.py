@@ -17,7 +17,6 @@ from h5py import h5z
 
 from hyperslab._core import ChunkGrid, filters_of
 from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.archive.hdf5_plugins import has_codec
 from hyperslab.archive.open_file import OpenFile
 from hyperslab.archive.remote import SourceResolver
 from hyperslab.archive.tree import Group, root_of
@@ -25,6 +24,7 @@ from hyperslab.errors import DamagedFile, MissingJournal, StaleJournal, UsageErr
 from hyperslab.journal.journal import journal_path
 from hyperslab.journal.journaled_file import JournaledFile
 from hyperslab.journal.write_guard import UNFINISHED, is_set_in
+from hyperslab.storage.hdf5_plugins import has_codec
 from hyperslab.versions.commit.attributes import as_in_hdf5
 from hyperslab.versions.commit.codec_options import codec_options
 from hyperslab.versions.file import VersionedFile

@@ -1,0 +1,1 @@
+"""How arrays are laid out, said once: codecs and their chains, and the layout of a stored array."""
