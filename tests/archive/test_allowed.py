@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import hyperslab as hs
 from command_line import run_hyperslab
-from hyperslab.archive.url_prefix import is_below
+from hyperslab.archive.far.url_prefix import is_below
 from hyperslab.cli import app
 from hyperslab.errors import HyperslabError, NotAllowed, ReadError, UsageError
 from hyperslab.versions import VersionedFile

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import hyperslab
 from hyperslab import errors
-from hyperslab.archive import fallback, followed
+from hyperslab.archive.tree import fallback, followed
 from hyperslab.cli import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "errors.md"

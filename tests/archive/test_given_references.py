@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import hyperslab as hs
-from hyperslab.archive import given_references
-from hyperslab.archive.locating import locate
-from hyperslab.archive.remote import Remote
+from hyperslab.archive.far.remote import Remote
+from hyperslab.archive.given import references as given_references
+from hyperslab.archive.tree.locating import locate
 from hyperslab.errors import NotAllowed, Unsupported, UsageError
 
 fsspec = pytest.importorskip("fsspec")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hyperslab as hs
-from hyperslab.archive import display_html
+from hyperslab.archive.views import display_html
 
 h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import hyperslab as hs
-from hyperslab.archive.unpacking import unpacked
+from hyperslab.archive.conventions.unpacking import unpacked
 from hyperslab.cli import app
 from hyperslab.errors import Unsupported
 

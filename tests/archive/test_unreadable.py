@@ -16,9 +16,9 @@ from hyperslab.errors import DamagedFile, Unsupported
 @pytest.fixture
 def never_h5py(monkeypatch) -> None:
     """h5py is installed, but reading through it fails the test."""
-    monkeypatch.setattr("hyperslab.archive.fallback.is_possible", lambda: True)
-    monkeypatch.setattr("hyperslab.archive.fallback.read", lambda *_: pytest.fail("read through h5py"))
-    monkeypatch.setattr("hyperslab.archive.fallback.dtype_of", lambda *_: pytest.fail("read through h5py"))
+    monkeypatch.setattr("hyperslab.archive.tree.fallback.is_possible", lambda: True)
+    monkeypatch.setattr("hyperslab.archive.tree.fallback.read", lambda *_: pytest.fail("read through h5py"))
+    monkeypatch.setattr("hyperslab.archive.tree.fallback.dtype_of", lambda *_: pytest.fail("read through h5py"))
 
 
 def overwrite(path: Path, offset: int, new: bytes) -> None:

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hyperslab as hs
-from hyperslab.archive import open_file
+from hyperslab.archive.tree import open_file
 from hyperslab.archive.zarr_store import ZarrStore
 from hyperslab.cli import app
 from hyperslab.errors import DamagedFile, Unsupported

@@ -57,7 +57,7 @@ sys.modules["hdf5plugin"] = None
 import importlib.util
 known = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "hdf5plugin" else known(name, *rest)
-import hyperslab.archive.fallback as fallback
+import hyperslab.archive.tree.fallback as fallback
 fallback.find_spec = importlib.util.find_spec
 try:
     hs.open(sys.argv[1])["f4-rate-1"][...]

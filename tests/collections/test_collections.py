@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from made import SHAPE, by_hyperslab, by_xarray, check, write
 
 import hyperslab as hs
-from hyperslab.archive.combining import Combination
+from hyperslab.archive.collections.combining import Combination
 from hyperslab.errors import FileChanged, NotCombinable, Refused
 
 

@@ -318,7 +318,7 @@ def test_an_unknown_codec_falls_back_to_h5py_or_is_named(tmp_path: Path, monkeyp
     array = hs.open(tmp_path / "a.h5")["a"]
     assert array.via == "h5py"
     np.testing.assert_array_equal(array[::3, [5, 1]], written[::3][:, [5, 1]])
-    monkeypatch.setattr("hyperslab.archive.fallback.is_possible", lambda: False)
+    monkeypatch.setattr("hyperslab.archive.tree.fallback.is_possible", lambda: False)
     array = hs.open(tmp_path / "a.h5")["a"]
     with pytest.raises(Unsupported, match="32013"):
         array[...]

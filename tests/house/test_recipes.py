@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hyperslab._core import url_parts
-from hyperslab.archive import remote, store_options
-from hyperslab.archive.foreign_stores import OBSTORE_URLS
-from hyperslab.archive.url_prefix import AZURE, GCS, HTTP, S3
+from hyperslab.archive.far import remote, store_options
+from hyperslab.archive.far.url_prefix import AZURE, GCS, HTTP, S3
+from hyperslab.archive.given.foreign_stores import OBSTORE_URLS
 
 ROOT = Path(__file__).parents[2]
 STORES = (HTTP, S3, GCS, AZURE)

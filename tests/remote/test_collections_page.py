@@ -35,7 +35,7 @@ def months(folder: Path) -> list[np.ndarray]:
 
 @pytest.fixture
 def written(s3: str, tmp_path: Path) -> np.ndarray:
-    pytest.importorskip("hyperslab.archive.collection", reason="collections are not part of this version")
+    pytest.importorskip("hyperslab.archive.collections.collection", reason="collections are not part of this version")
     boto3 = pytest.importorskip("boto3", reason="not installed: pip install 'hyperslab[dev]'")
     arrays = months(tmp_path)
     said = {"aws_access_key_id": KEY, "aws_secret_access_key": SECRET}

@@ -11,7 +11,7 @@ import servers
 import xarray as xr
 
 import hyperslab as hs
-from hyperslab.archive.remote import Remote, SourceResolver, _registered, _registered_for, shown
+from hyperslab.archive.far.remote import Remote, SourceResolver, _registered, _registered_for, shown
 from hyperslab.errors import UsageError
 
 QUERY = "X-Amz-Signature=hunter5"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from hyperslab.archive import remote
-from hyperslab.archive.locating import locate
-from hyperslab.archive.remote import Remote
-from hyperslab.archive.store_options import configured, translated
+from hyperslab.archive.far import remote
+from hyperslab.archive.far.remote import Remote
+from hyperslab.archive.far.store_options import configured, translated
+from hyperslab.archive.tree.locating import locate
 from hyperslab.errors import UsageError
 
 KEYS = {"aws_access_key_id": "K", "aws_secret_access_key": "S"}

@@ -20,7 +20,7 @@ import hyperslab as hs
 from hyperslab.advise.counsel import counsels_on
 from hyperslab.advise.tip import Tip
 from hyperslab.advise.traced_demands import SummarizedTrace
-from hyperslab.archive.display import counted
+from hyperslab.archive.views.display import counted
 from hyperslab.cli import app
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.trace import chunk_touches, selection

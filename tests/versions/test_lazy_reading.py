@@ -15,8 +15,8 @@ import pytest
 from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
-from hyperslab.archive.array import Array
-from hyperslab.archive.tree import Group
+from hyperslab.archive.tree.array import Array
+from hyperslab.archive.tree.group import Group
 from hyperslab.errors import DamagedFile, FileChanged, HyperslabError
 from hyperslab.versions.layout.names import DATA, VERSIONS
 from hyperslab.versions.layout.reading import parsed, version_group

@@ -14,7 +14,7 @@ from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
 from hyperslab._core import chunk_slots_of
-from hyperslab.archive.tree import root_of
+from hyperslab.archive.tree.group import root_of
 from hyperslab.errors import DamagedFile, Unsupported, UsageError
 
 TIMES = [dt.datetime(2024, 1, day, tzinfo=dt.UTC) for day in (1, 2, 3)]

@@ -1,7 +1,7 @@
 //! `Allowed`: the local files that a document may lead to. The document may be a file of references, a link, or a
 //! virtual array.
 //!
-//! docs/security.md states the rule. Python applies it to each document (`archive/allowed.py`).
+//! docs/security.md states the rule. Python applies it to each document (`archive/far/allowed.py`).
 
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};

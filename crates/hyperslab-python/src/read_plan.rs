@@ -89,7 +89,7 @@ impl ReadPlan {
     #[pyo3(name = "_repr_html_")]
     fn repr_html<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        py.import("hyperslab.archive.display_html")?.getattr("plan")?.call1((slf,))
+        py.import("hyperslab.archive.views.display_html")?.getattr("plan")?.call1((slf,))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

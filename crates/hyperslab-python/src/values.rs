@@ -117,7 +117,7 @@ impl<'v> Pointed<'v> {
             return numbers(py, element, bytes);
         }
         let objects = self.objects(py, element, bytes)?;
-        let filled = py.import("hyperslab.archive.attributes")?.getattr("filled")?;
+        let filled = py.import("hyperslab.archive.tree.attributes")?.getattr("filled")?;
         filled.call1(((objects.len(),), dtype(py, element)?, objects))
     }
 

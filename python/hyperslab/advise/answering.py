@@ -13,7 +13,7 @@ from hyperslab.advise.formats import codecs_of, encodings_of
 from hyperslab.advise.limits import Codecs, Keep, Limits, axis_of
 from hyperslab.advise.results import ArrayAdvice
 from hyperslab.advise.stored import StoredArray
-from hyperslab.archive.array import Array
+from hyperslab.archive.tree.array import Array
 from hyperslab.errors import Refused, UsageError
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.trace.trace import Trace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hyperslab.advise.tip import Tip
-from hyperslab.archive import display
+from hyperslab.archive.views import display
 
 # In stored bytes. For smaller chunks, latency costs more than transfer; for larger ones, a worker waits long and needs
 # much memory.

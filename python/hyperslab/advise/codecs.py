@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab.archive.array import Array
+from hyperslab.archive.tree.array import Array
 from hyperslab.errors import HyperslabError, MissingLibrary
 from hyperslab.formats import availability, make_format
 from hyperslab.formats.contract import ArraySpec, Need

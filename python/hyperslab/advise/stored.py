@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from hyperslab.advise.codecs import encoding_of
 from hyperslab.advise.sensible import LIBRARY_OF, OURS, sensible_layouts
-from hyperslab.archive.array import Array
+from hyperslab.archive.far.remote import is_url
 from hyperslab.archive.opening import open as open_archive
-from hyperslab.archive.remote import is_url
-from hyperslab.archive.tree import Group
+from hyperslab.archive.tree.array import Array
+from hyperslab.archive.tree.group import Group
 from hyperslab.errors import HyperslabError, Refused, UsageError
 from hyperslab.meant import meant_or_known
 from hyperslab.model.codec_sample import sample_of

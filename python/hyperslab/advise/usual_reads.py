@@ -18,11 +18,11 @@ from hyperslab.advise.demand import Demand
 from hyperslab.advise.pricing import Measured, Pricer
 from hyperslab.advise.sensible import OURS, sensible_layouts
 from hyperslab.advise.stored import StoredArray, stored_arrays
-from hyperslab.archive.array import Array
+from hyperslab.archive.far.remote import is_url
 from hyperslab.archive.opening import open as open_archive
-from hyperslab.archive.remote import is_url
-from hyperslab.archive.tree import Group
-from hyperslab.archive.whole import check_whole
+from hyperslab.archive.tree.array import Array
+from hyperslab.archive.tree.group import Group
+from hyperslab.archive.tree.whole import check_whole
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import Refused, UsageError
 from hyperslab.model.cells import CellCache

@@ -19,8 +19,8 @@ from hyperslab.advise.pricing import Pricer
 from hyperslab.advise.replaying import Calls, Replay, WriteFile, reader_of, spec_of
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.advise.sampling import Sample, sample_for
-from hyperslab.archive.array import Array
 from hyperslab.archive.opening import open as open_archive
+from hyperslab.archive.tree.array import Array
 from hyperslab.errors import HyperslabError, TrialFailed, UsageError
 from hyperslab.lab import cache
 from hyperslab.lab.environment import observe

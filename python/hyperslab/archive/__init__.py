@@ -4,13 +4,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hyperslab.archive.array import Array
+    from hyperslab.archive.far.remote import credentials, stats
     from hyperslab.archive.opening import open
-    from hyperslab.archive.remote import credentials, stats
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.array import Array
+    from hyperslab.archive.tree.group import Group
 
 __all__ = ["Array", "Group", "credentials", "open", "stats"]
-HOMES = {"Array": "array", "Group": "tree", "credentials": "remote", "open": "opening", "stats": "remote"}
+HOMES = {
+    "Array": "tree.array",
+    "Group": "tree.group",
+    "credentials": "far.remote",
+    "open": "opening",
+    "stats": "far.remote",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
-from hyperslab.archive.allowed import Locations
-from hyperslab.archive.far_listing import is_pattern
-from hyperslab.archive.given_files import Given
-from hyperslab.archive.locating import locate
-from hyperslab.archive.open_file import REFERENCES, OpenFile
-from hyperslab.archive.remote import Remote
-from hyperslab.archive.source_files import are_many
-from hyperslab.archive.store_options import OF_READING
-from hyperslab.archive.tree import Group, root_of
+from hyperslab.archive.collections.source_files import are_many
+from hyperslab.archive.far.allowed import Locations
+from hyperslab.archive.far.listing import is_pattern
+from hyperslab.archive.far.remote import Remote
+from hyperslab.archive.far.store_options import OF_READING
+from hyperslab.archive.given.files import Given
+from hyperslab.archive.tree.group import Group, root_of
+from hyperslab.archive.tree.locating import locate
+from hyperslab.archive.tree.open_file import REFERENCES, OpenFile
 from hyperslab.errors import NoSuchRemoteFile, UsageError
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 
 if TYPE_CHECKING:
-    from hyperslab.archive.combining import Combining
+    from hyperslab.archive.collections.combining import Combining
     from hyperslab.versions.layout.table import VersionKey
 
 
@@ -95,7 +95,7 @@ def open(
     _check(mode, chunk_cache_nbytes=chunk_cache_nbytes, cache_nbytes=cache_nbytes)
     options = dict(storage_options or {})
     if are_many(path) or combining:
-        from hyperslab.archive import collection
+        from hyperslab.archive.collections import collection
 
         if version is not None:
             raise UsageError("version= works with one file only: open one file at a time")
@@ -112,7 +112,7 @@ def open(
     except NoSuchRemoteFile:
         if not isinstance(location, Remote) or not is_pattern(location.url):
             raise
-        from hyperslab.archive import collection
+        from hyperslab.archive.collections import collection
 
         return collection.opened(path, options, chunk_cache_nbytes, combining, cache_nbytes, allowed)
     if set(options) - OF_READING and not opened.is_remote and opened.core.format not in REFERENCES:

@@ -22,14 +22,14 @@ from xarray import Dataset, Variable
 from xarray.backends import AbstractDataStore, BackendArray, BackendEntrypoint, StoreBackendEntrypoint
 from xarray.core import indexing
 
-from hyperslab.archive.allowed import Locations
-from hyperslab.archive.array import Array
-from hyperslab.archive.cf import BOOKKEEPING, attributes
-from hyperslab.archive.dimensions import PhonyDimensions
-from hyperslab.archive.encoding import as_netcdf, encoding, without_text_in_fields
+from hyperslab.archive.conventions.cf import BOOKKEEPING, attributes
+from hyperslab.archive.conventions.encoding import as_netcdf, encoding, without_text_in_fields
+from hyperslab.archive.far.allowed import Locations
 from hyperslab.archive.opening import open
-from hyperslab.archive.signatures import begins_like_a_file
-from hyperslab.archive.tree import Group, groups_by_path, root_of
+from hyperslab.archive.tree.array import Array
+from hyperslab.archive.tree.dimensions import PhonyDimensions
+from hyperslab.archive.tree.group import Group, groups_by_path, root_of
+from hyperslab.archive.tree.signatures import begins_like_a_file
 from hyperslab.archive.xarray_options import split
 from hyperslab.cached import cached_property
 from hyperslab.errors import NoSuchGroup, UsageError, printable

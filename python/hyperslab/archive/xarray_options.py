@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hyperslab.archive.dimensions import Numbering
-from hyperslab.archive.store_options import OF_READING
+from hyperslab.archive.far.store_options import OF_READING
+from hyperslab.archive.tree.dimensions import Numbering
 from hyperslab.errors import UsageError
 from hyperslab.meant import meant
 

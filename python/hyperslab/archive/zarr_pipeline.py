@@ -25,10 +25,10 @@ from zarr.core.config import config
 from zarr.core.metadata import ArrayMetadata, ArrayV2Metadata
 
 from hyperslab._core import Points, ZarrArray
-from hyperslab.archive.indexing import normalize
-from hyperslab.archive.remote import Remote
-from hyperslab.archive.zarr_batch import Batch, batch_of
-from hyperslab.archive.zarr_folder import location_of_keys
+from hyperslab.archive.far.remote import Remote
+from hyperslab.archive.tree.indexing import normalize
+from hyperslab.archive.zarr.batch import Batch, batch_of
+from hyperslab.archive.zarr.folder import location_of_keys
 from hyperslab.archive.zarr_store import ZarrStore
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, Unsupported, UsageError

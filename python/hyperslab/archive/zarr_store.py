@@ -27,11 +27,11 @@ from zarr.abc.store import (
 )
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 
-from hyperslab.archive import cf
-from hyperslab.archive.array import Array
-from hyperslab.archive.attributes import for_json
-from hyperslab.archive.dimensions import dimension_names
-from hyperslab.archive.tree import Group, groups_by_path
+from hyperslab.archive.conventions import cf
+from hyperslab.archive.tree.array import Array
+from hyperslab.archive.tree.attributes import for_json
+from hyperslab.archive.tree.dimensions import dimension_names
+from hyperslab.archive.tree.group import Group, groups_by_path
 from hyperslab.cached import cached_property
 from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, Unsupported, printable

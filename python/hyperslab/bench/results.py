@@ -93,7 +93,7 @@ class Run:
         return f"<hyperslab.bench run in {str(self.directory)!r}: {len(self.trials)} trials>"
 
     def _repr_html_(self) -> str:
-        from hyperslab.archive import display_html
+        from hyperslab.archive.views import display_html
 
         cells = (
             (one.case, one.method, one.conditions, one.operation, one.shape, one.cache, one.format, seconds)

@@ -118,7 +118,7 @@ def _weighted(given: Path) -> tuple[Path, float]:
 
 
 def _profile(place: str, file: str, log: Any) -> StoreProfile:
-    from hyperslab.archive.remote import is_url
+    from hyperslab.archive.far.remote import is_url
     from hyperslab.cli.predict_array import doubts, profile_or_offer
 
     profile = profile_or_offer(None if place == "local" else Path(place), log)
@@ -201,7 +201,7 @@ def _suffix(advised: list[ArrayAdvice]) -> str:
 
 
 def _print_one(one: ArrayAdvice, out: Any) -> None:
-    from hyperslab.archive.display import counted
+    from hyperslab.archive.views.display import counted
     from hyperslab.report.advice_rows import tip_lines
 
     calls = ", ".join(f"{counted(len(each.steps), 'call', 'calls')} of {each.name}" for each in one.demands)

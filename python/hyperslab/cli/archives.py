@@ -11,8 +11,8 @@ from hyperslab.errors import DamagedFile, HyperslabError, ReadError, Unsupported
 from hyperslab.meant import meant_or_known
 
 if TYPE_CHECKING:
-    from hyperslab.archive.array import Array
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.array import Array
+    from hyperslab.archive.tree.group import Group
 
 Found: TypeAlias = "Array | Group | Exception"
 MOST_NAMES = 20
@@ -95,7 +95,7 @@ def array_of(root: Group, name: str) -> Array:
     UsageError
         There is no such array; the message lists the arrays of the archive.
     """
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.group import Group
 
     try:
         found = root[name]
@@ -120,7 +120,7 @@ def _names(group: Group) -> str:
 
 def arrays_of(root: Group) -> Iterator[Array]:
     """Every array, each of them once."""
-    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree.array import Array
 
     seen = set()
     for entry in entries(root):
@@ -131,7 +131,7 @@ def arrays_of(root: Group) -> Iterator[Array]:
 
 def entries(root: Group) -> Iterator[Entry]:
     """Everything below a group in tree order. The content of a group appears once, however many links lead to it."""
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.group import Group
 
     seen = {root.key}
     waiting = [_inside(root, root.name.rstrip("/"), "")]  # an explicit stack, because archives may be nested deeply

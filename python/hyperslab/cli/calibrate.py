@@ -151,7 +151,7 @@ def _absent(libraries: list[str] | None) -> list[str]:
 
 
 def _of_store(store: str, round_trip_ms: float | None, options: list[str], where: Path, scale: Scale) -> StoreProfile:
-    from hyperslab.archive.remote import is_url
+    from hyperslab.archive.far.remote import is_url
     from hyperslab.model.far_store import SERVERS, at_url, calibrate_far, served_here
 
     reached = storage_options(options)

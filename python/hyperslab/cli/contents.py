@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from hyperslab.advise.results import Counsel
-    from hyperslab.archive.array import Array
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.array import Array
+    from hyperslab.archive.tree.group import Group
 
 WIDTH_OF_FILES = 1000  # do not fold names and shapes in logs and pipes, so that people can search there
 # What goes first if a terminal is too narrow: these columns, then names of dimensions and parts of long names, then
@@ -104,7 +104,7 @@ def _print_counsels(told: dict[str, Counsel], out: Console) -> None:
 
 def describe(entry: Entry) -> dict[str, Any]:
     """One row for a name in the archive: a group, an array with its facts, or the problem with it."""
-    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree.array import Array
 
     row: dict[str, Any] = {"name": entry.path, "branch": entry.branch}
     try:
@@ -156,7 +156,7 @@ def facts(array: Array) -> dict[str, Any]:
 
 def _element(array: Array) -> tuple[str | None, int | None]:
     """The dtype in words and the size in memory; None for an array that neither hyperslab nor h5py can read."""
-    from hyperslab.archive import display
+    from hyperslab.archive.views import display
 
     if array.unsupported and array.via == "hyperslab":
         return None, None
@@ -186,7 +186,7 @@ def advice(known: dict[str, Any]) -> Iterator[str]:
 
 
 def _size(count: float | None) -> str:
-    from hyperslab.archive import display
+    from hyperslab.archive.views import display
 
     return "–" if count is None else display.nbytes(count)
 
@@ -212,7 +212,7 @@ def _as_json(file: str, root: Group, rows: list[dict[str, Any]]) -> dict[str, An
 def _print(
     file: str, root: Group, rows: list[dict[str, Any]], out: Console, *, advise: bool = True, every: bool = False
 ) -> None:
-    from hyperslab.archive import display
+    from hyperslab.archive.views import display
 
     both = [row for row in rows if row["kind"] == "array"]
     arrays = [row for row in both if not row["is_dimension_only"]]
@@ -223,7 +223,7 @@ def _print(
         count += f", {display.counted(len(both) - len(arrays), 'dimension', 'dimensions')} without coordinates"
     out.print(line(f"{file}: {root.format}, {count}, {size} in chunks"), soft_wrap=True)
     if root.lost_nbytes:
-        from hyperslab.archive.whole import lost
+        from hyperslab.archive.tree.whole import lost
 
         out.print(line(lost(root)), soft_wrap=True)
     if not out.is_terminal:

@@ -156,7 +156,7 @@ def _say_equivalents(source: str, target: str, source_format: str, format: str |
 
 
 def _print(done: Conversion, *, as_json: bool) -> None:
-    from hyperslab.archive import display
+    from hyperslab.archive.views import display
 
     if as_json:
         typer.echo(json.dumps({**vars(done), "target": str(done.target)}, indent=1))

@@ -112,7 +112,7 @@ def _check(output: Path, scheduler: str | None) -> None:
 
 
 def _print(saved: Saved) -> None:
-    from hyperslab.archive import display
+    from hyperslab.archive.views import display
 
     out = console()
     each = ((saved.file_count, "file"), (saved.array_count, "array"), (saved.chunk_count, "chunk"))

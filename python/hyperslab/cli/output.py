@@ -53,7 +53,7 @@ def _json_in(text: bytes) -> tuple[Any] | None:
 
 def _near(value: Any) -> Any:
     """A long double as a double, or as text if no double is near it."""
-    from hyperslab.archive.attributes import as_python
+    from hyperslab.archive.tree.attributes import as_python
 
     try:
         return as_python(value)

@@ -48,7 +48,7 @@ def predict_array(
     from hyperslab.advise.asking import traced_counsels
     from hyperslab.advise.formats import codecs_of
     from hyperslab.advise.usual_reads import compare_layouts, encoding_of, find_array
-    from hyperslab.archive.remote import is_url
+    from hyperslab.archive.far.remote import is_url
     from hyperslab.model.predict import check_axes, parse_layout
 
     log = console(stderr=True)

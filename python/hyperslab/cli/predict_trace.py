@@ -83,7 +83,7 @@ def _document(summary: ArraySummary, counsel: Counsel, predictions: list[Predict
 
 
 def _print(summary: ArraySummary, counsel: Counsel, out: Console) -> None:
-    from hyperslab.archive.display import counted
+    from hyperslab.archive.views.display import counted
     from hyperslab.quantities import seconds_text
 
     array, predicted = summary.array, counsel.now.known_seconds

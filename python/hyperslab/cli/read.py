@@ -21,7 +21,7 @@ from hyperslab.replacing import allocate, refuse_devices, replacing
 if TYPE_CHECKING:
     import numpy as np
 
-    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree.array import Array
 
 MOST_PRINTED_NBYTES = 1 << 30  # NumPy prints only the edges of a large array
 MOST_JSON_ELEMENTS = 100_000
@@ -117,7 +117,7 @@ def _values(found: Array, key: Any, decode: bool) -> Any:
         return values
     import numpy as np
 
-    from hyperslab.archive.unpacking import unpacked
+    from hyperslab.archive.conventions.unpacking import unpacked
 
     return unpacked(found, np.asarray(values))
 
@@ -157,7 +157,7 @@ def _number(node: ast.expr) -> int:
 
 
 def _element_count(found: Array, key: Any) -> int:
-    from hyperslab.archive.indexing import normalize
+    from hyperslab.archive.tree.indexing import normalize
 
     return math.prod(normalize(key, found.shape).full_shape)
 
@@ -172,7 +172,7 @@ def _check_printable(found: Array, key: Any) -> None:
 
 
 def _print_plan(found: Array, key: Any, as_json: bool) -> None:
-    from hyperslab.archive.indexing import normalize
+    from hyperslab.archive.tree.indexing import normalize
 
     made, shape = found.plan(key), normalize(key, found.shape).shape
     facts = {"shape": list(shape), **{name: getattr(made, name) for name in PLAN}}
@@ -183,7 +183,7 @@ def _print_plan(found: Array, key: Any, as_json: bool) -> None:
 
 
 def _plan_in_words(name: str, shape: tuple[int, ...], made: Any) -> str:
-    from hyperslab.archive.display import nbytes
+    from hyperslab.archive.views.display import nbytes
 
     amplification = "–" if made.read_amplification is None else f"{made.read_amplification:.3g}"
     lines = {
@@ -219,7 +219,7 @@ def _write_npy(found: Array, key: Any, path: Path, decode: bool) -> None:
     """Read fixed-size elements straight into the file, so that the selection may be larger than memory."""
     import numpy as np
 
-    from hyperslab.archive.indexing import normalize
+    from hyperslab.archive.tree.indexing import normalize
 
     shape = normalize(key, found.shape).shape
     if not found.dtype.hasobject and 0 not in shape and not decode:

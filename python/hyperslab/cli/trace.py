@@ -69,7 +69,7 @@ def run_program(context: typer.Context) -> None:
     problem = obstacle(context.args[0], "its accesses are not recorded")
     lines = [] if is_quiet and not done.is_lost else [*done.messages, *([problem] if problem is not None else [])]
     if done.trace is not None and not is_quiet:
-        from hyperslab.archive.display import counted
+        from hyperslab.archive.views.display import counted
 
         count, arrays = len(done.trace), len({(one.file, one.array) for one in done.trace.arrays})
         words = f"{counted(count, 'access', 'accesses')} to {counted(arrays, 'array', 'arrays')}"
@@ -94,7 +94,7 @@ def import_log(
 
     Example: hyperslab trace import job.darshan -o run.trace
     """
-    from hyperslab.archive.display import counted
+    from hyperslab.archive.views.display import counted
     from hyperslab.trace.darshan_logs import read_darshan
     from hyperslab.trace.storing import write
 

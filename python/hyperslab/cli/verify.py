@@ -19,8 +19,8 @@ from hyperslab.cli.progress import live
 from hyperslab.errors import DamagedFile, FileChanged, HyperslabError, ReadError, RunError, Unsupported
 
 if TYPE_CHECKING:
-    from hyperslab.archive.array import Array
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.array import Array
+    from hyperslab.archive.tree.group import Group
 
 Box: TypeAlias = tuple[tuple[int, int], ...]  # start and stop of each axis
 SLAB_NBYTES = 64 << 20
@@ -77,7 +77,7 @@ def verified(root: Group, progress: Callable[[str, int, int], None]) -> list[Ver
     """Decode every array of an archive in bounded memory, and return one result for each."""
     arrays, found = _arrays(root)
     if root.lost_nbytes:
-        from hyperslab.archive.whole import lost
+        from hyperslab.archive.tree.whole import lost
 
         found.insert(0, Verified("(the file)", "damaged", [lost(root)]))
     expected = sum(_nbytes_of(array) for array in arrays)
@@ -94,7 +94,7 @@ def verified(root: Group, progress: Callable[[str, int, int], None]) -> list[Ver
 
 def _arrays(root: Group) -> tuple[list[Array], list[Verified]]:
     """The arrays, each once, and the names that do not lead to an array."""
-    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree.array import Array
 
     arrays: dict[tuple[str, str], Array] = {}
     problems = _groups(root)
@@ -108,7 +108,7 @@ def _arrays(root: Group) -> tuple[list[Array], list[Verified]]:
 
 def _groups(root: Group) -> list[Verified]:
     """The groups with an attribute that cannot be read."""
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.group import Group
 
     found = []
     inner = (entry.found for entry in entries(root) if isinstance(entry.found, Group) and not entry.is_again)
@@ -236,7 +236,7 @@ def _read(array: Array, key: Any) -> None:
 
 
 def _print(found: list[Verified]) -> None:
-    from hyperslab.archive.display import nbytes
+    from hyperslab.archive.views.display import nbytes
 
     table = Table("array", "status", "chunks", "decoded", "what is wrong", box=None)
     for one in found:

@@ -9,17 +9,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hyperslab.archive.array import Array
-from hyperslab.archive.dimensions import PhonyDimensions
-from hyperslab.archive.open_file import instead
-from hyperslab.archive.tree import groups_by_path
+from hyperslab.archive.tree.array import Array
+from hyperslab.archive.tree.dimensions import PhonyDimensions
+from hyperslab.archive.tree.group import groups_by_path
+from hyperslab.archive.tree.open_file import instead
 from hyperslab.conversion.sources import SourceFiles
 from hyperslab.conversion.wishes import ArrayWish, Wish
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.replacing import is_stream
 
 if TYPE_CHECKING:
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.group import Group
 
 ZARR_DOCUMENTS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 

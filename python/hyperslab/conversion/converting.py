@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyperslab._core import __version__
 from hyperslab.archive.opening import open as open_archive
-from hyperslab.archive.whole import check_whole
+from hyperslab.archive.tree.whole import check_whole
 from hyperslab.conversion.advice import FORMATS
 from hyperslab.conversion.checking import check_target, check_wish
 from hyperslab.conversion.journal import ConversionJournal
@@ -28,7 +28,7 @@ from hyperslab.replacing import FULL, followed, put_in_place, sync_one
 from hyperslab.versions.layout.version_group import VersionGroup
 
 if TYPE_CHECKING:
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.group import Group
     from hyperslab.progress import Progress
 
 SUFFIXES: dict[str, Format] = {".h5": "hdf5", ".hdf5": "hdf5", ".he5": "hdf5", ".nc": "netcdf4", ".nc4": "netcdf4",

@@ -22,7 +22,7 @@ from hyperslab.references.export import Export
 from hyperslab.versions.layout.seen import opened_version
 
 if TYPE_CHECKING:
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.group import Group
     from hyperslab.progress import Progress
 
 JSON, PARQUET = (".json",), (".parquet", ".parq")

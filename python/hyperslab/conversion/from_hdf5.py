@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import h5py
 import numpy as np
 
-from hyperslab.archive.dimensions import PhonyDimensions
-from hyperslab.archive.followed import opened_by_h5py
-from hyperslab.archive.whole import lost
+from hyperslab.archive.tree.dimensions import PhonyDimensions
+from hyperslab.archive.tree.followed import opened_by_h5py
+from hyperslab.archive.tree.whole import lost
 from hyperslab.conversion.encoding import SlabEncoder
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.hdf5_structure import Original, StructureCopy, has_pointers, has_references, is_plain
@@ -34,8 +34,8 @@ from hyperslab.storage.chain import CodecChain, hdf5_steps, needs
 from hyperslab.storage.hdf5_plugins import has_codec
 
 if TYPE_CHECKING:
-    from hyperslab.archive.array import Array
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.array import Array
+    from hyperslab.archive.tree.group import Group
 
 # A contiguous array of at most this many bytes is copied as it is.
 SMALL_NBYTES = 64 << 10

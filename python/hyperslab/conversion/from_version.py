@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import h5py
 import numpy as np
 
-from hyperslab.archive.array import Array
+from hyperslab.archive.tree.array import Array
 from hyperslab.conversion.from_hdf5 import FromHdf5
 from hyperslab.conversion.hdf5_structure import Original, StructureCopy, has_pointers, is_plain
 from hyperslab.conversion.hdf5_target import created_array, creation_list, filters_of, lacking
@@ -22,7 +22,7 @@ from hyperslab.versions.layout.elements import as_elements
 from hyperslab.versions.layout.names import VERSIONS, raw_path, text_bytes
 
 if TYPE_CHECKING:
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.group import Group
 
 SLAB_NBYTES = 64 << 20
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hyperslab.archive.array import Array
+from hyperslab.archive.tree.array import Array
 from hyperslab.conversion.encoding import Box, Bytes
 from hyperslab.errors import DamagedFile, HyperslabError
 from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, VERSION_BOOKKEEPING, VERSIONS

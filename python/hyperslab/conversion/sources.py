@@ -8,12 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hyperslab.archive.array import Array
+from hyperslab.archive.tree.array import Array
 from hyperslab.errors import FileChanged, HyperslabError, Refused, printable
 from hyperslab.versions.layout.version_group import VersionGroup
 
 if TYPE_CHECKING:
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.group import Group
 
 
 class SourceFiles:

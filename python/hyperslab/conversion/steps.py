@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hyperslab.archive.array import Array
 from hyperslab.archive.opening import open as open_archive
+from hyperslab.archive.tree.array import Array
 from hyperslab.conversion.cluster import Cluster, cluster_of
 from hyperslab.conversion.filling import Filler, Filling
 from hyperslab.conversion.journal import ConversionJournal
@@ -27,7 +27,7 @@ from hyperslab.errors import (
 from hyperslab.versions.layout.version_group import VersionGroup
 
 if TYPE_CHECKING:
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.group import Group
     from hyperslab.conversion.from_hdf5 import FromHdf5
     from hyperslab.conversion.to_hdf5 import ToHdf5
     from hyperslab.conversion.zarr_target import ToZarr

@@ -25,7 +25,7 @@ from hyperslab.conversion.partial_file import PartialFile
 from hyperslab.errors import FileChanged, RunError
 
 if TYPE_CHECKING:
-    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree.array import Array
 
 BUFFER_NBYTES = 4 << 20
 COPY_NBYTES = 512 << 10

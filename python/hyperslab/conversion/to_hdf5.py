@@ -15,8 +15,8 @@ import h5py
 import numpy as np
 
 from hyperslab._core import __version__
-from hyperslab.archive import cf
-from hyperslab.archive.dimensions import PhonyDimensions
+from hyperslab.archive.conventions import cf
+from hyperslab.archive.tree.dimensions import PhonyDimensions
 from hyperslab.conversion.encoding import SlabEncoder
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.hdf5_target import Hdf5Array, WrittenByLibhdf5, created_array, creation_list
@@ -38,8 +38,8 @@ from hyperslab.references import zarr2
 from hyperslab.storage.chain import CodecChain, Filter, needs
 
 if TYPE_CHECKING:
-    from hyperslab.archive.array import Array
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.array import Array
+    from hyperslab.archive.tree.group import Group
 
 ONLY_DIMENSION = "This is a netCDF dimension but not a netCDF variable."
 TRACKED = h5py.h5p.CRT_ORDER_TRACKED | h5py.h5p.CRT_ORDER_INDEXED

@@ -15,7 +15,7 @@ from hyperslab.references import zarr2, zarr3
 from hyperslab.references.chunks import ChunkTable
 
 if TYPE_CHECKING:
-    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree.array import Array
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hyperslab.archive.dimensions import PhonyDimensions
+from hyperslab.archive.tree.dimensions import PhonyDimensions
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder, crc32c
 from hyperslab.conversion.filling import Filling
@@ -36,8 +36,8 @@ from hyperslab.storage.chain import CodecChain, Step
 from hyperslab.versions.layout.version_group import VersionGroup
 
 if TYPE_CHECKING:
-    from hyperslab.archive.array import Array
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.array import Array
+    from hyperslab.archive.tree.group import Group
 
 MISSING = (2**64 - 1).to_bytes(8, "little") * 2
 MOST_NAME_NBYTES = 255  # of a file's name

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from hyperslab.archive.far.remote import is_url
 from hyperslab.archive.opening import open as open_archive
-from hyperslab.archive.remote import is_url
 from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.h5.group import Group, opened
 from hyperslab.h5.identifiers import FileID, GroupID, ObjectID

@@ -15,7 +15,7 @@ from hyperslab.h5 import elements, property_lists, spaces
 from hyperslab.h5.store import Facts, Place
 
 if TYPE_CHECKING:
-    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree.array import Array
 
 
 class StoreInfo(NamedTuple):

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hyperslab._core import Points
-from hyperslab.archive import indexing
-from hyperslab.archive.indexing import AxisIndices, NormalizedKey, of_points
+from hyperslab.archive.tree import indexing
+from hyperslab.archive.tree.indexing import AxisIndices, NormalizedKey, of_points
 
 
 class Selected(NamedTuple):

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from hyperslab.archive.array import Array
-from hyperslab.archive.open_file import OpenFile
+from hyperslab.archive.tree.array import Array
+from hyperslab.archive.tree.open_file import OpenFile
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, NotAllowed, ReadError, Unsupported
 

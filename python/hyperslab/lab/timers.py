@@ -12,7 +12,7 @@ import numpy as np
 
 from hyperslab.errors import TrialFailed
 from hyperslab.lab import cache
-from hyperslab.timers import Timers as Timers
+from hyperslab.timers import Timers
 
 T = TypeVar("T", int, float)
 

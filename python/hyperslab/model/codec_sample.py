@@ -13,20 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import ChunkGrid, Hyperslab
-from hyperslab.archive.array import Array
 from hyperslab.archive.opening import open as open_archive
+from hyperslab.archive.tree.array import Array
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import HyperslabError, MissingLibrary
 from hyperslab.formats import availability, make_format
 from hyperslab.formats.contract import ArraySpec, Format, Need
 from hyperslab.lab import cache
 from hyperslab.lab.scratch import remove
-from hyperslab.lab.timers import Timers
 from hyperslab.model.costs import CodecRate
 from hyperslab.model.file_layout import file_and_array
 from hyperslab.model.libraries import Layout
 from hyperslab.storage.chain import Codec, CodecChain
 from hyperslab.storage.layout import StoredLayout
+from hyperslab.timers import Timers
 
 FORMATS = {"hdf5": "hdf5", "zarr": "zarr3", "hyperslab": "hyperslab"}
 # The sample, and the most that one of its chunks may have.

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 import hyperslab.archive
-from hyperslab.archive.array import Array
-from hyperslab.archive.remote import shown, stats
-from hyperslab.archive.tree import Group
+from hyperslab.archive.far.remote import shown, stats
+from hyperslab.archive.tree.array import Array
+from hyperslab.archive.tree.group import Group
 from hyperslab.errors import UsageError
 from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArraySpec
@@ -26,7 +26,7 @@ from hyperslab.lab.fields import Field
 from hyperslab.lab.rounds import Progress, StopRule
 from hyperslab.lab.scratch import scratch_below
 from hyperslab.lab.served import ServedFiles
-from hyperslab.lab.timers import Timers, Timing
+from hyperslab.lab.timers import Timing
 from hyperslab.lab.worker import LocalWorkers, Workbench
 from hyperslab.model.calibrate import observation_of, profile_of
 from hyperslab.model.cells import ModelCell
@@ -39,6 +39,7 @@ from hyperslab.model.training import Scale
 from hyperslab.model.workload import Workload
 from hyperslab.storage.chain import CodecChain
 from hyperslab.storage.layout import StoredLayout
+from hyperslab.timers import Timers
 
 SERVERS = ("nginx", "versitygw")  # that can be started on this machine
 FORMAT = "hyperslab"

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from hyperslab import h5
-from hyperslab.archive.array import Array
+from hyperslab.archive.far.remote import is_url, shown
 from hyperslab.archive.opening import open as open_archive
-from hyperslab.archive.remote import is_url, shown
-from hyperslab.archive.whole import check_whole
+from hyperslab.archive.tree.array import Array
+from hyperslab.archive.tree.whole import check_whole
 from hyperslab.errors import Refused, UsageError
 from hyperslab.model.libraries import Layout
 from hyperslab.model.workload import Workload

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab.archive.remote import shown
+from hyperslab.archive.far.remote import shown
 from hyperslab.chunk_grid import ceil_div, chunk_counts
 from hyperslab.errors import Refused
 
 if TYPE_CHECKING:
     from hyperslab._core import Segment
-    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree.array import Array
 
 BLOCK = 100_000  # number of chunks whose names are made at a time
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from hyperslab.archive.tree import Group, groups_by_path, links_to_nowhere
+from hyperslab.archive.tree.group import Group, groups_by_path, links_to_nowhere
 from hyperslab.errors import DamagedFile, NotAllowed, Refused, Unsupported
 from hyperslab.references.chunks import ChunkTable
 
 if TYPE_CHECKING:
-    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree.array import Array
 
 Document = dict[str, Any]
 

@@ -22,7 +22,7 @@ from hyperslab.references.chunks import ChunkTable
 from hyperslab.references.export import Document, Export
 
 if TYPE_CHECKING:
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.group import Group
 
 ESCAPED = re.compile(r"[^!-~]|[\"#%<>?`{}^|\\]")  # characters that URLs escape
 BLOCK = 50_000  # number of references passed to Icechunk at a time

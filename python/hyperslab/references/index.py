@@ -12,15 +12,15 @@ from types import MappingProxyType
 from typing import Any
 
 from hyperslab._core import save_references
-from hyperslab.archive.allowed import Locations
-from hyperslab.archive.far_listing import is_pattern
-from hyperslab.archive.locating import locate
-from hyperslab.archive.open_file import OpenFile
+from hyperslab.archive.collections.source_files import are_many, matching, threads_for
+from hyperslab.archive.far.allowed import Locations
+from hyperslab.archive.far.listing import is_pattern
+from hyperslab.archive.far.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.archive.opening import open
-from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
-from hyperslab.archive.source_files import are_many, matching, threads_for
-from hyperslab.archive.tree import Group, root_of
-from hyperslab.archive.whole import check_whole
+from hyperslab.archive.tree.group import Group, root_of
+from hyperslab.archive.tree.locating import locate
+from hyperslab.archive.tree.open_file import OpenFile
+from hyperslab.archive.tree.whole import check_whole
 from hyperslab.errors import HyperslabError, Refused, UsageError
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.references import icechunk, kerchunk, zarr2, zarr3

@@ -21,7 +21,7 @@ from hyperslab.references.export import Export
 from hyperslab.replacing import replacing
 
 if TYPE_CHECKING:
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.group import Group
 
 RECORD_SIZE = 100_000  # references in one Parquet table
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hyperslab.archive.far.remote import is_url
+from hyperslab.archive.far.url_prefix import HTTP
 from hyperslab.archive.opening import open
-from hyperslab.archive.remote import is_url
-from hyperslab.archive.tree import Group
-from hyperslab.archive.url_prefix import HTTP
+from hyperslab.archive.tree.group import Group
 from hyperslab.errors import Refused, UsageError
 from hyperslab.needed import missing
 from hyperslab.references import zarr3
@@ -25,7 +25,7 @@ from hyperslab.references.chunks import ChunkTable
 from hyperslab.references.export import Document, Export
 
 if TYPE_CHECKING:
-    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree.array import Array
 
 MOST_CHUNKS = 1 << 27  # of one array: VirtualiZarr's manifests have an entry for each chunk, stored or missing
 ESCAPED = re.compile(r"[#%?]")

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hyperslab.archive import cf
-from hyperslab.archive.attributes import for_json
+from hyperslab.archive.conventions import cf
+from hyperslab.archive.tree.attributes import for_json
 from hyperslab.errors import HyperslabError, Refused
 from hyperslab.references import chunks
 from hyperslab.references.chunks import ChunkTable
 from hyperslab.storage.table import known
 
 if TYPE_CHECKING:
-    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree.array import Array
 
 LEVEL = 1  # the compression level, which numcodecs requires even for decoding
 NUMBERS = {"f": (2, 4, 8), "c": (8, 16), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "b": (1,)}

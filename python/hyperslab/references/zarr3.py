@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hyperslab.archive import cf
+from hyperslab.archive.conventions import cf
 from hyperslab.errors import HyperslabError, Refused
 from hyperslab.needed import missing
 from hyperslab.references import chunks, zarr2
 from hyperslab.references.chunks import ChunkTable
 
 if TYPE_CHECKING:
-    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree.array import Array
 
 OF_ARRAYS = ("transpose", "delta", "fixedscaleoffset")  # codecs that work on elements, before they become bytes
 

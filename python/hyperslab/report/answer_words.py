@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hyperslab.archive.display import counted
+from hyperslab.archive.views.display import counted
 from hyperslab.bench.rankings import Ranking
 from hyperslab.bench.recommendations import Candidate, Recommendation
 from hyperslab.bench.results import Run

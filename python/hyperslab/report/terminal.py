@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from hyperslab.archive.display import counted
+from hyperslab.archive.views.display import counted
 from hyperslab.bench.compare import Comparison, ComparisonRow, Outcome
 from hyperslab.bench.rankings import Ranking
 from hyperslab.bench.results import Run

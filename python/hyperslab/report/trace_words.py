@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hyperslab.advise.results import Counsel
 from hyperslab.advise.tip import Tip
-from hyperslab.archive.display import counted
+from hyperslab.archive.views.display import counted
 from hyperslab.model.terms import Phase
 from hyperslab.quantities import digits, nbytes_text, seconds_text
 from hyperslab.trace.summaries import ArraySummary, busy_seconds

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from hyperslab.archive.display import counted
+from hyperslab.archive.views.display import counted
 from hyperslab.bench.histories.trials import planned
 from hyperslab.bench.rankings import UNRANKED
 from hyperslab.bench.records import WARM_UP, Cell, Trial

@@ -17,7 +17,7 @@ from hyperslab.trace.table import TracedArray
 
 if TYPE_CHECKING:
     from hyperslab._core import Segment
-    from hyperslab.archive.array import Array
+    from hyperslab.archive.tree.array import Array
 
 Box = tuple[tuple[int, ...], tuple[int, ...]]
 """The first index and the length along each axis."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self
 
-from hyperslab.archive import display, display_html
+from hyperslab.archive.views import display, display_html
 from hyperslab.trace import storing
 from hyperslab.trace.checking import without_invalid
 from hyperslab.trace.table import OPERATIONS, AccessTable

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from hyperslab.archive.allowed import Allowed, Locations
-from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.archive.remote import SourceResolver
-from hyperslab.archive.tree import Group
+from hyperslab.archive.far.allowed import Allowed, Locations
+from hyperslab.archive.far.remote import SourceResolver
+from hyperslab.archive.tree.array import Array as ArchiveArray
+from hyperslab.archive.tree.group import Group
 from hyperslab.errors import UsageError
 from hyperslab.journal.locks import check_is_named, check_process
 from hyperslab.journal.signals import defer_signals

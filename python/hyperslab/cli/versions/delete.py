@@ -49,7 +49,7 @@ def delete(
         found = {"file": file, "deleted": names, "versions": left, "nbytes_before": before, "nbytes": after}
         typer.echo(json.dumps(found, indent=1))
         return
-    from hyperslab.archive.display import nbytes
+    from hyperslab.archive.views.display import nbytes
 
     said = f"{file}: {', '.join(names)} deleted, {len(left)} versions are left, {nbytes(before)} → {nbytes(after)}"
     console().print(line(said), soft_wrap=True)

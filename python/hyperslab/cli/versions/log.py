@@ -61,7 +61,7 @@ def _as_json(entry: LogEntry) -> dict[str, Any]:
 
 
 def _print(entries: list[LogEntry]) -> None:
-    from hyperslab.archive.display import nbytes
+    from hyperslab.archive.views.display import nbytes
 
     table = Table("version", "parent", "time (UTC)", "arrays", "size", "new chunks", "changes", box=None)
     for entry in entries:

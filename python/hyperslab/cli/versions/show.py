@@ -14,7 +14,7 @@ from hyperslab.cli.output import console, line, plain
 from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, name_of, opened
 
 if TYPE_CHECKING:
-    from hyperslab.archive.tree import Group
+    from hyperslab.archive.tree.group import Group
     from hyperslab.versions.layout.table import Version
 
 
@@ -65,7 +65,7 @@ def _row(entry: Entry, group: Group) -> dict[str, Any]:
 def _print(
     file: str, version: Version, is_current: bool, attributes: dict[str, Any], rows: list[dict[str, Any]]
 ) -> None:
-    from hyperslab.archive.display import nbytes
+    from hyperslab.archive.views.display import nbytes
 
     out = console()
     parent = f"child of {version.parent}" if version.parent else "without a parent"

@@ -33,7 +33,7 @@ def stats(file: FileArgument, as_json: AsJson = False) -> None:
 
 
 def _print(found: Stats) -> None:
-    from hyperslab.archive.display import nbytes
+    from hyperslab.archive.views.display import nbytes
 
     def size(count: int | None) -> str:
         return "?" if count is None else nbytes(count)

@@ -43,7 +43,7 @@ def verify(
 
 
 def _print(found: Verification) -> None:
-    from hyperslab.archive.display import nbytes
+    from hyperslab.archive.views.display import nbytes
 
     out = console()
     for damage in found.damages[:MOST_LINES]:

@@ -16,7 +16,7 @@ RECORDERS = {
     "h5py._hl.dataset": ".h5py_recorder",
     "zarr.core.array": ".zarr_recorder",
     "zarr.core": ".zarr2_recorder",
-    "hyperslab.archive.array": ".engine_recorder",
+    "hyperslab.archive.tree.array": ".engine_recorder",
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from hyperslab.archive.attributes import Attributes
+from hyperslab.archive.tree.attributes import Attributes
 from hyperslab.versions.layout.names import text_bytes
 from hyperslab.versions.stage.attributes import StagedAttributes
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import h5py
 import numpy as np
 
-from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.tree.array import Array as ArchiveArray
 from hyperslab.versions.layout.fingerprint_log import Mark, Marks, Record
 from hyperslab.versions.layout.fingerprints import (
     CONTENT_NBYTES,

@@ -14,7 +14,7 @@ import numpy as np
 from h5py._hl.dataset import ChunkIterator
 from numpy.exceptions import AxisError
 
-from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.tree.array import Array as ArchiveArray
 from hyperslab.errors import printable
 from hyperslab.versions.compat.opened import Opened
 from hyperslab.versions.compat.text import as_h5py, decoded, is_string

@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 
 import h5py
 
-from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.tree.array import Array as ArchiveArray
 from hyperslab.errors import DamagedFile
 from hyperslab.versions.file import VersionedFile
 from hyperslab.versions.layout.names import DATA, DATA_VERSION, VERSIONS

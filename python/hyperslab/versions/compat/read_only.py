@@ -7,7 +7,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.tree.array import Array as ArchiveArray
 from hyperslab.errors import UsageError
 from hyperslab.versions.compat.opened import Opened
 from hyperslab.versions.compat.text import as_h5py

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hyperslab._core import mapped_source
-from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.archive.tree import Group
+from hyperslab.archive.tree.array import Array as ArchiveArray
+from hyperslab.archive.tree.group import Group
 from hyperslab.cached import cached_property
 from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, HyperslabError, ReadError, Unsupported

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.archive.tree import Group
+from hyperslab.archive.tree.array import Array as ArchiveArray
+from hyperslab.archive.tree.group import Group
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, HyperslabError, Unsupported
 from hyperslab.versions.layout.elements import fill_element, read_chunks

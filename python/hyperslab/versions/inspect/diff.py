@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.tree.array import Array as ArchiveArray
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, FileChanged, Unsupported
 from hyperslab.progress import Progress

@@ -47,7 +47,7 @@ class Inspected:
         return f"<hyperslab.VersionedFile {self.path!r}: {state}>"
 
     def _repr_html_(self) -> str:
-        from hyperslab.archive import display_html
+        from hyperslab.archive.views import display_html
 
         if self.closed:
             return display_html.rows("hyperslab.VersionedFile", str(self.path), [], [], ["closed"])

@@ -11,8 +11,8 @@ import h5py
 import numpy as np
 
 from hyperslab._core import filters_of
-from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.archive.tree import Group
+from hyperslab.archive.tree.array import Array as ArchiveArray
+from hyperslab.archive.tree.group import Group
 from hyperslab.errors import HyperslabError
 from hyperslab.needed import advice
 from hyperslab.storage.hdf5_plugins import has_codec

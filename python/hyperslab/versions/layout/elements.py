@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.tree.array import Array as ArchiveArray
 from hyperslab.versions.layout.names import Array, text_bytes
 from hyperslab.versions.layout.padding import element_bytes
 from hyperslab.versions.layout.slots import Slots

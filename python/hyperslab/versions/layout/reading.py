@@ -13,11 +13,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from hyperslab.archive.allowed import Allowed
-from hyperslab.archive.array import Array
-from hyperslab.archive.open_file import OpenFile
-from hyperslab.archive.remote import Remote, SourceResolver, is_url, shown
-from hyperslab.archive.tree import Group, root_of
+from hyperslab.archive.far.allowed import Allowed
+from hyperslab.archive.far.remote import Remote, SourceResolver, is_url, shown
+from hyperslab.archive.tree.array import Array
+from hyperslab.archive.tree.group import Group, root_of
+from hyperslab.archive.tree.open_file import OpenFile
 from hyperslab.errors import DamagedFile, FileChanged, UsageError
 from hyperslab.journal.settling import PAUSE_SECONDS, between_commits, between_commits_later
 from hyperslab.memory import CHUNK_CACHE_NBYTES

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hyperslab.archive.remote import Remote, SourceResolver
-from hyperslab.archive.tree import Group
+from hyperslab.archive.far.remote import Remote, SourceResolver
+from hyperslab.archive.tree.group import Group
 from hyperslab.errors import ReadError
 from hyperslab.versions.layout import names as layout
 from hyperslab.versions.layout.names import FIRST_VERSION, VERSIONS

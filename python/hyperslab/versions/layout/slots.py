@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import chunk_slots_of
-from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.tree.array import Array as ArchiveArray
 from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.versions.layout.names import DATA

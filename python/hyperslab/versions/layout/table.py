@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hyperslab.archive.tree import Group
+from hyperslab.archive.tree.group import Group
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, ReadError, Unsupported
 from hyperslab.meant import meant

@@ -10,9 +10,9 @@ from contextlib import suppress
 
 import numpy as np
 
-from hyperslab.archive.array import Array
-from hyperslab.archive.open_file import Place
-from hyperslab.archive.tree import Group
+from hyperslab.archive.tree.array import Array
+from hyperslab.archive.tree.group import Group
+from hyperslab.archive.tree.open_file import Place
 from hyperslab.errors import DamagedFile, HyperslabError
 from hyperslab.versions.layout.names import DATA, VERSIONS
 from hyperslab.versions.layout.slots import grid_slots

@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.tree.array import Array as ArchiveArray
 from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.meant import meant

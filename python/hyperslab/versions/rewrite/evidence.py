@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.archive.tree import Group
+from hyperslab.archive.tree.array import Array as ArchiveArray
+from hyperslab.archive.tree.group import Group
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, ReadError, UsageError
 from hyperslab.versions.layout.elements import as_elements

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import h5py
 import numpy as np
 
-from hyperslab.archive.array import Array as ArchiveArray
+from hyperslab.archive.tree.array import Array as ArchiveArray
 from hyperslab.chunk_grid import ceil_div, chunk_counts
 from hyperslab.errors import UsageError
 from hyperslab.journal.signals import raise_pending_signals

@@ -16,10 +16,10 @@ import numpy as np
 from h5py import h5z
 
 from hyperslab._core import ChunkGrid, filters_of
-from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.archive.open_file import OpenFile
-from hyperslab.archive.remote import SourceResolver
-from hyperslab.archive.tree import Group, root_of
+from hyperslab.archive.far.remote import SourceResolver
+from hyperslab.archive.tree.array import Array as ArchiveArray
+from hyperslab.archive.tree.group import Group, root_of
+from hyperslab.archive.tree.open_file import OpenFile
 from hyperslab.errors import DamagedFile, MissingJournal, StaleJournal, UsageError
 from hyperslab.journal.journal import journal_path
 from hyperslab.journal.journaled_file import JournaledFile

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeAlias
 import h5py
 import numpy as np
 
-from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.archive.tree import Group
+from hyperslab.archive.tree.array import Array as ArchiveArray
+from hyperslab.archive.tree.group import Group
 from hyperslab.errors import DamagedFile
 from hyperslab.journal.journaled_file import JournaledFile
 from hyperslab.journal.signals import raise_pending_signals

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.archive.tree import Group
+from hyperslab.archive.tree.array import Array as ArchiveArray
+from hyperslab.archive.tree.group import Group
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile
 from hyperslab.versions.commit.chunk_store import ChunkStores

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import Points
-from hyperslab.archive.indexing import Key, normalize, of_points, whole_mask
+from hyperslab.archive.tree.indexing import Key, normalize, of_points, whole_mask
 
 
 class Selected(NamedTuple):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hyperslab.archive.array import Array as ArchiveArray
-from hyperslab.archive.indexing import Key
+from hyperslab.archive.tree.array import Array as ArchiveArray
+from hyperslab.archive.tree.indexing import Key
 from hyperslab.errors import Unsupported
 from hyperslab.versions.layout.elements import as_elements, as_new_elements, fill_element, read_chunks
 from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, Array

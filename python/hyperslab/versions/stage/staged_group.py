@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from hyperslab.archive.tree import Group
+from hyperslab.archive.tree.group import Group
 from hyperslab.errors import UsageError, printable
 from hyperslab.versions.layout.names import check_array_path, check_group_path
 from hyperslab.versions.stage.attributes import StagedAttributes

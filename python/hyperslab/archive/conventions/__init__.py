@@ -1,0 +1,1 @@
+"""What the numbers of an array mean by CF's and netCDF's conventions."""

@@ -1,0 +1,1 @@
+"""Bytes that come by URL: stores, their options and credentials, and where documents may lead."""

@@ -1,0 +1,1 @@
+"""What people see of an archive: text, and HTML in notebooks."""
