@@ -52,7 +52,7 @@ def test_the_line_says_that_the_program_would_fail_by_itself(file: Path) -> None
     code = "import sys, h5py; h5py.File(sys.argv[1])['x'][1, 2, 3]"
     done = subprocess.run([*words, code, str(file)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert "all of them need HDF5's filter 32015 (Zstandard), which the program's libhdf5 does not have" in done.stderr
+    assert "all of them need HDF5's filter 32015 (zstd), which the program's libhdf5 does not have" in done.stderr
     assert "without `hyperslab run` they would fail" in done.stderr
 
 

@@ -12,8 +12,9 @@ import pytest
 import versioned_hdf5
 
 import hyperslab as hs
+from hyperslab import libhdf5
 from hyperslab._core import ChunkTable, gather_chunks, hash_chunks, hash_staged, mappings_block
-from hyperslab.versions.commit import chunk_store, libhdf5, virtual
+from hyperslab.versions.commit import chunk_store, virtual
 from hyperslab.versions.commit.chunk_store import ChunkStore, make_store
 from hyperslab.versions.layout.names import chunk_hash
 

@@ -218,9 +218,8 @@ class AdviceFile:
             said = f"schema {schema!r}, version {version!r}; we read {SCHEMA!r}, version {VERSION}"
             raise UsageError(f"{name} is not advice: {said}")
         is_complete, source = "schema" in content, content.get("source", "")
-        if not isinstance(source, str) or (is_complete and "source" not in content):
-            said = "this key is missing" if isinstance(source, str) else f"{source!r} is not the name of a file"
-            raise UsageError(f"{name} is not advice: source: {said}")
+        if not isinstance(source, str):
+            raise UsageError(f"{name} is not advice: source: {source!r} is not the name of a file")
         advised = {str(path): _array(f"{name}: array {path!r}", one) for path, one in arrays.items()}
         try:
             return cls(source, advised, is_complete)
