@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -31,6 +32,14 @@ def own_data_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _what_stays_is_not_looked_at_again() -> Iterator[None]:
+    """Thousands of tests leave a million objects; a full collection of garbage would look at all of them each time."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

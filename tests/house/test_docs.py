@@ -13,7 +13,8 @@ from given_files import GIVEN, give
 from pages import LEFT_OUT, PAGES, ROOT, blocks, commands, has_commands, run_page
 
 # A test does not wait for an answer as certain as a reader wants it; tests/matrix/follow_readme.py changes nothing.
-LESS_TIME = {"--minutes 3 ": "--minutes 0.5 ", "--scale quick -o maps": "--scale quick --trials 2 -o maps"}
+LESS_TIME = {"--minutes 3 ": "--minutes 0.5 ", "--scale quick -o maps": "--scale quick --trials 2 -o maps",
+             "--method both": "--method both --trials 2"}  # fmt: skip
 MODEL_TESTS = ROOT / "tests" / "model"
 
 

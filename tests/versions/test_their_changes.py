@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,21 @@ ARRAYS = ("x", "many", "g/text")
 
 def make(path: Path, borrowed: bool = False) -> dict[str, dict[str, np.ndarray]]:
     """Versions, in most of which most arrays did not change; and what they hold."""
+    content, expected = made(borrowed)
+    path.write_bytes(content)
+    return copy.deepcopy(expected)
+
+
+@cache
+def made(borrowed: bool) -> tuple[bytes, dict[str, dict[str, np.ndarray]]]:
+    """The same file for all tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "v.h5")
+        expected = commit(path, borrowed)
+        return path.read_bytes(), expected
+
+
+def commit(path: Path, borrowed: bool) -> dict[str, dict[str, np.ndarray]]:
     with h5py.File(path, "w") if borrowed else hs.VersionedFile(path, "w") as opened:
         file = hs.VersionedFile(opened) if borrowed else opened
         with file.stage_version("a") as version:
