@@ -164,11 +164,21 @@ def _assembled(described: dict[str, Any], table: Any) -> AccessTable:
     if not are_whole or any(one.null_count for one in table.columns) or not pa.types.is_list(table["selection"].type):
         raise ValueError("it has rows without numbers")
     listed = table["selection"].combine_chunks()
-    lengths = listed.value_lengths().to_numpy(zero_copy_only=False)
+    lengths = _elements(listed.value_lengths(), np.dtype(np.int64))
     offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
-    numbers = listed.flatten().to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    numbers = _elements(listed.flatten(), np.dtype(np.int64))
     if len(numbers) != offsets[-1]:
         raise ValueError("its selections do not fit its rows")
-    casts = {name: pa.from_numpy_dtype(np.dtype(dtype)) for name, dtype in COLUMNS.items()}  # numbers must fit
-    columns = {name: table[name].cast(kind).to_numpy() for name, kind in casts.items()}
+    columns = {name: _elements(table[name].combine_chunks(), np.dtype(dtype)) for name, dtype in COLUMNS.items()}
     return AccessTable(columns=columns, offsets=offsets, numbers=numbers, **described)
+
+
+def _elements(array: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    """The numbers of an array of pyarrow's, which must fit. Its own `to_numpy` imports pandas, if that is there."""
+    import pyarrow as pa
+
+    fitting = array.cast(pa.from_numpy_dtype(dtype))
+    if fitting.null_count:
+        raise ValueError("it has rows without numbers")
+    content = fitting.buffers()[1]
+    return np.frombuffer(content or b"", dtype, len(fitting), fitting.offset * dtype.itemsize if content else 0)
