@@ -21,7 +21,7 @@ use crate::plain::{read_plain, read_plain_far, room};
 use crate::read_error::ReadError;
 use crate::scatter::{Destination, Target, index};
 use crate::stores::{Store, Stores};
-use crate::threads::{Helpers, ThreadMemory};
+use crate::threads::{Helpers, ThreadMemory, join_all};
 use crate::values::ValueHeap;
 use pace::Pace;
 
@@ -173,10 +173,11 @@ impl<'a> Job<'a> {
         let helpers = Helpers::grant(self.thread_count - 1);
         let job = &self;
         std::thread::scope(|scope| {
+            let mut started = Vec::new();
             for number in 1..=helpers.count() {
                 let work = move || job.work(index(number), &mut || false);
                 // If a helper cannot be started, we go on without it.
-                let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+                started.extend(std::thread::Builder::new().spawn_scoped(scope, work));
             }
             let mut last_poll = Instant::now();
             job.work(0, &mut || {
@@ -185,6 +186,7 @@ impl<'a> Job<'a> {
                     poll()
                 }
             });
+            join_all(started);
         });
         self.outcome()
     }

@@ -8,7 +8,7 @@ use hyperslab_core::{PlanError, PointGroup, ReadPlan};
 use crate::execute::{Execution, execute};
 use crate::read_error::ReadError;
 use crate::scatter::index;
-use crate::threads::Helpers;
+use crate::threads::{Helpers, join_all};
 
 /// How many groups justify another thread.
 const GROUPS_PER_THREAD: usize = 8;
@@ -47,11 +47,13 @@ pub fn read_points(
     };
     let helpers = Helpers::grant(thread_count - 1);
     std::thread::scope(|scope| {
+        let mut started = Vec::new();
         for _ in 0..helpers.count() {
             // If a helper cannot be started, we go on without it.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, || work(&mut || false));
+            started.extend(std::thread::Builder::new().spawn_scoped(scope, || work(&mut || false)));
         }
         work(poll);
+        join_all(started);
     });
     failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
 }

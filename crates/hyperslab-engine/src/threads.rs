@@ -6,6 +6,7 @@
 use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread::ScopedJoinHandle;
 
 use crate::brief_lock::lock_briefly;
 use crate::codecs::Scratch;
@@ -42,6 +43,16 @@ impl ThreadMemory {
             && kept.len() < MOST_KEPT
         {
             kept.push(self);
+        }
+    }
+}
+
+/// Waits until helpers have ended as threads of the system, and not only finished their work, as a scope does: a program
+/// that forks after a read has only the threads that it knows. A helper's panic goes on here.
+pub fn join_all(helpers: Vec<ScopedJoinHandle<'_, ()>>) {
+    for helper in helpers {
+        if let Err(panic) = helper.join() {
+            std::panic::resume_unwind(panic);
         }
     }
 }

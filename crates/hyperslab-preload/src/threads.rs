@@ -3,6 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
+use hyperslab_engine::join_all;
+
 /// How many bytes are worth another thread.
 const NBYTES_PER_THREAD: usize = 4 << 20;
 
@@ -25,10 +27,12 @@ pub(crate) fn in_shares(
         }
     };
     std::thread::scope(|scope| {
+        let mut started = Vec::new();
         for _ in 1..thread_count {
             // Where there are no more threads, this one does all.
-            let _ = Builder::new().spawn_scoped(scope, take);
+            started.extend(Builder::new().spawn_scoped(scope, take));
         }
         take();
+        join_all(started);
     });
 }

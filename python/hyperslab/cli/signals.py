@@ -21,6 +21,8 @@ def end_by_signals() -> None:
             signal.signal(number, _end)
     if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_DFL):
         signal.signal(signal.SIGINT, _interrupt)
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _unraisable
 
 
 def _end(number: int, _: FrameType | None) -> None:
@@ -32,6 +34,12 @@ def _end(number: int, _: FrameType | None) -> None:
 def _interrupt(number: int, _: FrameType | None) -> None:
     _received.append(number)
     raise KeyboardInterrupt
+
+
+def _unraisable(said: sys.UnraisableHookArgs) -> None:
+    """Say what could not be raised, but not what a signal interrupted in libhdf5, which closes its files all the same."""
+    if not _received:
+        sys.__unraisablehook__(said)
 
 
 @contextmanager
