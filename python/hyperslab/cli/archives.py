@@ -98,7 +98,7 @@ def array_of(root: Group, name: str) -> Array:
     from hyperslab.archive.tree.group import Group
 
     try:
-        found = root[name]
+        array_or_group = root[name]
     except KeyError as error:
         names = [array.name for _, array in zip(range(MOST_COMPARED), arrays_of(root), strict=False)]
         near = meant_or_known(name, names, "it has no arrays")
@@ -107,9 +107,9 @@ def array_of(root: Group, name: str) -> Array:
         raise UsageError(f"{root.filename} has no array {name!r}{because}{near}") from error
     except FileNotFoundError as error:
         raise UsageError(f"{name!r} of {root.filename} is in {error.filename}, which does not exist") from error
-    if isinstance(found, Group):
-        raise UsageError(f"{name!r} of {root.filename} is a group, not an array; {_names(found)}")
-    return found
+    if isinstance(array_or_group, Group):
+        raise UsageError(f"{name!r} of {root.filename} is a group, not an array; {_names(array_or_group)}")
+    return array_or_group
 
 
 def _names(group: Group) -> str:

@@ -37,8 +37,8 @@ def stripe_of(text: str) -> tuple[int, int | None]:
     UsageError
         The text is not a stripe.
     """
-    found = re.fullmatch(r"(\d+)\s*(|[kmg]i?)b?(?::(\d+))?", text.strip().lower())
-    size = int(found[1]) * UNITS[found[2]] if found else 0
-    if not found or size < 1 or found[3] == "0":
+    match = re.fullmatch(r"(\d+)\s*(|[kmg]i?)b?(?::(\d+))?", text.strip().lower())
+    size = int(match[1]) * UNITS[match[2]] if match else 0
+    if not match or size < 1 or match[3] == "0":
         raise UsageError(f"--stripe {text} is not a stripe: write SIZE:COUNT, such as 1MiB:4, or SIZE alone")
-    return size, None if found[3] is None else int(found[3])
+    return size, None if match[3] is None else int(match[3])

@@ -120,12 +120,12 @@ def _present(run: Any, as_json: bool) -> None:
 
     page = make_report(run)
     if as_json:
-        found = {
+        conclusions = {
             "rankings": [asdict(r) for r in run.rankings],
             "recommendations": [asdict(r) for r in run.recommendations],
             "verdicts": [asdict(v) for v in run.verdicts],
         }
-        typer.echo(json.dumps(found, indent=1))
+        typer.echo(json.dumps(conclusions, indent=1))
     else:
         out = console()
         print_answers(run, out)

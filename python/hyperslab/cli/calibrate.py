@@ -146,8 +146,8 @@ def _absent(libraries: list[str] | None) -> list[str]:
     from hyperslab.formats import availability
     from hyperslab.model.calibrate import FORMATS
 
-    found = {name: availability(FORMATS[name]) for name in libraries or FORMATS if name in FORMATS}
-    return [f"{name} is left out: {why}" for name, why in found.items() if isinstance(why, MissingLibrary)]
+    availabilities = {name: availability(FORMATS[name]) for name in libraries or FORMATS if name in FORMATS}
+    return [f"{name} is left out: {why}" for name, why in availabilities.items() if isinstance(why, MissingLibrary)]
 
 
 def _of_store(store: str, round_trip_ms: float | None, options: list[str], where: Path, scale: Scale) -> StoreProfile:

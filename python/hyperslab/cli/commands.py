@@ -25,12 +25,12 @@ class Entry:
     def load(self, name: str) -> Any:
         """Import the command."""
         module, _, attribute = self.place.partition(":")
-        found = getattr(import_module(f"hyperslab.cli.{module}"), attribute)
-        if isinstance(found, typer.Typer):
-            made: Any = typer.main.get_group(found)
+        command = getattr(import_module(f"hyperslab.cli.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            made: Any = typer.main.get_group(command)
         else:
             alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-            alone.command(name, context_settings=self.settings)(found)
+            alone.command(name, context_settings=self.settings)(command)
             made = typer.main.get_command(alone)
         made.name = name
         return made

@@ -23,8 +23,8 @@ def compare_runs(
     from hyperslab.bench.results import load_run
     from hyperslab.report.terminal import print_comparison
 
-    found = compare(load_run(run_a), load_run(run_b), allow_unlike=unlike)
+    comparison = compare(load_run(run_a), load_run(run_b), allow_unlike=unlike)
     if as_json:
-        typer.echo(json.dumps(asdict(found), indent=1, default=str))
+        typer.echo(json.dumps(asdict(comparison), indent=1, default=str))
     else:
-        print_comparison(found, console())
+        print_comparison(comparison, console())

@@ -56,11 +56,11 @@ Offer = tuple[str, str]
 def answer(line: str) -> str:
     """The offers for a command line that is cut at the cursor, one a line; Bash gets them as it has to insert them."""
     *words, incomplete = _split(line)
-    found = [(value, said) for value, said in offers(words[1:], incomplete) if value.isprintable()]
+    printable_offers = [(value, said) for value, said in offers(words[1:], incomplete) if value.isprintable()]
     breaks = os.environ.get(BREAKS)
     if breaks is not None:
-        return "".join(f"{_for_bash(value, incomplete, breaks)}\n" for value, _ in found)
-    return "".join(f"{value}\t{' '.join(said.split())}\n" for value, said in found)
+        return "".join(f"{_for_bash(value, incomplete, breaks)}\n" for value, _ in printable_offers)
+    return "".join(f"{value}\t{' '.join(said.split())}\n" for value, said in printable_offers)
 
 
 def _split(line: str) -> list[str]:
@@ -114,7 +114,7 @@ def _of_command(command: Any, path: str, words: list[str], incomplete: str) -> l
     awaiting, given = _consumed(options, words)
     name, equals, value = incomplete.partition("=")
     if equals and name in options:
-        return [(f"{name}={found}", said) for found, said in _values(options[name], path, given, value)]
+        return [(f"{name}={choice}", said) for choice, said in _values(options[name], path, given, value)]
     if awaiting is not None:
         return _values(awaiting, path, given, incomplete)
     if incomplete.startswith("-"):
@@ -152,8 +152,8 @@ def _values(parameter: Any, path: str, given: list[str], incomplete: str) -> lis
         return []
 
 
-def _beginning(found: Iterable[Offer], incomplete: str) -> list[Offer]:
-    return [(value, said) for value, said in found if value.startswith(incomplete)]
+def _beginning(all_offers: Iterable[Offer], incomplete: str) -> list[Offer]:
+    return [(value, said) for value, said in all_offers if value.startswith(incomplete)]
 
 
 def _arrays_in(given: list[str], incomplete: str) -> Iterator[Offer]:

@@ -113,8 +113,8 @@ def _replay(
 def _draw(done: Any) -> list[Path]:
     from hyperslab.report.evaluation import draw_evaluation
 
-    found: list[Path] = draw_evaluation(done, done.output / "figures")
-    return found
+    figures: list[Path] = draw_evaluation(done, done.output / "figures")
+    return figures
 
 
 def _draw_and_judge(profile: Path | None, request: Request, log: Path | None, as_json: bool) -> None:

@@ -67,7 +67,7 @@ def index(
         ):  # we chose the name, so we do not follow what somebody put there
             raise UsageError(f"{partial} is a link, but what is found is kept there until the end: remove the link")
         with live(console(stderr=True), "files") as progress:
-            found = index(
+            references = index(
                 sources,
                 storage_options=None if concat else storage_options(option or []),
                 resume=partial,
@@ -76,7 +76,7 @@ def index(
                 scheduler=scheduler,
                 allowed=allowed_prefixes(allowed),
             )
-            saved = found.save(output, inline_threshold=inline_threshold, skip_unsupported=skip_unsupported)
+            saved = references.save(output, inline_threshold=inline_threshold, skip_unsupported=skip_unsupported)
     except HyperslabError:
         raise
     except FileNotFoundError as error:

@@ -53,22 +53,22 @@ def read(
     file, array, selection = _asked(file, array, selection)
     key = parse_selection(selection)
     with open_archive(file, option or [], concat, allowed) as root:
-        found = array_of(root, array)
+        chosen = array_of(root, array)
         try:
-            _do(found, key, output, as_json, plan, decode)
+            _do(chosen, key, output, as_json, plan, decode)
         except MemoryError as error:  # first, as TooLargeForMemory is a ValueError too
-            said = f"{found.name}: not enough memory for the selection; select less: {error}"
+            said = f"{chosen.name}: not enough memory for the selection; select less: {error}"
             raise TooLargeForMemory(said) from error
         except HyperslabError:
             raise
         except (IndexError, ValueError, TypeError) as error:
-            raise UsageError(f"selection {selection!r} of {found.name}, shape {found.shape}: {error}") from error
+            raise UsageError(f"selection {selection!r} of {chosen.name}, shape {chosen.shape}: {error}") from error
         except BrokenPipeError:
             raise
         except OSError as error:  # from h5py, if it does the reading, or from the output
             if is_full(error):
                 raise
-            raise ReadError(f"array {found.name} of {file}: {error}") from error
+            raise ReadError(f"array {chosen.name} of {file}: {error}") from error
 
 
 def _check(output: Path | None, as_json: bool, plan: bool, decode: bool) -> None:
@@ -99,27 +99,27 @@ def _asked(file: str, array: str | None, selection: str) -> tuple[str, str, str]
     return file, array, selection
 
 
-def _do(found: Array, key: Any, output: Path | None, as_json: bool, plan: bool, decode: bool) -> None:
+def _do(array: Array, key: Any, output: Path | None, as_json: bool, plan: bool, decode: bool) -> None:
     if plan:
-        _print_plan(found, key, as_json)
+        _print_plan(array, key, as_json)
     elif output is not None:
-        _save(found, key, output, decode)
+        _save(array, key, output, decode)
     elif as_json:
-        _print_json(found, key, decode)
+        _print_json(array, key, decode)
     else:
-        _check_printable(found, key)
-        typer.echo(lines(str(_values(found, key, decode))))
+        _check_printable(array, key)
+        typer.echo(lines(str(_values(array, key, decode))))
 
 
-def _values(found: Array, key: Any, decode: bool) -> Any:
-    values = found.read(key)
+def _values(array: Array, key: Any, decode: bool) -> Any:
+    values = array.read(key)
     if not decode:
         return values
     import numpy as np
 
     from hyperslab.archive.conventions.unpacking import unpacked
 
-    return unpacked(found, np.asarray(values))
+    return unpacked(array, np.asarray(values))
 
 
 def parse_selection(text: str) -> Any:
@@ -156,30 +156,30 @@ def _number(node: ast.expr) -> int:
     raise ValueError("not a whole number")
 
 
-def _element_count(found: Array, key: Any) -> int:
+def _element_count(array: Array, key: Any) -> int:
     from hyperslab.archive.tree.indexing import normalize
 
-    return math.prod(normalize(key, found.shape).full_shape)
+    return math.prod(normalize(key, array.shape).full_shape)
 
 
-def _check_printable(found: Array, key: Any) -> None:
-    nbytes = _element_count(found, key) * found.dtype.itemsize
+def _check_printable(array: Array, key: Any) -> None:
+    nbytes = _element_count(array, key) * array.dtype.itemsize
     if nbytes > MOST_PRINTED_NBYTES:
         raise UsageError(
-            f"{found.name}: the selection has {nbytes / 1e9:.1f} GB, and only its edges would be printed; "
+            f"{array.name}: the selection has {nbytes / 1e9:.1f} GB, and only its edges would be printed; "
             "give a smaller SELECTION, or save it with -o FILE.npy"
         )
 
 
-def _print_plan(found: Array, key: Any, as_json: bool) -> None:
+def _print_plan(array: Array, key: Any, as_json: bool) -> None:
     from hyperslab.archive.tree.indexing import normalize
 
-    made, shape = found.plan(key), normalize(key, found.shape).shape
+    made, shape = array.plan(key), normalize(key, array.shape).shape
     facts = {"shape": list(shape), **{name: getattr(made, name) for name in PLAN}}
     if as_json:
-        typer.echo(json.dumps({"array": found.name, **facts}, indent=1))
+        typer.echo(json.dumps({"array": array.name, **facts}, indent=1))
         return
-    typer.echo(_plan_in_words(printable(found.name), shape, made))
+    typer.echo(_plan_in_words(printable(array.name), shape, made))
 
 
 def _plan_in_words(name: str, shape: tuple[int, ...], made: Any) -> str:
@@ -197,49 +197,49 @@ def _plan_in_words(name: str, shape: tuple[int, ...], made: Any) -> str:
     return "\n".join([name, *(f"  {what:<19} {said}" for what, said in lines.items())])
 
 
-def _print_json(found: Array, key: Any, decode: bool) -> None:
+def _print_json(array: Array, key: Any, decode: bool) -> None:
     import numpy as np
 
-    count = _element_count(found, key)
+    count = _element_count(array, key)
     if count > MOST_JSON_ELEMENTS:
-        raise UsageError(f"{found.name}: {count} elements are too many for JSON; save them with -o FILE.npy")
-    values = np.asarray(_values(found, key, decode))
-    shown = {"array": found.name, "shape": list(values.shape), "dtype": str(values.dtype if decode else found.dtype),
+        raise UsageError(f"{array.name}: {count} elements are too many for JSON; save them with -o FILE.npy")
+    values = np.asarray(_values(array, key, decode))
+    shown = {"array": array.name, "shape": list(values.shape), "dtype": str(values.dtype if decode else array.dtype),
              "values": plain(values)}  # fmt: skip
     typer.echo(json.dumps(shown))
 
 
-def _save(found: Array, key: Any, output: Path, decode: bool) -> None:
+def _save(array: Array, key: Any, output: Path, decode: bool) -> None:
     with replacing(output) as beside, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # NumPy warns that it does not save a dtype's metadata
-        _write_npy(found, key, beside, decode)
+        _write_npy(array, key, beside, decode)
 
 
-def _write_npy(found: Array, key: Any, path: Path, decode: bool) -> None:
+def _write_npy(array: Array, key: Any, path: Path, decode: bool) -> None:
     """Read fixed-size elements straight into the file, so that the selection may be larger than memory."""
     import numpy as np
 
     from hyperslab.archive.tree.indexing import normalize
 
-    shape = normalize(key, found.shape).shape
-    if not found.dtype.hasobject and 0 not in shape and not decode:
-        whole = (*shape, *found.dtype.shape)
-        out: np.memmap[Any, Any] = np.lib.format.open_memmap(path, mode="w+", dtype=found.dtype.base, shape=whole)
+    shape = normalize(key, array.shape).shape
+    if not array.dtype.hasobject and 0 not in shape and not decode:
+        whole = (*shape, *array.dtype.shape)
+        out: np.memmap[Any, Any] = np.lib.format.open_memmap(path, mode="w+", dtype=array.dtype.base, shape=whole)
         allocate(path, out.offset)
-        found.read(key, out=out)
+        array.read(key, out=out)
         return
-    values = np.asarray(_values(found, key, decode))
+    values = np.asarray(_values(array, key, decode))
     if values.dtype.hasobject:
-        values = _fixed_text(found, values)
+        values = _fixed_text(array, values)
     with path.open("wb") as file:
         np.save(file, values, allow_pickle=False)
 
 
-def _fixed_text(found: Array, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _fixed_text(array: Array, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Convert variable-length text to NumPy's fixed-length text, which .npy can hold."""
     if not all(isinstance(one, str) for one in values.flat):
-        raise UsageError(f"{found.name}: .npy cannot hold elements of varying length ({found.dtype}); use --json")
+        raise UsageError(f"{array.name}: .npy cannot hold elements of varying length ({array.dtype}); use --json")
     fixed = values.astype(str)
     if (fixed != values).any():  # NumPy drops zeros at the end of text
-        raise UsageError(f"{found.name}: some of its text ends in null characters, which .npy cannot hold; use --json")
+        raise UsageError(f"{array.name}: some of its text ends in null characters, which .npy cannot hold; use --json")
     return fixed

@@ -30,8 +30,8 @@ def nbytes_of(text: str | None, option: str) -> int | None:
     """
     if text is None:
         return None
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?|)b?\s*", text, flags=re.IGNORECASE)
-    nbytes = None if found is None else float(found[1]) * UNITS[found[2].lower()]
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?|)b?\s*", text, flags=re.IGNORECASE)
+    nbytes = None if match is None else float(match[1]) * UNITS[match[2].lower()]
     if nbytes is None or nbytes >= MOST_NBYTES:
         raise UsageError(f"{option} {text!r} is not a size: write 64MiB, 500kB or a number of bytes")
     return int(nbytes)

@@ -62,34 +62,34 @@ def verify(
     Example: hyperslab verify ocean.nc
     """
     with open_archive(file, option or [], concat, allowed) as root, live(console(stderr=True), unit="MiB") as progress:
-        found = verified(root, progress)
+        verified_arrays = verified(root, progress)
     if as_json:
-        typer.echo(json.dumps({"file": str(file), "arrays": [asdict(one) for one in found]}, indent=1))
+        typer.echo(json.dumps({"file": str(file), "arrays": [asdict(one) for one in verified_arrays]}, indent=1))
     else:
-        _print(found)
-    bad = [one for one in found if one.status in FAILED]
+        _print(verified_arrays)
+    bad = [one for one in verified_arrays if one.status in FAILED]
     if bad:
-        damaged = f"{len(bad)} of {len(found)} arrays are damaged or unreadable"
+        damaged = f"{len(bad)} of {len(verified_arrays)} arrays are damaged or unreadable"
         raise RunError(f"{file}: {damaged}; the first is {bad[0].name}")
 
 
 def verified(root: Group, progress: Callable[[str, int, int], None]) -> list[Verified]:
     """Decode every array of an archive in bounded memory, and return one result for each."""
-    arrays, found = _arrays(root)
+    arrays, verified_arrays = _arrays(root)
     if root.lost_nbytes:
         from hyperslab.archive.tree.whole import lost
 
-        found.insert(0, Verified("(the file)", "damaged", [lost(root)]))
+        verified_arrays.insert(0, Verified("(the file)", "damaged", [lost(root)]))
     expected = sum(_nbytes_of(array) for array in arrays)
     before = 0
     for array in arrays:
         one = Verified(array.name)
-        found.append(one)
+        verified_arrays.append(one)
         _read_attributes(array, one)
         for done in _decode(array, one):
             progress(array.name, (before + done) >> 20, max(expected >> 20, 1))
         before += _nbytes_of(array)
-    return found
+    return verified_arrays
 
 
 def _arrays(root: Group) -> tuple[list[Array], list[Verified]]:
@@ -110,23 +110,23 @@ def _groups(root: Group) -> list[Verified]:
     """The groups with an attribute that cannot be read."""
     from hyperslab.archive.tree.group import Group
 
-    found = []
+    unreadable_groups = []
     inner = (entry.found for entry in entries(root) if isinstance(entry.found, Group) and not entry.is_again)
     for group in (root, *inner):
         one = Verified(group.name)
         _read_attributes(group, one)
-        found += [one] if one.messages else []
-    return found
+        unreadable_groups += [one] if one.messages else []
+    return unreadable_groups
 
 
-def _read_attributes(holder: Array | Group, found: Verified) -> None:
+def _read_attributes(holder: Array | Group, outcome: Verified) -> None:
     for name in holder.attrs:
         try:
             holder.attrs[name]
         except DamagedFile as error:
-            found.fails(error, "damaged")
+            outcome.fails(error, "damaged")
         except Unsupported as error:
-            found.fails(error, "unsupported")
+            outcome.fails(error, "unsupported")
 
 
 def _nbytes_of(array: Array) -> int:
@@ -141,8 +141,8 @@ def _element_nbytes(array: Array) -> int:
     return POINTED_NBYTES if array.dtype.hasobject else array.dtype.itemsize
 
 
-def _decode(array: Array, found: Verified) -> Iterator[int]:
-    """Decode an array and record the result in `found`. Yields the number of bytes done after each box."""
+def _decode(array: Array, outcome: Verified) -> Iterator[int]:
+    """Decode an array and record the result in `outcome`. Yields the number of bytes done after each box."""
     try:
         if array.damaged:
             raise DamagedFile(array.damaged)
@@ -150,19 +150,19 @@ def _decode(array: Array, found: Verified) -> Iterator[int]:
             raise Unsupported(array.unsupported)
         if not array.is_null:
             stored = array.stored_chunk_count
-            found.missing_chunk_count = None if stored is None else array.chunk_count - stored
-            yield from _decode_boxes(array, found)
+            outcome.missing_chunk_count = None if stored is None else array.chunk_count - stored
+            yield from _decode_boxes(array, outcome)
     except FileChanged:
         raise
     except DamagedFile as error:
-        found.fails(error, "damaged", damaged_count=1)
+        outcome.fails(error, "damaged", damaged_count=1)
     except Unsupported as error:
-        found.fails(error, "unsupported")
+        outcome.fails(error, "unsupported")
     except (ReadError, MemoryError, OSError) as error:
-        found.fails(error, "unreadable")
+        outcome.fails(error, "unreadable")
 
 
-def _decode_boxes(array: Array, found: Verified) -> Iterator[int]:
+def _decode_boxes(array: Array, outcome: Verified) -> Iterator[int]:
     """Halve the array until each box fits in `SLAB_NBYTES`; skip unwritten boxes, and halve damaged ones further."""
     cut = array.chunks or (1,) * array.ndim
     left, done = _expected(array), 0
@@ -181,12 +181,12 @@ def _decode_boxes(array: Array, found: Verified) -> Iterator[int]:
             if halves and array.chunks:
                 waiting += halves  # which chunk is it?
                 continue
-            found.fails(error, "damaged", damaged_count=1)
+            outcome.fails(error, "damaged", damaged_count=1)
         else:
-            _count(array, key, found)
+            _count(array, key, outcome)
         done += nbytes
         if array.chunks:
-            left = _expected(array) - found.chunk_count - found.damaged_count
+            left = _expected(array) - outcome.chunk_count - outcome.damaged_count
         yield done
 
 
@@ -196,17 +196,17 @@ def _expected(array: Array) -> int:
     return array.chunk_count if stored is None else stored
 
 
-def _count(array: Array, key: tuple[slice, ...], found: Verified) -> None:
+def _count(array: Array, key: tuple[slice, ...], outcome: Verified) -> None:
     """Count the chunks and bytes that reading a box decoded."""
     if array.stored_chunk_count is None:
         lengths = [bounds.stop - bounds.start for bounds in key]
         cut = array.chunks or tuple(lengths)
-        found.chunk_count += math.prod(chunk_counts(lengths, cut))
-        found.decoded_nbytes += math.prod(lengths) * array.dtype.itemsize
+        outcome.chunk_count += math.prod(chunk_counts(lengths, cut))
+        outcome.decoded_nbytes += math.prod(lengths) * array.dtype.itemsize
         return
     plan = array.plan(key)
-    found.chunk_count += plan.chunk_count - plan.missing_chunk_count
-    found.decoded_nbytes += plan.decoded_nbytes
+    outcome.chunk_count += plan.chunk_count - plan.missing_chunk_count
+    outcome.decoded_nbytes += plan.decoded_nbytes
 
 
 def _halves(box: Box, cut: tuple[int, ...]) -> list[Box]:
@@ -235,11 +235,11 @@ def _read(array: Array, key: Any) -> None:
         raise Unsupported("it uses a variant of a codec that only h5py can read")
 
 
-def _print(found: list[Verified]) -> None:
+def _print(verified_arrays: list[Verified]) -> None:
     from hyperslab.archive.views.display import nbytes
 
     table = Table("array", "status", "chunks", "decoded", "what is wrong", box=None)
-    for one in found:
+    for one in verified_arrays:
         more = "; …" if one.damaged_count > len(one.messages) else ""
         damaged = f", {one.damaged_count} damaged" if one.damaged_count else ""
         missing = f", {one.missing_chunk_count} never written" if one.missing_chunk_count else ""

@@ -46,8 +46,8 @@ def delete(
         raise
     after = Path(file).stat().st_size
     if as_json:
-        found = {"file": file, "deleted": names, "versions": left, "nbytes_before": before, "nbytes": after}
-        typer.echo(json.dumps(found, indent=1))
+        deletion = {"file": file, "deleted": names, "versions": left, "nbytes_before": before, "nbytes": after}
+        typer.echo(json.dumps(deletion, indent=1))
         return
     from hyperslab.archive.views.display import nbytes
 

@@ -45,48 +45,50 @@ def diff(
     if figure is not None:
         need("--figure", "matplotlib")
     with opened(file) as versions:
-        found = versions.diff(name_of(versions, before), name_of(versions, after))
+        difference = versions.diff(name_of(versions, before), name_of(versions, after))
         for path in array or ():
-            if all(path not in versions[name] for name in (found.before, found.after)):
-                near = meant(path, found.arrays)
-                raise UsageError(f"there is no array {path!r} in {found.before} or {found.after}{near}")
+            if all(path not in versions[name] for name in (difference.before, difference.after)):
+                near = meant(path, difference.arrays)
+                raise UsageError(f"there is no array {path!r} in {difference.before} or {difference.after}{near}")
         if array:
-            found = replace(found, arrays={path: one for path, one in found.arrays.items() if path in array})
+            difference = replace(
+                difference, arrays={path: one for path, one in difference.arrays.items() if path in array}
+            )
         if elements or figure is not None:
             with live(console(stderr=True), unit="chunks") as progress:
-                for one in found.arrays.values():
+                for one in difference.arrays.values():
                     if one.problem is None:
                         one.elements(progress)
-        not_drawn = _draw(found, figure) if figure is not None else []
+        not_drawn = _draw(difference, figure) if figure is not None else []
     if as_json:
-        typer.echo(json.dumps({"file": file, **_as_json(found, elements)}, indent=1))
+        typer.echo(json.dumps({"file": file, **_as_json(difference, elements)}, indent=1))
     else:
-        _print(found, elements)
+        _print(difference, elements)
         if figure is not None:
             more = f"; not drawn: {', '.join(not_drawn)}" if not_drawn else ""
             console().print(line(f"figure: {figure}{more}"), soft_wrap=True)
 
 
-def _draw(found: VersionDiff, target: Path) -> list[str]:
+def _draw(difference: VersionDiff, target: Path) -> list[str]:
     from hyperslab.report.version_figures import draw_difference
 
     if not target.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {target.absolute().parent} to write {target.name} to: create it first")
-    return draw_difference(found, target)
+    return draw_difference(difference, target)
 
 
-def _as_json(found: VersionDiff, with_elements: bool) -> dict[str, Any]:
+def _as_json(difference: VersionDiff, with_elements: bool) -> dict[str, Any]:
     return {
-        "before": found.before,
-        "after": found.after,
-        "arrays": [_array_as_json(array, with_elements) for array in found.arrays.values()],
-        "added_groups": found.added_groups,
-        "removed_groups": found.removed_groups,
+        "before": difference.before,
+        "after": difference.after,
+        "arrays": [_array_as_json(array, with_elements) for array in difference.arrays.values()],
+        "added_groups": difference.added_groups,
+        "removed_groups": difference.removed_groups,
         "attributes": {
             path: {name: plain(change) for name, change in changes.items()}
-            for path, changes in found.attributes.items()
+            for path, changes in difference.attributes.items()
         },
-        "problems": found.problems,
+        "problems": difference.problems,
     }
 
 
@@ -116,23 +118,23 @@ def _array_as_json(array: ArrayDiff, with_elements: bool) -> dict[str, Any]:
     return said
 
 
-def _print(found: VersionDiff, with_elements: bool) -> None:
+def _print(difference: VersionDiff, with_elements: bool) -> None:
     out = console()
-    if found.is_empty:
-        out.print(line(f"{found.before} and {found.after} are the same"), soft_wrap=True)
+    if difference.is_empty:
+        out.print(line(f"{difference.before} and {difference.after} are the same"), soft_wrap=True)
         return
     columns = ["array", "what", "shape", "chunks that differ", "attributes"]
     table = Table(*columns, *(["elements that differ", "where"] if with_elements else []), box=None)
-    for array in found.arrays.values():
+    for array in difference.arrays.values():
         table.add_row(*(line(cell, overflow="fold") for cell in _cells(array, with_elements)))
-    if found.arrays:
+    if difference.arrays:
         out.print(table)
-    for name, groups in (("new", found.added_groups), ("gone", found.removed_groups)):
+    for name, groups in (("new", difference.added_groups), ("gone", difference.removed_groups)):
         if groups:
             out.print(line(f"{name} groups: {', '.join(groups)}"), soft_wrap=True)
-    for path, changes in found.attributes.items():
+    for path, changes in difference.attributes.items():
         out.print(line(f"attributes of {path or 'the version'}: {_changes(changes)}"), soft_wrap=True)
-    for path, problem in found.problems.items():
+    for path, problem in difference.problems.items():
         out.print(line(f"{path}: {problem}"), soft_wrap=True)
 
 
@@ -151,10 +153,10 @@ def _cells(array: ArrayDiff, with_elements: bool) -> list[str]:
         return cells
     if array.problem:
         return [*cells, "?", "?"]
-    found = array.elements()
-    counts = [f"{found.count:,}"]
-    counts += [f"{found.added_count:,} new"] if found.added_count else []
-    counts += [f"{found.removed_count:,} gone"] if found.removed_count else []
-    boxes = [", ".join(f"{start}:{stop}" for start, stop in box) for box in found.boxes[:MOST_BOXES].tolist()]
-    more = f" and {len(found.boxes) - MOST_BOXES:,} more" if len(found.boxes) > MOST_BOXES else ""
+    element_diff = array.elements()
+    counts = [f"{element_diff.count:,}"]
+    counts += [f"{element_diff.added_count:,} new"] if element_diff.added_count else []
+    counts += [f"{element_diff.removed_count:,} gone"] if element_diff.removed_count else []
+    boxes = [", ".join(f"{start}:{stop}" for start, stop in box) for box in element_diff.boxes[:MOST_BOXES].tolist()]
+    more = f" and {len(element_diff.boxes) - MOST_BOXES:,} more" if len(element_diff.boxes) > MOST_BOXES else ""
     return [*cells, ", ".join(counts), " ".join(f"[{box}]" for box in boxes) + more]

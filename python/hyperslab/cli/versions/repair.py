@@ -38,7 +38,7 @@ def repair(
     try:
         if os.path.exists(file):  # noqa: PTH110 -- it may be a URL, which is refused by name
             open_regular(file).close()  # a pipe would let it wait
-        found = repair(file, output, keep_unproved=keep_unproved)
+        repaired = repair(file, output, keep_unproved=keep_unproved)
     except HyperslabError:
         raise
     except FileNotFoundError as error:
@@ -46,24 +46,24 @@ def repair(
     except OSError as error:
         raise UsageError(f"{error.filename or file}: {error.strerror or error}") from error
     if as_json:
-        typer.echo(json.dumps({**asdict(found), "is_complete": found.is_complete}, indent=1, default=str))
+        typer.echo(json.dumps({**asdict(repaired), "is_complete": repaired.is_complete}, indent=1, default=str))
     else:
-        _print(found)
-    if not found.is_complete:
-        items = "item is" if len(found.lost) == 1 else "items are"
-        raise RunError(f"{file}: {len(found.lost)} {items} lost; {output} has the rest")
+        _print(repaired)
+    if not repaired.is_complete:
+        items = "item is" if len(repaired.lost) == 1 else "items are"
+        raise RunError(f"{file}: {len(repaired.lost)} {items} lost; {output} has the rest")
 
 
-def _print(found: Repair) -> None:
+def _print(repaired: Repair) -> None:
     out = console()
-    for said, kept in (("lost", found.lost), ("note", found.notes)):
+    for said, kept in (("lost", repaired.lost), ("note", repaired.notes)):
         for one in kept[:MOST_LINES]:
             out.print(line(f"{said}: {one}"), soft_wrap=True)
         if len(kept) > MOST_LINES:
             out.print(line(f"{said}: {len(kept) - MOST_LINES} more"))
     mended = (
-        f", {found.mended_chunk_count} chunks were recovered from elsewhere in the file"
-        if found.mended_chunk_count
+        f", {repaired.mended_chunk_count} chunks were recovered from elsewhere in the file"
+        if repaired.mended_chunk_count
         else ""
     )
-    out.print(line(f"{found.output}: {len(found.versions)} versions{mended}"), soft_wrap=True)
+    out.print(line(f"{repaired.output}: {len(repaired.versions)} versions{mended}"), soft_wrap=True)

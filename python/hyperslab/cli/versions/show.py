@@ -30,15 +30,17 @@ def show(
     from hyperslab.versions.inspect.chunk_maps import user_attributes
 
     with opened(file) as versions:
-        found = versions.table[name_of(versions, version)]
-        group = versions[found.name]
-        is_current = found.name == versions.current_version
+        chosen_version = versions.table[name_of(versions, version)]
+        group = versions[chosen_version.name]
+        is_current = chosen_version.name == versions.current_version
         attributes = {name: plain(value) for name, value in user_attributes(group).items()}
         rows = [_row(entry, group) for entry in entries(group)]
     if as_json:
-        typer.echo(json.dumps({"file": file, **_facts(found, is_current, attributes), "contents": rows}, indent=1))
+        typer.echo(
+            json.dumps({"file": file, **_facts(chosen_version, is_current, attributes), "contents": rows}, indent=1)
+        )
     else:
-        _print(file, found, is_current, attributes, rows)
+        _print(file, chosen_version, is_current, attributes, rows)
 
 
 def _facts(version: Version, is_current: bool, attributes: dict[str, Any]) -> dict[str, Any]:

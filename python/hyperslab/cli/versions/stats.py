@@ -25,14 +25,16 @@ def stats(file: FileArgument, as_json: AsJson = False) -> None:
     Example: hyperslab versions stats survey.h5
     """
     with opened(file) as versions, live(console(stderr=True), unit="versions") as progress:
-        found = versions.stats(progress)
+        version_stats = versions.stats(progress)
     if as_json:
-        typer.echo(json.dumps({**asdict(found), **{name: getattr(found, name) for name in TOTALS}}, indent=1))
+        typer.echo(
+            json.dumps({**asdict(version_stats), **{name: getattr(version_stats, name) for name in TOTALS}}, indent=1)
+        )
     else:
-        _print(found)
+        _print(version_stats)
 
 
-def _print(found: Stats) -> None:
+def _print(version_stats: Stats) -> None:
     from hyperslab.archive.views.display import nbytes
 
     def size(count: int | None) -> str:
@@ -40,20 +42,20 @@ def _print(found: Stats) -> None:
 
     out = console()
     table = Table("version", "arrays", "in memory", "chunks", "stored", "shared with parent", "only here", box=None)
-    for one in found.versions:
+    for one in version_stats.versions:
         sizes = [size(one.stored_nbytes), size(one.shared_nbytes), size(one.own_nbytes)]
         cells = [one.name, str(one.array_count), nbytes(one.nbytes), str(one.chunk_count), *sizes]
         table.add_row(*(line(cell, overflow="fold") for cell in cells))
     out.print(table)
-    ratio = found.deduplication_ratio
+    ratio = version_stats.deduplication_ratio
     times = "" if ratio is None else f" (without sharing: {ratio:.3g} times as much)"
     parts = [
-        f"{nbytes(found.file_nbytes)} in the file",
-        f"{nbytes(found.stored_nbytes)} in chunks of versions{times}",
-        f"{nbytes(found.unreferenced_nbytes)} in chunks that no version uses",
-        f"{nbytes(found.uncommitted_nbytes)} left by interrupted commits",
-        f"{nbytes(found.other_nbytes)} in mappings, tables, text and free space",
+        f"{nbytes(version_stats.file_nbytes)} in the file",
+        f"{nbytes(version_stats.stored_nbytes)} in chunks of versions{times}",
+        f"{nbytes(version_stats.unreferenced_nbytes)} in chunks that no version uses",
+        f"{nbytes(version_stats.uncommitted_nbytes)} left by interrupted commits",
+        f"{nbytes(version_stats.other_nbytes)} in mappings, tables, text and free space",
     ]
     out.print(line("; ".join(parts)), soft_wrap=True)
-    for name, problem in found.problems.items():
+    for name, problem in version_stats.problems.items():
         out.print(line(f"{name} was not counted: {problem}"), soft_wrap=True)

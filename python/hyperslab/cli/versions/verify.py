@@ -32,40 +32,42 @@ def verify(
     """
     with opened(file) as versions, live(console(stderr=True), unit="chunks") as progress:
         names = [name_of(versions, said) for said in version or ()]
-        found = versions.verify(*names, progress=progress)
+        verification = versions.verify(*names, progress=progress)
     if as_json:
-        typer.echo(json.dumps({**asdict(found), "is_whole": found.is_whole}, indent=1))
+        typer.echo(json.dumps({**asdict(verification), "is_whole": verification.is_whole}, indent=1))
     else:
-        _print(found)
-    if not found.is_whole:
-        items = "item is" if found.damage_count == 1 else "items are"
-        raise RunError(f"{file}: {found.damage_count} {items} damaged; try hyperslab versions repair")
+        _print(verification)
+    if not verification.is_whole:
+        items = "item is" if verification.damage_count == 1 else "items are"
+        raise RunError(f"{file}: {verification.damage_count} {items} damaged; try hyperslab versions repair")
 
 
-def _print(found: Verification) -> None:
+def _print(verification: Verification) -> None:
     from hyperslab.archive.views.display import nbytes
 
     out = console()
-    for damage in found.damages[:MOST_LINES]:
+    for damage in verification.damages[:MOST_LINES]:
         out.print(line(_line(damage)), soft_wrap=True)
-    if found.damage_count > MOST_LINES:
-        out.print(line(f"… {found.damage_count - MOST_LINES} more"))
-    for array, reason in found.unchecked.items():
+    if verification.damage_count > MOST_LINES:
+        out.print(line(f"… {verification.damage_count - MOST_LINES} more"))
+    for array, reason in verification.unchecked.items():
         out.print(line(f"not checked: {array}: {reason}"), soft_wrap=True)
-    if found.uncommitted:
-        names = ", ".join(found.uncommitted)
+    if verification.uncommitted:
+        names = ", ".join(verification.uncommitted)
         out.print(line(f"never committed; the next program that writes to the file removes: {names}"), soft_wrap=True)
-    if found.unproved:
-        total = len(found.proved) + len(found.unproved)
-        out.print(f"{len(found.proved)} of {total} versions are proved; only the elements of the others were checked:")
-        for name, reason in list(found.unproved.items())[:MOST_LINES]:
+    if verification.unproved:
+        total = len(verification.proved) + len(verification.unproved)
+        out.print(
+            f"{len(verification.proved)} of {total} versions are proved; only the elements of the others were checked:"
+        )
+        for name, reason in list(verification.unproved.items())[:MOST_LINES]:
             out.print(line(f"not proved: {name}: {reason}"), soft_wrap=True)
-        if len(found.unproved) > MOST_LINES:
-            out.print(line(f"… {len(found.unproved) - MOST_LINES} more"))
-    counts = f"{found.version_count} versions, {found.chunk_count} chunks ({nbytes(found.nbytes)})"
-    proved = "all as committed" if not found.unproved else "nothing is damaged, but not everything is proved"
-    said = proved if found.is_whole else f"{found.damage_count} damaged"
-    out.print(line(f"{found.path}: {counts}: {said}"), soft_wrap=True)
+        if len(verification.unproved) > MOST_LINES:
+            out.print(line(f"… {len(verification.unproved) - MOST_LINES} more"))
+    counts = f"{verification.version_count} versions, {verification.chunk_count} chunks ({nbytes(verification.nbytes)})"
+    proved = "all as committed" if not verification.unproved else "nothing is damaged, but not everything is proved"
+    said = proved if verification.is_whole else f"{verification.damage_count} damaged"
+    out.print(line(f"{verification.path}: {counts}: {said}"), soft_wrap=True)
 
 
 def _line(damage: Damage) -> str:
