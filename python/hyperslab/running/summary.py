@@ -9,53 +9,53 @@ SHORT_SECONDS = 1.0
 """Below this, the library may not have compared yet: that would have taken more than a few percent of the time."""
 
 
-def line(found: Totals, notes: list[str]) -> str:
+def line(totals: Totals, notes: list[str]) -> str:
     """What happened, in one line of words."""
-    return "hyperslab run: " + "; ".join([*_said(found), *notes])
+    return "hyperslab run: " + "; ".join([*_said(totals), *notes])
 
 
-def _said(found: Totals) -> list[str]:
-    if not found.served_reads and not found.passed_reads:
+def _said(totals: Totals) -> list[str]:
+    if not totals.served_reads and not totals.passed_reads:
         return ["no reads through libhdf5 were seen"]
     said = []
-    if found.served_reads:
-        size = nbytes(found.served_nbytes)
-        ahead = f", {found.ahead_reads} of them ahead" if found.ahead_reads else ""
-        took = f"{size}, in {_s(found.served_seconds)} ({_compared(found)})"
-        said.append(f"served {_reads(found.served_reads)}{ahead}, {took}")
-    if found.lacking_reads:
-        said.append(_lacking(found))
-    if found.passed_reads:
-        reasons = sorted(found.passed.items(), key=lambda item: -item[1][0])
+    if totals.served_reads:
+        size = nbytes(totals.served_nbytes)
+        ahead = f", {totals.ahead_reads} of them ahead" if totals.ahead_reads else ""
+        took = f"{size}, in {_s(totals.served_seconds)} ({_compared(totals)})"
+        said.append(f"served {_reads(totals.served_reads)}{ahead}, {took}")
+    if totals.lacking_reads:
+        said.append(_lacking(totals))
+    if totals.passed_reads:
+        reasons = sorted(totals.passed.items(), key=lambda item: -item[1][0])
         why = ", ".join(f"{reads} {REASONS[reason]}" for reason, (reads, _) in reasons)
         # Reading the clock would take a part of the time of a small read.
-        untimed = ", small ones not counted" if "small" in found.passed else ""
-        took = f" ({_s(found.passed_seconds)}{untimed})" if found.passed_seconds else ""
-        said.append(f"left {_reads(found.passed_reads)} to libhdf5{took}: {why}")
-    if found.process_count > 1:
-        said.append(f"{found.process_count} processes")
-    if found.unknown_count:
-        said.append(f"the counts of {found.unknown_count} processes cannot be read")
+        untimed = ", small ones not counted" if "small" in totals.passed else ""
+        took = f" ({_s(totals.passed_seconds)}{untimed})" if totals.passed_seconds else ""
+        said.append(f"left {_reads(totals.passed_reads)} to libhdf5{took}: {why}")
+    if totals.process_count > 1:
+        said.append(f"{totals.process_count} processes")
+    if totals.unknown_count:
+        said.append(f"the counts of {totals.unknown_count} processes cannot be read")
     return said
 
 
-def _lacking(found: Totals) -> str:
+def _lacking(totals: Totals) -> str:
     """What the program could not have read by itself, and how it could."""
-    known = {number: filter_name(number) for number in found.lacked_filters}
+    known = {number: filter_name(number) for number in totals.lacked_filters}
     named = (str(number) if str(number) in name else f"{number} ({name})" for number, name in known.items())
     filters = " and ".join(sorted(named))
-    them = "all of them" if found.lacking_reads == found.served_reads else f"{found.lacking_reads} of them"
+    them = "all of them" if totals.lacking_reads == totals.served_reads else f"{totals.lacking_reads} of them"
     return (
         f"{them} need HDF5's filter {filters}, which the program's libhdf5 does not have: without `hyperslab run` "
         "they would fail (HDF5_PLUGIN_PATH names folders with filters)"
     )
 
 
-def _compared(found: Totals) -> str:
+def _compared(totals: Totals) -> str:
     """What libhdf5 would have taken, or why that is not known."""
-    if found.libhdf5_seconds is not None:
-        return f"libhdf5 would have taken about {_s(found.libhdf5_seconds)}"
-    if found.served_seconds < SHORT_SECONDS:
+    if totals.libhdf5_seconds is not None:
+        return f"libhdf5 would have taken about {_s(totals.libhdf5_seconds)}"
+    if totals.served_seconds < SHORT_SECONDS:
         return "too short to compare with libhdf5"
     return "libhdf5's time is unknown: most reads could not be compared"
 
@@ -76,18 +76,18 @@ def nbytes(count: int) -> str:
     return f"{count} B" if count < 1024 else f"{size:.1f} {units[0]}"
 
 
-def as_json(found: Totals, notes: list[str], status: int, signal: str | None) -> str:
+def as_json(totals: Totals, notes: list[str], status: int, signal: str | None) -> str:
     """The same for programs: one JSON object."""
     import json
 
-    passed = {reason: {"reads": reads, "nbytes": size} for reason, (reads, size) in found.passed.items()}
+    passed = {reason: {"reads": reads, "nbytes": size} for reason, (reads, size) in totals.passed.items()}
     return json.dumps({
         "served": {
-            "reads": found.served_reads, "nbytes": found.served_nbytes, "seconds": found.served_seconds,
-            "libhdf5_seconds": found.libhdf5_seconds, "ahead": found.ahead_reads,
-            "lacking": found.lacking_reads, "lacked_filters": sorted(found.lacked_filters),
+            "reads": totals.served_reads, "nbytes": totals.served_nbytes, "seconds": totals.served_seconds,
+            "libhdf5_seconds": totals.libhdf5_seconds, "ahead": totals.ahead_reads,
+            "lacking": totals.lacking_reads, "lacked_filters": sorted(totals.lacked_filters),
         },
-        "passed": {"reads": found.passed_reads, "timed_seconds": found.passed_seconds, "reasons": passed},
-        "processes": found.process_count, "unreadable_records": found.unknown_count,
+        "passed": {"reads": totals.passed_reads, "timed_seconds": totals.passed_seconds, "reasons": passed},
+        "processes": totals.process_count, "unreadable_records": totals.unknown_count,
         "exit_status": status, "signal": signal, "notes": notes,
     })  # fmt: skip
