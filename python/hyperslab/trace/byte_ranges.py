@@ -92,7 +92,7 @@ def mapped(table: AccessTable) -> AccessTable:
 
 def _places_of(table: AccessTable) -> dict[int, ChunkPlaces]:
     """Where the chunks are, for each array of bytes whose file is there. Notes in the table say why others are not."""
-    found: dict[int, ChunkPlaces] = {}
+    places_by_array: dict[int, ChunkPlaces] = {}
     opened: dict[str, ChunkPlaces | None] = {}
     for number, array in enumerate(table.arrays):
         if (array.layout, array.array) == (LAYOUT, NAME):
@@ -100,8 +100,8 @@ def _places_of(table: AccessTable) -> dict[int, ChunkPlaces]:
                 opened[array.file] = _opened(array.file, table.notes)
             places = opened[array.file]
             if places is not None:
-                found[number] = places
-    return found
+                places_by_array[number] = places
+    return places_by_array
 
 
 def _opened(path: str, notes: list[str]) -> ChunkPlaces | None:

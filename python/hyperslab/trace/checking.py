@@ -16,7 +16,7 @@ BLOCK = 1 << 14
 
 def valid_rows(table: AccessTable) -> npt.NDArray[np.bool_]:
     """Which rows name an array, and select elements inside of it."""
-    found = np.zeros(len(table), bool)
+    is_valid = np.zeros(len(table), bool)
     columns = table.columns
     lengths = np.diff(table.offsets)
     is_known = (columns["array"] >= 0) & (columns["array"] < len(table.arrays))
@@ -27,15 +27,15 @@ def valid_rows(table: AccessTable) -> npt.NDArray[np.bool_]:
     for rows in _by_array(columns["array"], np.flatnonzero(is_known)):
         shape = np.array([min(max(n, 0), MOST) for n in table.arrays[columns["array"][rows[0]]].shape], np.int64)
         kinds = columns["kind"][rows]
-        found[rows] = np.isin(kinds, (ALL, NOTHING)) & (lengths[rows] == 0)
+        is_valid[rows] = np.isin(kinds, (ALL, NOTHING)) & (lengths[rows] == 0)
         slabs = rows[(kinds == HYPERSLAB) & (lengths[rows] == 4 * len(shape))]
         for first in range(0, len(slabs), BLOCK):
             some = slabs[first : first + BLOCK]
             places = table.offsets[some][:, None] + np.arange(4 * len(shape))
-            found[some] = _are_inside(table.numbers[places].reshape(len(some), len(shape), 4), shape)
+            is_valid[some] = _are_inside(table.numbers[places].reshape(len(some), len(shape), 4), shape)
         for row in rows[np.isin(kinds, (BOXES, POINTS, LISTS, BOUNDS))].tolist():
-            found[row] = _is_inside(*table.selection(row), shape)
-    return found
+            is_valid[row] = _is_inside(*table.selection(row), shape)
+    return is_valid
 
 
 def _by_array(arrays: npt.NDArray[np.int32], rows: npt.NDArray[np.intp]) -> list[npt.NDArray[np.intp]]:

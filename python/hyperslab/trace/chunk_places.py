@@ -66,8 +66,8 @@ class ChunkPlaces:
         """
         with open_archive(path) as root:
             # A virtual array shows chunks of others: these have them.
-            found = [array for array in root.walk() if array.is_variable and not array.damaged]
-            real = [array for array in found if not array.virtual_sources()]
+            intact_arrays = [array for array in root.walk() if array.is_variable and not array.damaged]
+            real = [array for array in intact_arrays if not array.virtual_sources()]
             parts: list[_Part] = []
             columns: list[tuple[npt.NDArray[np.int64], ...]] = []
             for number, array in enumerate(real):
@@ -94,15 +94,15 @@ class ChunkPlaces:
         """What a range of bytes touches."""
         first = int(np.searchsorted(self.stops, start, side="right"))
         last = int(np.searchsorted(self.starts, stop, side="left"))
-        found = []
+        touched_chunks = []
         for place in range(first, last):
             part = self.parts[self.owners[place]]
             low, high = max(start, int(self.starts[place])), min(stop, int(self.stops[place]))
             inside = (low - int(self.starts[place]), high - int(self.starts[place]))
             boxes = _boxes(part, int(self.indices[place]), inside)
             if boxes:
-                found.append(TouchedChunk(part.array, boxes, high - low))
-        return found
+                touched_chunks.append(TouchedChunk(part.array, boxes, high - low))
+        return touched_chunks
 
 
 def _put(
@@ -132,15 +132,15 @@ def _boxes(part: _Part, index: int, inside: tuple[int, int]) -> list[Box]:
     else:
         width = max(part.element_nbytes, 1)
         runs = boxes_of_run(min(inside[0] // width, whole), min(ceil_div(inside[1], width), whole), part.chunk_shape)
-    found = []
+    array_boxes = []
     for starts, lengths in runs:
         moved = [
             _shown(first + start, length, *axis)
             for first, start, length, axis in zip(origin, starts, lengths, zip(*part.box, strict=True), strict=True)
         ]
         if all(length > 0 for _, length in moved):
-            found.append((tuple(start for start, _ in moved), tuple(length for _, length in moved)))
-    return found
+            array_boxes.append((tuple(start for start, _ in moved), tuple(length for _, length in moved)))
+    return array_boxes
 
 
 def _shown(start: int, length: int, at: int, shown: int, source: int) -> tuple[int, int]:
@@ -159,15 +159,15 @@ def boxes_of_run(first: int, last: int, shape: Sequence[int]) -> list[Box]:
     top, bottom = ceil_div(first, row), last // row
     if top > bottom:  # within one row
         return _of_row(first // row, first % row, last - first // row * row, shape)
-    found = []
+    boxes = []
     if first % row:
-        found += _of_row(first // row, first % row, row, shape)
+        boxes += _of_row(first // row, first % row, row, shape)
     if top < bottom:
         rest = tuple(shape[1:])
-        found.append(((top, *(0 for _ in rest)), (bottom - top, *rest)))
+        boxes.append(((top, *(0 for _ in rest)), (bottom - top, *rest)))
     if last % row:
-        found += _of_row(bottom, 0, last % row, shape)
-    return found
+        boxes += _of_row(bottom, 0, last % row, shape)
+    return boxes
 
 
 def _of_row(index: int, first: int, last: int, shape: Sequence[int]) -> list[Box]:

@@ -47,11 +47,11 @@ def touched(kind: int, numbers: Numbers, shape: Sequence[int], chunk_shape: Sequ
 def _cut(axes: list[Numbers]) -> tuple[Numbers, ...]:
     """At most `MOST_TOUCHES` combinations: of an absurd selection, the first chunks."""
     room = MOST_TOUCHES
-    found = []
+    shortened_axes = []
     for axis in reversed(axes):
-        found.append(axis[: max(room, 1)])
-        room //= len(found[-1])
-    return tuple(reversed(found))
+        shortened_axes.append(axis[: max(room, 1)])
+        room //= len(shortened_axes[-1])
+    return tuple(reversed(shortened_axes))
 
 
 def _of_axis(axis: tuple[int, int, int, int], chunk: int) -> npt.NDArray[np.int64]:
@@ -86,8 +86,8 @@ class Touches:
     def reordered(self, order: npt.NDArray[np.intp]) -> Numbers:
         """The chunks if the selections were made in another order."""
         lengths = np.diff(self.offsets)[order]
-        found: Numbers = self.chunks[np.repeat(self.offsets[:-1][order], lengths) + _counted(lengths)]
-        return found
+        reordered_chunks: Numbers = self.chunks[np.repeat(self.offsets[:-1][order], lengths) + _counted(lengths)]
+        return reordered_chunks
 
 
 def _counted(lengths: npt.NDArray[np.int64]) -> Numbers:
@@ -110,14 +110,14 @@ def all_touched(
     before = np.cumsum(counts) - counts
     counts = counts[before < MOST_TOUCHES]
     offsets = np.minimum(np.concatenate([[0], np.cumsum(counts)]), MOST_TOUCHES).astype(np.int64)
-    found = np.empty(offsets[-1], np.int64)
+    touched_chunks = np.empty(offsets[-1], np.int64)
     lengths = np.where(boxes.counts[: len(counts)] > 0, np.diff(offsets), 0)
     inside = np.repeat(offsets[:-1], lengths) + _counted(lengths)
-    found[inside] = boxes.chunks(lengths)
+    touched_chunks[inside] = boxes.chunks(lengths)
     for place, chunks in others.items():
         if place < len(counts):
-            found[offsets[place] : offsets[place + 1]] = chunks[: offsets[place + 1] - offsets[place]]
-    return Touches(found, offsets)
+            touched_chunks[offsets[place] : offsets[place + 1]] = chunks[: offsets[place + 1] - offsets[place]]
+    return Touches(touched_chunks, offsets)
 
 
 class _Boxes:
@@ -152,12 +152,12 @@ class _Boxes:
         """So many chunks of each row, one row after the other."""
         row = np.repeat(np.arange(len(counts)), counts)
         rest = _counted(counts)
-        found, step = np.zeros(len(rest), np.int64), 1
+        chunk_numbers, step = np.zeros(len(rest), np.int64), 1
         for axis in range(len(self.grid) - 1, -1, -1):
             rest, index = np.divmod(rest, self.lengths[row, axis])
-            found += (self.first[row, axis] + index) * step
+            chunk_numbers += (self.first[row, axis] + index) * step
             step *= self.grid[axis]
-        return found
+        return chunk_numbers
 
 
 def _of_others(
@@ -207,18 +207,18 @@ def _smaller_before(ranks: Numbers) -> Numbers:
     larger one then counts the smaller ones before it.
     """
     count = len(ranks)
-    found = np.zeros(count, np.int64)  # by number
+    smaller_counts = np.zeros(count, np.int64)  # by number
     numbers, places = ranks, np.arange(count)
     for bit in range(max(count - 1, 0).bit_length() - 1, -1, -1):
         is_high = (numbers >> bit & 1).astype(bool)
         start = numbers >> (bit + 1) << (bit + 1)  # where the numbers are that begin with the same bits
         low_before = np.cumsum(~is_high) - ~is_high
         low_before -= low_before[start]
-        found[numbers[is_high]] += low_before[is_high]
+        smaller_counts[numbers[is_high]] += low_before[is_high]
         sorted_numbers = np.empty_like(numbers)
         sorted_numbers[start + np.where(is_high, (1 << bit) + places - start - low_before, low_before)] = numbers
         numbers = sorted_numbers
-    result: Numbers = found[ranks]
+    result: Numbers = smaller_counts[ranks]
     return result
 
 

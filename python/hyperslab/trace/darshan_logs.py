@@ -66,17 +66,17 @@ def read_darshan(path: Path) -> AccessTable:
 
 def _traced(report: Any, rows: Rows, but: set[str]) -> set[str]:
     """Add the accesses that DXT has, by the highest level that saw the system's reads. Returns the files."""
-    found: set[str] = set()
+    traced_files: set[str] = set()
     for module in _OF_FILES:
         if module not in report.modules:
             continue
         report.mod_read_all_dxt_records(module, dtype="dict", warnings=False)
         records = [(report.name_records.get(one["id"]), one) for one in report.records[module].to_numpy()]
-        mine = {file for file, _ in records if file is not None and file not in found | but}
+        mine = {file for file, _ in records if file is not None and file not in traced_files | but}
         for file in sorted(mine):
             _add_segments(rows, file, [one for name, one in records if name == file])
-        found |= mine
-    return found
+        traced_files |= mine
+    return traced_files
 
 
 def _add_segments(rows: Rows, file: str, records: list[dict[str, Any]]) -> None:
@@ -122,10 +122,10 @@ def _counted(report: Any, module: str) -> Iterator[Counted]:
 
 def _once(counted: Iterator[Counted]) -> list[Counted]:
     """The first module's counts of each file."""
-    found: dict[tuple[str, int], Counted] = {}
+    first_counts: dict[tuple[str, int], Counted] = {}
     for one in counted:
-        found.setdefault((one[0], one[2]), one)
-    return list(found.values())
+        first_counts.setdefault((one[0], one[2]), one)
+    return list(first_counts.values())
 
 
 def _add_array(rows: Rows, name: str, values: dict[str, Any], rank: int) -> bool:

@@ -47,11 +47,11 @@ def checked_program(said: Any) -> dict[str, Any]:
     """
     if not isinstance(said, dict):
         raise ValueError("what is said of the program is not an object")
-    found = {name: said[name] for name in _PROGRAM if said.get(name) is not None}
-    for name, value in found.items():
+    program = {name: said[name] for name in _PROGRAM if said.get(name) is not None}
+    for name, value in program.items():
         if not _PROGRAM[name](value):
             raise ValueError(f"the program's {name} is {str(value)[:60]!r}")
-    return found
+    return program
 
 
 def _is_text(value: Any) -> bool:

@@ -95,10 +95,10 @@ def _read_log(path: Path, gathered: _Gathered) -> None:
     gathered.begun_ns = min(gathered.begun_ns or monotonic, monotonic)
     before = len(gathered.rows)
     problem = _read_records(content, process, gathered)
-    found = len(gathered.rows) - before
+    access_count = len(gathered.rows) - before
     last = max((row[0] + row[1] for row in gathered.rows[before:]), default=monotonic)
     where = f"process {process}: the trace ends {(last - monotonic) / 1e9:.3f} s after its first access began to be "
-    where += f"recorded, with {found} accesses"
+    where += f"recorded, with {access_count} accesses"
     if state == log.STOPPED:
         missing = f", and {lost} are missing" if lost else ""
         gathered.notes.append(f"{where}{missing}: {UNWRITTEN} ({os.strerror(errno)})")
@@ -106,7 +106,7 @@ def _read_log(path: Path, gathered: _Gathered) -> None:
         gathered.notes.append(f"{where}: {problem}")
     elif state not in (log.ENDED, log.REPLACED):
         gathered.notes.append(f"{where}: the process was killed, or left without telling")
-    elif count != found:
+    elif count != access_count:
         gathered.notes.append(f"{where}, but there were {count}")
 
 
@@ -129,8 +129,8 @@ def _read_records(content: bytes, process: int, gathered: _Gathered) -> str | No
         place = stop + -stop % log.ALIGNMENT
         try:
             if kind == log.ACCESSED:
-                found = head.unpack_from(content, body)
-                start, duration, thread, nbytes, array, text, operation, flags, selected = found
+                fields = head.unpack_from(content, body)
+                start, duration, thread, nbytes, array, text, operation, flags, selected = fields
                 part = content[body + head.size : stop]
                 is_right = selected in NAMES and _fits(selected, len(part) // 8, ndims[array]) and len(part) % 8 == 0
                 if not is_right or max(start, duration, thread, nbytes) >= _MOST:

@@ -37,12 +37,12 @@ def hyperslabs(kind: int, numbers: Numbers, shape: Sequence[int], most: int | No
 
 def _of_lists(numbers: Numbers, ndim: int, most: int | None) -> list[Slabs]:
     axes = [_runs(axis) if isinstance(axis, np.ndarray) else [(*axis, 1)] for axis in list_axes(numbers, ndim)]
-    found: list[Slabs] = []
+    slabs_of_lists: list[Slabs] = []
     for combined in product(*axes):
-        if most is not None and len(found) >= most:
+        if most is not None and len(slabs_of_lists) >= most:
             break
-        found.append(combined)
-    return found
+        slabs_of_lists.append(combined)
+    return slabs_of_lists
 
 
 def list_axes(numbers: Numbers, ndim: int) -> list[tuple[int, int, int] | Numbers]:
@@ -75,16 +75,16 @@ def size(kind: int, numbers: Numbers, shape: Sequence[int]) -> int | None:
     if kind == LISTS:
         axes = list_axes(numbers, len(shape))
         return math.prod(len(axis) if isinstance(axis, np.ndarray) else axis[2] for axis in axes)
-    found = hyperslabs(kind, numbers, shape)
-    return sum(math.prod(count * block for _, _, count, block in slabs) for slabs in found)
+    all_slabs = hyperslabs(kind, numbers, shape)
+    return sum(math.prod(count * block for _, _, count, block in slabs) for slabs in all_slabs)
 
 
 def mask(kind: int, numbers: Numbers, shape: Sequence[int]) -> npt.NDArray[np.bool_]:
     """Which elements of an array are selected. Needs as much memory as the array has elements."""
-    found = np.zeros(tuple(shape), bool)
+    is_selected = np.zeros(tuple(shape), bool)
     for slabs in hyperslabs(kind, numbers, shape):
-        found[np.ix_(*(_indices(axis) for axis in slabs)) if slabs else ...] = True
-    return found
+        is_selected[np.ix_(*(_indices(axis) for axis in slabs)) if slabs else ...] = True
+    return is_selected
 
 
 def _indices(axis: tuple[int, int, int, int]) -> Any:

@@ -62,5 +62,5 @@ def _worth(
     size = np.maximum(nbytes, spread)
     asked = np.cumsum(np.where(is_small, 0, np.maximum(size, uncached_nbytes)))
     is_large = (size >= (FEW_NBYTES if is_filtered else FEW_PLAIN_NBYTES)) | (uncached_nbytes > 0)
-    found: Flags = ~is_small & is_large & (asked // NBYTES_PER_CHUNK >= chunk_count)
-    return found
+    is_worth_serving: Flags = ~is_small & is_large & (asked // NBYTES_PER_CHUNK >= chunk_count)
+    return is_worth_serving

@@ -102,13 +102,13 @@ def _finish(done: Traced, folder: Path, path: Path, facts: dict[str, Any]) -> No
 
 def _recording(environment: Mapping[str, str], folder: Path, library: str | None) -> dict[str, str]:
     """The variables that make the system and Python load our recorders before the program."""
-    found = {
+    variables = {
         "HYPERSLAB_TRACE_FOLDER": str(folder.absolute()),
         "PYTHONPATH": os.pathsep.join(filter(None, [str(START), environment.get("PYTHONPATH")])),
     }
     if library is not None:
-        found |= preloading(environment, _named_plainly(library, folder))
-    return found
+        variables |= preloading(environment, _named_plainly(library, folder))
+    return variables
 
 
 def _named_plainly(library: str, folder: Path) -> str:

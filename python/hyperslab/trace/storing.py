@@ -83,12 +83,12 @@ def _tables(trace: AccessTable, schema: Any) -> Iterator[Any]:
         columns = {name: column[rows] for name, column in trace.columns.items()}
         offsets = trace.offsets[rows.start : rows.stop + 1]
         numbers = trace.numbers[offsets[0] : offsets[-1]]
-        found: list[Any] = [pa.array(columns[name]) for name in COLUMNS]
-        found.append(pa.ListArray.from_arrays(pa.array((offsets - offsets[0]).astype(np.int32)), pa.array(numbers)))
-        found += [pa.DictionaryArray.from_arrays(pa.array(columns["array"]), words[name]) for name in _WORDS]
-        found.append(pa.DictionaryArray.from_arrays(pa.array(columns["operation"].astype(np.int32)), list(OPERATIONS)))
-        found.append(pa.DictionaryArray.from_arrays(pa.array(columns["memory_type"]), words["memory_dtype"]))
-        yield pa.Table.from_arrays(found, schema=schema)
+        arrays: list[Any] = [pa.array(columns[name]) for name in COLUMNS]
+        arrays.append(pa.ListArray.from_arrays(pa.array((offsets - offsets[0]).astype(np.int32)), pa.array(numbers)))
+        arrays += [pa.DictionaryArray.from_arrays(pa.array(columns["array"]), words[name]) for name in _WORDS]
+        arrays.append(pa.DictionaryArray.from_arrays(pa.array(columns["operation"].astype(np.int32)), list(OPERATIONS)))
+        arrays.append(pa.DictionaryArray.from_arrays(pa.array(columns["memory_type"]), words["memory_dtype"]))
+        yield pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _texts(trace: AccessTable) -> dict[str, list[str]]:

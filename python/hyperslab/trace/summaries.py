@@ -77,15 +77,15 @@ def summaries_of(trace: Trace) -> list[ArraySummary]:
     numbers = trace.columns["array"]
     order = np.argsort(numbers, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
-    found = [_summary(trace, trace.arrays[numbers[rows[0]]], rows) for rows in groups]
-    return sorted(found, key=lambda one: -one.seconds)
+    summaries = [_summary(trace, trace.arrays[numbers[rows[0]]], rows) for rows in groups]
+    return sorted(summaries, key=lambda one: -one.seconds)
 
 
 def _summary(trace: Trace, array: TracedArray, rows: npt.NDArray[np.int64]) -> ArraySummary:
     columns = trace.columns
     is_write = columns["operation"][rows] != 0
     looked_at = rows[:MOST_ROWS].tolist()
-    found = ArraySummary(
+    summary = ArraySummary(
         array,
         rows,
         patterns_of(trace, looked_at, array.shape),
@@ -98,8 +98,8 @@ def _summary(trace: Trace, array: TracedArray, rows: npt.NDArray[np.int64]) -> A
     )
     if _has_grid(array):
         assert array.chunks is not None
-        _look_at_chunks(found, trace, looked_at, array.chunks)
-    return found
+        _look_at_chunks(summary, trace, looked_at, array.chunks)
+    return summary
 
 
 def _has_grid(array: TracedArray) -> bool:
@@ -108,26 +108,26 @@ def _has_grid(array: TracedArray) -> bool:
     return math.prod(grid_shape(array.shape, array.chunks)) < 1 << 62
 
 
-def _look_at_chunks(found: ArraySummary, trace: Trace, rows: list[int], chunks: tuple[int, ...]) -> None:
-    array = found.array
+def _look_at_chunks(summary: ArraySummary, trace: Trace, rows: list[int], chunks: tuple[int, ...]) -> None:
+    array = summary.array
     touches = all_touched(trace, rows, array.shape, chunks)
-    found.analysed_count = touches.selection_count
-    found.touch_counts = np.diff(touches.offsets)
-    found.chunk_count = math.prod(grid_shape(array.shape, chunks))
+    summary.analysed_count = touches.selection_count
+    summary.touch_counts = np.diff(touches.offsets)
+    summary.chunk_count = math.prod(grid_shape(array.shape, chunks))
     sequence = touches.chunks
     distinct, counts = np.unique(sequence, return_counts=True)
-    found.touched_count, found.touch_count = len(distinct), len(sequence)
-    selected = int(trace.columns["nbytes"][rows[: found.analysed_count]].sum()) / array.element_nbytes
+    summary.touched_count, summary.touch_count = len(distinct), len(sequence)
+    selected = int(trace.columns["nbytes"][rows[: summary.analysed_count]].sum()) / array.element_nbytes
     if selected:
-        found.read_amplification = _decoded_elements(sequence, array.shape, chunks) / selected
-    found.distances = reuse_distances(sequence)
+        summary.read_amplification = _decoded_elements(sequence, array.shape, chunks) / selected
+    summary.distances = reuse_distances(sequence)
     capacity = capacity_of(array)
     if capacity is not None:
-        found.decoded_count = decode_count(found.distances, capacity)
-        if found.decoded_count > len(distinct):
+        summary.decoded_count = decode_count(summary.distances, capacity)
+        if summary.decoded_count > len(distinct):
             order = touches.sorted_order()
-            found.sorted_decoded_count = decode_count(reuse_distances(touches.reordered(order)), capacity)
-    found.heat, found.heat_axes = _heat(distinct, counts, grid_shape(array.shape, chunks))
+            summary.sorted_decoded_count = decode_count(reuse_distances(touches.reordered(order)), capacity)
+    summary.heat, summary.heat_axes = _heat(distinct, counts, grid_shape(array.shape, chunks))
 
 
 def _decoded_elements(sequence: npt.NDArray[np.int64], shape: Sequence[int], chunks: Sequence[int]) -> int:
@@ -164,10 +164,10 @@ def _heat(
     indices = np.unravel_index(chunks, grid)
     widths = [ceil_div(grid[axis], MOST_CELLS) for axis in axes]
     cells = [ceil_div(grid[axis], width) for axis, width in zip(axes, widths, strict=True)]
-    found = np.zeros(cells if len(cells) == 2 else [1, *cells], np.int64)
+    heat = np.zeros(cells if len(cells) == 2 else [1, *cells], np.int64)
     places = [indices[axis] // width for axis, width in zip(axes, widths, strict=True)]
-    np.add.at(found, tuple(places) if len(places) == 2 else (np.zeros_like(places[0]), places[0]), counts)
-    return found.tolist(), axes
+    np.add.at(heat, tuple(places) if len(places) == 2 else (np.zeros_like(places[0]), places[0]), counts)
+    return heat.tolist(), axes
 
 
 def busy_seconds(trace: Trace) -> float:
@@ -183,15 +183,15 @@ def busy_seconds(trace: Trace) -> float:
 def timeline(trace: Trace, bin_count: int = 120) -> tuple[list[float], list[float]]:
     """Seconds of reading and of writing in equal parts of the program's time, summed over threads."""
     edges = np.linspace(0, max(trace.seconds * 1e9, 1), bin_count + 1)
-    found = []
+    seconds_by_operation = []
     for is_write in (False, True):
         mine = (trace.columns["operation"] != 0) == is_write
         starts = trace.columns["start_ns"][mine].astype(float)
         stops = starts + trace.columns["duration_ns"][mine]
         # Time of all accesses before an edge: the difference of two sums over sorted times.
         spent = _spent(np.sort(stops), edges) * -1 + _spent(np.sort(starts), edges)
-        found.append((np.diff(spent) / 1e9).tolist())
-    return found[0], found[1]
+        seconds_by_operation.append((np.diff(spent) / 1e9).tolist())
+    return seconds_by_operation[0], seconds_by_operation[1]
 
 
 def _spent(times: npt.NDArray[np.float64], edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -44,11 +44,11 @@ class TracedArray:
     def of(cls, described: dict[str, Any]) -> Self:
         """From the JSON of a log; fields of later versions are ignored."""
         known = {one.name for one in fields(cls)}
-        found = {name: value for name, value in described.items() if name in known}
+        known_fields = {name: value for name, value in described.items() if name in known}
         for name in ("shape", "chunks", "shards", "filters", "decodes"):
-            if found.get(name) is not None:
-                found[name] = tuple(found[name])
-        return cls(**found)
+            if known_fields.get(name) is not None:
+                known_fields[name] = tuple(known_fields[name])
+        return cls(**known_fields)
 
     def __post_init__(self) -> None:
         """Refuse what cannot be an array: descriptions come from files.

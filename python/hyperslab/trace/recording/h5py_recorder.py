@@ -129,8 +129,8 @@ class _Recorder:
             return (ALL, []), 1
         with contextlib.suppress(NotPlain):
             return plain_key(key, shape)
-        found = self.select(shape, key, stored)
-        return of_space(found.id, shape)
+        selection = self.select(shape, key, stored)
+        return of_space(selection.id, shape)
 
 
 def of_space(space: Any, shape: tuple[int, ...]) -> tuple[Encoded, int]:
@@ -167,7 +167,7 @@ def _described(stored: Any, shape: tuple[int, ...]) -> dict[str, Any]:
     slots, nbytes, w0 = access.get_chunk_cache()
     filters = [properties.get_filter(k)[0] for k in range(properties.get_nfilters())]
     layouts = {0: "compact", 1: "contiguous", 2: "chunked", 3: "virtual"}
-    found = {
+    description = {
         "library": "h5py", "file": location(stored.file.filename),
         "array": stored.name or "(anonymous)", "shape": list(shape),
         "chunks": None if chunks is None else list(chunks), "dtype": _dtype_text(stored.dtype),
@@ -177,10 +177,10 @@ def _described(stored: Any, shape: tuple[int, ...]) -> dict[str, Any]:
         "decodes": [number for number in _ADVISED if _is_decoded(number)],
     }  # fmt: skip
     if chunks is not None:
-        found |= {"cache_nbytes": int(nbytes), "cache_slots": int(slots), "cache_w0": float(w0)}
+        description |= {"cache_nbytes": int(nbytes), "cache_slots": int(slots), "cache_w0": float(w0)}
     if stored.file.mode == "r":
-        found["stored_nbytes"] = int(stored.id.get_storage_size())
-    return found
+        description["stored_nbytes"] = int(stored.id.get_storage_size())
+    return description
 
 
 def _dtype_text(dtype: Any) -> str:

@@ -37,8 +37,8 @@ class _Finder:
         if name not in self.names:
             return None
         others = (finder for finder in sys.meta_path if finder is not self)
-        found = (finder.find_spec(name, path, target) for finder in others if hasattr(finder, "find_spec"))
-        spec = next((one for one in found if one is not None), None)
+        specs = (finder.find_spec(name, path, target) for finder in others if hasattr(finder, "find_spec"))
+        spec = next((one for one in specs if one is not None), None)
         if spec is None or spec.loader is None or not hasattr(spec.loader, "exec_module"):
             return spec
         execute = spec.loader.exec_module
