@@ -104,11 +104,11 @@ class Calls:
         mine = steps if order is None else [permuted(step, order) for step in steps]
         numbers = []
         for step in mine:
-            found = step.selection
-            if isinstance(found, Points):
-                numbers.append(found.coordinates)
+            selection = step.selection
+            if isinstance(selection, Points):
+                numbers.append(selection.coordinates)
             else:
-                numbers.append(np.array([found.start, found.stride, found.count, found.block], np.int64))
+                numbers.append(np.array([selection.start, selection.stride, selection.count, selection.block], np.int64))
         return cls(tuple(_kind(step) for step in mine), tuple(numbers))
 
     def selections(self) -> list[Hyperslab | Points]:
