@@ -63,14 +63,14 @@ class Export:
 
     def _tree(self, prefix: str, root: Group) -> Iterator[tuple[str, Document | ChunkTable]]:
         dimensions = Dimensions()
-        found = [("", root), *below(root)]
-        for path, node in found:
+        nodes = [("", root), *below(root)]
+        for path, node in nodes:
             if isinstance(node, Group):
                 for name, reason in links_to_nowhere(node):
                     self.left_out[f"{prefix}{path}/{name}" if path else f"{prefix}{name}"] = reason
                 below_it = f"{prefix}{path}/" if path else prefix
                 yield from leave_out(self.language.group_documents(below_it, node.attrs), self.left(node)).items()
-        for path, node in found:
+        for path, node in nodes:
             if isinstance(node, Group) or path.rpartition("/")[2] in self.skipped:
                 continue
             if not node.is_dimension_only:
@@ -131,8 +131,8 @@ class Dimensions:
 
 def below(root: Group) -> list[tuple[str, Group | Array]]:
     """Everything below a group by path, arrays under each of their names; unreadable entries are left out."""
-    found: list[tuple[str, Group | Array]] = []
+    nodes: list[tuple[str, Group | Array]] = []
     for path, group in groups_by_path(root):
-        found += [(path, group)] if path else []
-        found += [(f"{path}/{name}" if path else name, array) for name, array in group.arrays.items()]
-    return found
+        nodes += [(path, group)] if path else []
+        nodes += [(f"{path}/{name}" if path else name, array) for name, array in group.arrays.items()]
+    return nodes
