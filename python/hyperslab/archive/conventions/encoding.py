@@ -41,7 +41,7 @@ def encoding(array: Array, dimensions: tuple[str, ...]) -> dict[str, Any]:
         levels, under the names that xarray's engines for netCDF and Zarr use.
     """
     chunks = array.chunks
-    found: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "dtype": str if array.is_text else _with_name(array.dtype, array.type_name),
         "source": array.filename,
         "original_shape": array.shape,
@@ -50,38 +50,38 @@ def encoding(array: Array, dimensions: tuple[str, ...]) -> dict[str, Any]:
     }
     lengths = array.chunk_lengths
     if lengths is not None:
-        found["preferred_chunks"] = dict(zip(dimensions, lengths, strict=True))
+        settings["preferred_chunks"] = dict(zip(dimensions, lengths, strict=True))
     if chunks is not None and array.format == "zarr":
-        found["chunks"] = chunks
+        settings["chunks"] = chunks
     codecs = array.codecs
-    found.update(zlib="deflate" in codecs, shuffle="shuffle" in codecs, fletcher32="fletcher32" in codecs)
+    settings.update(zlib="deflate" in codecs, shuffle="shuffle" in codecs, fletcher32="fletcher32" in codecs)
     if array.format == "hdf5":
-        found.update(_filters(array))
-    return found
+        settings.update(_filters(array))
+    return settings
 
 
 def _filters(array: Array) -> dict[str, Any]:
     """Name the filters as netCDF4's `Variable.filters` does, and blosc's and szip's settings as xarray writes them."""
-    found: dict[str, Any] = dict.fromkeys(("zlib", "szip", "zstd", "bzip2", "blosc", "shuffle", "fletcher32"), False)
-    found["complevel"] = 0
+    filter_settings: dict[str, Any] = dict.fromkeys(("zlib", "szip", "zstd", "bzip2", "blosc", "shuffle", "fletcher32"), False)
+    filter_settings["complevel"] = 0
     for number, parameters in array.filters:
         if number in WITH_LEVEL:
-            found[WITH_LEVEL[number]] = True
-            found["complevel"] = _signed(parameters[0]) if parameters else 0
+            filter_settings[WITH_LEVEL[number]] = True
+            filter_settings["complevel"] = _signed(parameters[0]) if parameters else 0
         elif number in (SHUFFLE, FLETCHER32):
-            found["shuffle" if number == SHUFFLE else "fletcher32"] = True
+            filter_settings["shuffle" if number == SHUFFLE else "fletcher32"] = True
         elif number == LZF:
-            found.update(compression="lzf", compression_opts=None)
+            filter_settings.update(compression="lzf", compression_opts=None)
         elif number == SZIP and len(parameters) > 1:
             coding = "ec" if parameters[0] & ENTROPY_CODING else "nn"
-            found["szip"] = {"coding": coding, "pixels_per_block": parameters[1]}
-            found.pop("complevel", None)  # with level 0, netCDF4 would write without any codec
-            found.update(compression="szip", szip_coding=coding, szip_pixels_per_block=parameters[1])
+            filter_settings["szip"] = {"coding": coding, "pixels_per_block": parameters[1]}
+            filter_settings.pop("complevel", None)  # with level 0, netCDF4 would write without any codec
+            filter_settings.update(compression="szip", szip_coding=coding, szip_pixels_per_block=parameters[1])
         elif number == BLOSC and len(parameters) > 6 and parameters[6] in BLOSC_CODECS:
             codec, shuffle = BLOSC_CODECS[parameters[6]], parameters[5]
-            found.update(blosc={"compressor": codec, "shuffle": shuffle}, complevel=parameters[4])
-            found.update(compression=codec, blosc_shuffle=shuffle)
-    return found
+            filter_settings.update(blosc={"compressor": codec, "shuffle": shuffle}, complevel=parameters[4])
+            filter_settings.update(compression=codec, blosc_shuffle=shuffle)
+    return filter_settings
 
 
 def _signed(number: int) -> int:
