@@ -108,7 +108,9 @@ class Calls:
             if isinstance(selection, Points):
                 numbers.append(selection.coordinates)
             else:
-                numbers.append(np.array([selection.start, selection.stride, selection.count, selection.block], np.int64))
+                numbers.append(
+                    np.array([selection.start, selection.stride, selection.count, selection.block], np.int64)
+                )
         return cls(tuple(_kind(step) for step in mine), tuple(numbers))
 
     def selections(self) -> list[Hyperslab | Points]:
