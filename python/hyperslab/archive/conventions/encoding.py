@@ -62,26 +62,26 @@ def encoding(array: Array, dimensions: tuple[str, ...]) -> dict[str, Any]:
 
 def _filters(array: Array) -> dict[str, Any]:
     """Name the filters as netCDF4's `Variable.filters` does, and blosc's and szip's settings as xarray writes them."""
-    filter_settings: dict[str, Any] = dict.fromkeys(("zlib", "szip", "zstd", "bzip2", "blosc", "shuffle", "fletcher32"), False)
-    filter_settings["complevel"] = 0
+    settings: dict[str, Any] = dict.fromkeys(("zlib", "szip", "zstd", "bzip2", "blosc", "shuffle", "fletcher32"), False)
+    settings["complevel"] = 0
     for number, parameters in array.filters:
         if number in WITH_LEVEL:
-            filter_settings[WITH_LEVEL[number]] = True
-            filter_settings["complevel"] = _signed(parameters[0]) if parameters else 0
+            settings[WITH_LEVEL[number]] = True
+            settings["complevel"] = _signed(parameters[0]) if parameters else 0
         elif number in (SHUFFLE, FLETCHER32):
-            filter_settings["shuffle" if number == SHUFFLE else "fletcher32"] = True
+            settings["shuffle" if number == SHUFFLE else "fletcher32"] = True
         elif number == LZF:
-            filter_settings.update(compression="lzf", compression_opts=None)
+            settings.update(compression="lzf", compression_opts=None)
         elif number == SZIP and len(parameters) > 1:
             coding = "ec" if parameters[0] & ENTROPY_CODING else "nn"
-            filter_settings["szip"] = {"coding": coding, "pixels_per_block": parameters[1]}
-            filter_settings.pop("complevel", None)  # with level 0, netCDF4 would write without any codec
-            filter_settings.update(compression="szip", szip_coding=coding, szip_pixels_per_block=parameters[1])
+            settings["szip"] = {"coding": coding, "pixels_per_block": parameters[1]}
+            settings.pop("complevel", None)  # with level 0, netCDF4 would write without any codec
+            settings.update(compression="szip", szip_coding=coding, szip_pixels_per_block=parameters[1])
         elif number == BLOSC and len(parameters) > 6 and parameters[6] in BLOSC_CODECS:
             codec, shuffle = BLOSC_CODECS[parameters[6]], parameters[5]
-            filter_settings.update(blosc={"compressor": codec, "shuffle": shuffle}, complevel=parameters[4])
-            filter_settings.update(compression=codec, blosc_shuffle=shuffle)
-    return filter_settings
+            settings.update(blosc={"compressor": codec, "shuffle": shuffle}, complevel=parameters[4])
+            settings.update(compression=codec, blosc_shuffle=shuffle)
+    return settings
 
 
 def _signed(number: int) -> int:
