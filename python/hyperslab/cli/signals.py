@@ -37,7 +37,7 @@ def _interrupt(number: int, _: FrameType | None) -> None:
 
 
 def _unraisable(said: sys.UnraisableHookArgs) -> None:
-    """Say what could not be raised, but not what a signal interrupted in libhdf5, which closes its files all the same."""
+    """Say what could not be raised, but not what a signal interrupted in libhdf5, which closes its files anyway."""
     if not _received:
         sys.__unraisablehook__(said)
 
