@@ -112,7 +112,7 @@ class Journal(NamedTuple):
         if zlib.crc32(whole[HEADER.size :]) != checksum:
             raise ValueError("the checksum is wrong")
         body = whole[HEADER.size : HEADER.size + length]
-        found, at = cls(before, after, [], [], []), 0
+        journal, at = cls(before, after, [], [], []), 0
         while at < length:
             kind, offset, count = PIECE.unpack_from(body, at)
             at += PIECE.size
@@ -123,15 +123,15 @@ class Journal(NamedTuple):
             if at > length or not is_within or kind > SAMPLE or (kind == SAMPLE and count > BLOCK_NBYTES):
                 raise ValueError("a piece does not fit")
             if kind == OLD:
-                found.old.append((offset, data))
+                journal.old.append((offset, data))
             elif kind == NEW:
-                found.steps.append((offset, data))
+                journal.steps.append((offset, data))
             elif kind == SAMPLE:
-                found.samples.append((offset, count, *CHECKSUM.unpack(data)))
+                journal.samples.append((offset, count, *CHECKSUM.unpack(data)))
             else:
-                found.steps.append(None)
-        found.states()  # checks that each step overwrites recorded bytes
-        return found
+                journal.steps.append(None)
+        journal.states()  # checks that each step overwrites recorded bytes
+        return journal
 
     def states(self) -> list[tuple[int, list[bytes]]]:
         """For each piece, its offset, and its bytes before the commit and after each step.
@@ -143,18 +143,18 @@ class Journal(NamedTuple):
         """
         pieces = sorted(self.old)
         starts = [offset for offset, _ in pieces]
-        found = [(offset, [data]) for offset, data in pieces]
+        states_by_piece = [(offset, [data]) for offset, data in pieces]
         for step in self.steps:
             if step is None:
                 continue
             piece = bisect(starts, step[0]) - 1
             if piece < 0 or step[0] + len(step[1]) > starts[piece] + len(pieces[piece][1]):
                 raise ValueError("a step overwrites bytes that are not recorded")
-            states, at = found[piece][1], step[0] - starts[piece]
+            states, at = states_by_piece[piece][1], step[0] - starts[piece]
             states.append(states[-1][:at] + step[1] + states[-1][at + len(step[1]) :])
             if len(states) > MOST_STATES:
                 raise ValueError("a piece has more steps than any commit makes")
-        return found
+        return states_by_piece
 
 
 def samples(descriptor: int, start: int, stop: int) -> list[tuple[int, int, int]]:
@@ -175,9 +175,9 @@ def contradiction(journal: Journal, descriptor: int) -> str | None:
     if nbytes != journal.after_nbytes:
         return f"the file has {nbytes} bytes, but had {journal.after_nbytes} when the journal was written"
     for offset, states in journal.states():
-        found = os.pread(descriptor, len(states[0]), offset)
-        for start, stop in _sectors(offset, len(found)):
-            if not _is_between(found[start:stop], [state[start:stop] for state in states]):
+        present = os.pread(descriptor, len(states[0]), offset)
+        for start, stop in _sectors(offset, len(present)):
+            if not _is_between(present[start:stop], [state[start:stop] for state in states]):
                 return f"at offset {offset + start} the file has neither the old nor the new bytes of the journal"
     for offset, count, checksum in journal.samples:
         if zlib.crc32(os.pread(descriptor, count, offset)) != checksum:
@@ -199,14 +199,14 @@ def _sectors(offset: int, nbytes: int) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-def _is_between(found: bytes, states: list[bytes]) -> bool:
+def _is_between(present: bytes, states: list[bytes]) -> bool:
     """Whether bytes are one of these states, or begin as one and end as another, as after a kill during a write."""
-    if found in states:
+    if present in states:
         return True
-    same = np.frombuffer(found, np.uint8) == np.array([np.frombuffer(state, np.uint8) for state in states])
+    same = np.frombuffer(present, np.uint8) == np.array([np.frombuffer(state, np.uint8) for state in states])
     from_start = np.logical_and.accumulate(same, axis=1).sum(axis=1).max()
     to_end = np.logical_and.accumulate(same[:, ::-1], axis=1).sum(axis=1).max()
-    return bool(from_start + to_end >= len(found))
+    return bool(from_start + to_end >= len(present))
 
 
 class Torn(NamedTuple):
@@ -316,9 +316,9 @@ def _earlier(path: str, stored: bytes) -> Journal | Torn:
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY)
         try:
-            found = Journal(before, after, sorted(pieces), [], [])
-            if contradiction(found, descriptor) is None:
-                return found
+            journal = Journal(before, after, sorted(pieces), [], [])
+            if contradiction(journal, descriptor) is None:
+                return journal
         finally:
             os.close(descriptor)
     raise StaleJournal(
@@ -401,16 +401,16 @@ def recover(path: str, descriptor: int, system: System = os) -> None:
     StaleJournal
         The journal beside the file does not belong to it. Nothing was changed.
     """
-    found = found_journal(path)
-    if found is None:
+    journal = found_journal(path)
+    if journal is None:
         return
-    if isinstance(found, Foreign):
-        raise in_the_way(path, found)
-    if isinstance(found, Journal):
-        why = contradiction(found, descriptor)
+    if isinstance(journal, Foreign):
+        raise in_the_way(path, journal)
+    if isinstance(journal, Journal):
+        why = contradiction(journal, descriptor)
         if why is not None:
             raise stale(path, why)
-        apply(descriptor, found, system)
+        apply(descriptor, journal, system)
     remove_journal(path, system)
 
 

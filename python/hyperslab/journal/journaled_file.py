@@ -134,11 +134,11 @@ class JournaledFile:
         try:
             return os.open(self.path, os.O_RDWR)
         except FileNotFoundError:
-            found = found_journal(self.path)
-            if isinstance(found, Journal):
+            journal = found_journal(self.path)
+            if isinstance(journal, Journal):
                 raise stale(self.path, "the file does not exist") from None
-            if isinstance(found, Foreign):
-                raise in_the_way(self.path, found) from None
+            if isinstance(journal, Foreign):
+                raise in_the_way(self.path, journal) from None
             return os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
 
     def seek(self, offset: int, whence: int = 0) -> int:
@@ -174,10 +174,10 @@ class JournaledFile:
             An earlier write failed.
         """
         self.seek(offset)
-        found = self.read(count)
+        data = self.read(count)
         if self._failure is not None:
             raise self._failure
-        return found
+        return data
 
     def readinto(self, out: Any) -> int:
         """Read into memory, as the method of files; beyond the end there are zeros."""
@@ -379,8 +379,8 @@ class JournaledFile:
             old.append((guard.offset, bytes([UNKNOWN if guard.is_set else NIL])))
             if guard.offset >= before:  # it will change
                 sampled = [(before, guard.offset), (guard.offset + 1, nbytes)]
-        found = [sample for start, stop in sampled for sample in samples(self._descriptor, start, stop)]
-        return Journal(before, nbytes, old, steps, found)
+        journal_samples = [sample for start, stop in sampled for sample in samples(self._descriptor, start, stop)]
+        return Journal(before, nbytes, old, steps, journal_samples)
 
     def check_writable(self) -> None:
         """Refuse to write where it would be lost, or would damage what others wrote.
@@ -481,8 +481,8 @@ class JournaledFile:
 def failure_here(path: str) -> OSError | None:
     """Why this process can neither complete nor undo its last commit to a file; None if it can, or does not write."""
     about = os.stat(path)  # noqa: PTH116
-    found = [one for one in list(_open_files) if one.stuck is not None and one.is_same(about)]
-    return found[0].stuck if found else None
+    stuck_files = [one for one in list(_open_files) if one.stuck is not None and one.is_same(about)]
+    return stuck_files[0].stuck if stuck_files else None
 
 
 _open_files: WeakSet[JournaledFile] = WeakSet()

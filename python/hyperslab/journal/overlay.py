@@ -75,8 +75,8 @@ class Overlay:
                 runs[-1] = runs[-1][0], max(stop, runs[-1][1])
             else:
                 runs.append((start, stop))
-        found = (Overwritten(start, *self._old_and_new(start, stop)) for start, stop in runs)
-        return [one for one in found if one.old != one.new]
+        overwritten = (Overwritten(start, *self._old_and_new(start, stop)) for start, stop in runs)
+        return [one for one in overwritten if one.old != one.new]
 
     def _old_and_new(self, start: int, stop: int) -> tuple[bytes, bytes]:
         old, new = [], []

@@ -53,15 +53,15 @@ def is_readable(path: str) -> bool:
     StaleJournal
         The journal beside the file does not belong to it.
     """
-    found = found_journal(path)
-    if not isinstance(found, Journal):
+    journal = found_journal(path)
+    if not isinstance(journal, Journal):
         return True  # not a journal, or an incomplete one, whose commit had not begun to overwrite
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        why = contradiction(found, descriptor)
+        why = contradiction(journal, descriptor)
         if why is not None:
             raise stale(path, why)
-        return is_done(found, descriptor)
+        return is_done(journal, descriptor)
     finally:
         os.close(descriptor)
 

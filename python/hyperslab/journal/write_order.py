@@ -69,8 +69,8 @@ class Overwritten(NamedTuple):
     def sectors(self) -> set[int]:
         """The numbers of the sectors in which a byte changes."""
         is_other = np.frombuffer(self.old, np.uint8) != np.frombuffer(self.new, np.uint8)
-        found: list[int] = np.unique((np.flatnonzero(is_other) + self.offset) // SECTOR_NBYTES).tolist()
-        return set(found)
+        numbers: list[int] = np.unique((np.flatnonzero(is_other) + self.offset) // SECTOR_NBYTES).tolist()
+        return set(numbers)
 
 
 class Shown(NamedTuple):
@@ -201,13 +201,13 @@ def _extents(data: bytes) -> set[tuple[int, int]]:
 
 def _overlapping(parts: list[Part], starts: list[tuple[int, int]], extents: set[tuple[int, int]]) -> set[int]:
     """The numbers of the parts that overlap these extents."""
-    found = set()
+    overlapping = set()
     for start, stop in extents:
         at = max(bisect(starts, (start, len(parts))) - 1, 0)
         for offset, number in starts[at : bisect(starts, (stop, -1))]:
             if offset < stop and start < offset + len(parts[number][2]):
-                found.add(number)
-    return found
+                overlapping.add(number)
+    return overlapping
 
 
 def _guarded_rank(

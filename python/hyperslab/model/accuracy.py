@@ -135,8 +135,8 @@ def rank_correlation(a: npt.ArrayLike, b: npt.ArrayLike) -> float | None:
 
 def _correlation_of(group: Sequence[Outcome], model: str) -> float | None:
     """The rank correlation of a group. It is 0 for a model that predicts equal times for all candidates."""
-    found = rank_correlation([o.seconds for o in group], [o.predicted[model] for o in group])
-    return 0.0 if found is None else found
+    correlation = rank_correlation([o.seconds for o in group], [o.predicted[model] for o in group])
+    return 0.0 if correlation is None else correlation
 
 
 def _ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -40,8 +40,8 @@ def predicted_by_each(
     The second value says which of them could not be fitted, and why.
     """
     predicted = [
-        {EXTENDED.name: max(mine.cost.seconds, LEAST_SECONDS), **_without_formulas(found, mine, profile)}
-        for found, mine in zip(measured, ours, strict=True)
+        {EXTENDED.name: max(mine.cost.seconds, LEAST_SECONDS), **_without_formulas(timings, mine, profile)}
+        for timings, mine in zip(measured, ours, strict=True)
     ]
     ways: dict[str, Callable[[], list[float]]] = {
         model.name: partial(_by_model, model, ours, measured, profile) for model in models
@@ -70,7 +70,7 @@ def _by_papers_algorithm(measured: Sequence[CellTimings], profile: StoreProfile)
     """The seconds of each cell by Algorithm 1 and formulas 1 to 7, as printed, for the training and for the cells."""
     caches = caches_of(profile.environment)
     trained = [again for cell in profile.cells if (again := _counted_again(cell, caches)) is not None]
-    cells = [replace(found.cell, library=_of_paper(found.cell.library)) for found in measured]
+    cells = [replace(timings.cell, library=_of_paper(timings.cell.library)) for timings in measured]
     counted = [count_operations(cell, caches) for cell in cells]
     return _priced(PAPER, counted, measured, trained)
 
@@ -98,7 +98,7 @@ def _priced(
     cells: Sequence[Observation],
 ) -> list[float]:
     fitted: dict[tuple[str, Direction], Coefficients] = {}
-    found = []
+    predicted_seconds = []
     for each, operations in zip(measured, counted, strict=True):
         seconds = 0.0
         for operation, variables in operations.items():
@@ -106,17 +106,17 @@ def _priced(
             if key not in fitted:
                 fitted[key] = fit(cells, *key, model, resamples=0)
             seconds += price(variables, fitted[key], each.cell.layout.codec).seconds
-        found.append(max(seconds, LEAST_SECONDS))
-    return found
+        predicted_seconds.append(max(seconds, LEAST_SECONDS))
+    return predicted_seconds
 
 
-def _without_formulas(found: CellTimings, prediction: Prediction, profile: StoreProfile) -> dict[str, float]:
+def _without_formulas(timings: CellTimings, prediction: Prediction, profile: StoreProfile) -> dict[str, float]:
     """Predictions from the training's times alone, for reads plus writes."""
     seconds = {MEDIAN_OF_TRAINING: 0.0, NEAREST: 0.0}
-    library = found.cell.library.name
+    library = timings.cell.library.name
     for operation, variables in prediction.variables.items():
         mine = [each for each in profile.cells if (each.library, each.operation) == (library, operation)]
-        alike = [each for each in mine if each.cache == found.cell.cache] or mine
+        alike = [each for each in mine if each.cache == timings.cell.cache] or mine
         seconds[MEDIAN_OF_TRAINING] += float(np.median([each.seconds for each in alike]))
         distances = [_distance(each.variables, variables) for each in alike]
         seconds[NEAREST] += alike[int(np.argmin(distances))].seconds

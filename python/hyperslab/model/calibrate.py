@@ -107,8 +107,8 @@ def calibrate(
             ready()
         load = OtherLoad()
         measuring = measure(missing, directory, size.repeats, seed=seed, progress=progress, say=notes.append)
-        for found in ended.enter_context(closing(measuring)):
-            kept.append(found)
+        for timings in ended.enter_context(closing(measuring)):
+            kept.append(timings)
         busy_share = load.share() or 0.0
         cells = [observation_of(measured, caches) for cell in planned for measured in kept.of(key_of(cell))]
     least = size.repeats.least
@@ -160,19 +160,19 @@ def fitted(cells: Sequence[Observation], notes: list[str], busy_share: float = 0
 
     A library that cannot be fitted gets a note, unless none can be fitted.
     """
-    found = []
+    coefficients = []
     failures: list[TooFewCells] = []
     for library, operation in dict.fromkeys((cell.library, cell.operation) for cell in cells):
         try:
-            found.append(fit(cells, library, operation, EXTENDED, repeated=repeated_on(busy_share)))
+            coefficients.append(fit(cells, library, operation, EXTENDED, repeated=repeated_on(busy_share)))
         except TooFewCells as error:
             failures.append(error)
             notes.append(str(error))
-    if not found:
+    if not coefficients:
         raise (
             failures[0] if failures else TooFewCells("no cell could be measured: another program may be using the disk")
         )
-    return tuple(found)
+    return tuple(coefficients)
 
 
 def observation_of(measured: CellTimings, caches: Caches) -> Observation:
@@ -198,16 +198,16 @@ def _installed(libraries: Iterable[str] | None) -> tuple[list[str], list[str]]:
     for name in asked:
         if name not in LIBRARIES:
             raise UsageError(f"library {name!r} cannot be calibrated{meant_or_choose(name, LIBRARIES)}")
-    found, notes = [], []
+    installed, notes = [], []
     for name in asked:
         library = availability(FORMATS[name])
         if isinstance(library, MissingLibrary):
             notes.append(f"without {name}: {library}")
         else:
-            found.append(name)
-    if not found:
+            installed.append(name)
+    if not installed:
         raise UsageError(f"nothing to calibrate: {'; '.join(notes)}")
-    return found, notes
+    return installed, notes
 
 
 def _that_fits(size: TrainingSize, libraries: list[str], directory: Path, environment: Environment) -> TrainingSize:

@@ -40,7 +40,7 @@ def calibration_journal(
         if not resume:
             path.unlink(missing_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
-        opened = Journal(path, CellTimings.from_dict, CellTimings.to_dict, lambda found: key_of(found.cell), header)
+        opened = Journal(path, CellTimings.from_dict, CellTimings.to_dict, lambda timings: key_of(timings.cell), header)
     except UsageError:
         raise
     except (IsADirectoryError, ReadError) as error:

@@ -225,19 +225,19 @@ def facts_of(
 ) -> npt.NDArray[np.float64]:
     """The `StepFacts` of all calls, a row for each. Calls of one shape at one place within a chunk share theirs."""
     known: dict[Any, StepFacts] = {}
-    found = np.empty((len(steps), len(StepFacts._fields)))
+    facts = np.empty((len(steps), len(StepFacts._fields)))
     for row, step in enumerate(steps):
         selection = step.selection
         if isinstance(selection, Points) or not chunk_shape:
-            found[row] = _facts(step, chunk_shape, library, width)
+            facts[row] = _facts(step, chunk_shape, library, width)
             continue
         within = tuple(a % n for a, n in zip(selection.start, chunk_shape, strict=True))
         places = within if isinstance(library, Zarr) else within[-1]
         key = (selection.stride, selection.count, selection.block, places)
         if key not in known:
             known[key] = _facts(step, chunk_shape, library, width)
-        found[row] = known[key]
-    return found
+        facts[row] = known[key]
+    return facts
 
 
 def _facts(step: Step, chunk: tuple[int, ...], library: Library, width: int) -> StepFacts:

@@ -198,12 +198,12 @@ def _unknown(variables: Variables, coefficients: Coefficients, codec: str | None
 def _outside(variables: Variables, coefficients: Coefficients) -> list[str]:
     trained = coefficients.ranges
     needed = [name for name, value in variables._asdict().items() if value > 0 and name in NEEDED]
-    found = [f"{name} was not trained" for name in needed if name not in trained]
+    reasons = [f"{name} was not trained" for name in needed if name not in trained]
     for name, value in means(variables).items():
         low, high = trained.get(name, (value, value))
         if not low / TOLERANCE <= value <= high * TOLERANCE:
-            found.append(f"{name} {value:.3g}, trained from {low:.3g} to {high:.3g}")
-    return found
+            reasons.append(f"{name} {value:.3g}, trained from {low:.3g} to {high:.3g}")
+    return reasons
 
 
 def parallel_values(
@@ -241,13 +241,13 @@ def parallel_values(
         else (variables.n_wrequest, variables.s_wrequest)
     )
     letter = operation[0]
-    found = {
+    factors = {
         f"n_{letter}request": requests,
         f"s_{letter}request": nbytes,
         f"n_{letter}request*cf": requests * shared,
         f"s_{letter}request*cf": nbytes * shared,
     }
     if library == "zarr":
-        found[f"n_{letter}request*p"] = requests * processes
-        found |= {"n_memcpy": variables.n_memcpy, "s_memcpy": variables.s_memcpy}
-    return found
+        factors[f"n_{letter}request*p"] = requests * processes
+        factors |= {"n_memcpy": variables.n_memcpy, "s_memcpy": variables.s_memcpy}
+    return factors

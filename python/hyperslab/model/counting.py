@@ -220,7 +220,7 @@ def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Dire
     rows = _rows(made, cell.workload, cell.layout, cell.opened, caches, chunks)[len(made) - len(steps) :]
     names: tuple[Direction, ...] = ("read", "write")
     positions = {name: [k for k, step in enumerate(steps) if step.operation == name] for name in names}
-    found: dict[Direction, Variables] = {}
+    by_operation: dict[Direction, Variables] = {}
     for name in names:
         if positions[name]:
             closes = name == "write" or not positions["write"]
@@ -228,15 +228,15 @@ def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Dire
             chosen = [steps[k] for k in positions[name]]
             variables = _summed(cell.workload, cell.layout, cell.library, chosen, rows[mine], chunks)
             opened = 1 + sum(step.reopens for step in steps)
-            found[name] = _with_cache(variables._replace(n_array=float(opened * closes)), cell, is_kept)
-    return found
+            by_operation[name] = _with_cache(variables._replace(n_array=float(opened * closes)), cell, is_kept)
+    return by_operation
 
 
-def _kept(found: Variables, layout: Layout, library: Library, chunk_nbytes: float) -> float:
+def _kept(variables: Variables, layout: Layout, library: Library, chunk_nbytes: float) -> float:
     """The bytes of memory that HDF5's chunk cache takes from the system."""
     if not isinstance(library, Hdf5) or layout.contiguous or chunk_nbytes > library.chunk_cache_nbytes:
         return 0.0
-    return min(float(library.chunk_cache_nbytes), found.n_chunk * chunk_nbytes)
+    return min(float(library.chunk_cache_nbytes), variables.n_chunk * chunk_nbytes)
 
 
 def _alone(nbytes: npt.NDArray[np.float64], chunk_nbytes: float) -> float:
@@ -250,21 +250,23 @@ def _last_shape(workload: Workload, steps: Sequence[Step]) -> list[int]:
     return [max([first, *(step.length for step in steps if step.length is not None)]), *others]
 
 
-def _with_cache(found: Variables, cell: ModelCell, is_kept: bool) -> Variables:
+def _with_cache(variables: Variables, cell: ModelCell, is_kept: bool) -> Variables:
     if is_kept:
-        return found._replace(n_array=0.0)
+        return variables._replace(n_array=0.0)
     if cell.cache in ("cold", "new"):
-        return found
+        return variables
     # Nothing comes from the device. If the store is memory, nothing comes from the page cache either.
     gone = ("n_rdisk", "s_rdisk", "n_rseek", "s_rseek", "n_rindex", "s_rindex", "s_rshort", "s_covered", "s_exposed")
     reads = dict.fromkeys(gone, 0.0)
     if cell.cache == "library-warm":
-        return found._replace(
+        return variables._replace(
             **reads, n_cache=0.0, s_cache=0.0, s_unique=0.0, s_kept=0.0, n_open=0.0, n_absent=0.0, n_array=0.0
         )
-    n_cache = found.n_cache + found.n_rdisk + found.n_rindex
-    s_cache = found.s_cache + found.s_rdisk + found.s_rindex
-    return found._replace(**reads, n_cache=n_cache, s_cache=s_cache, s_unique=found.s_rdisk + found.s_rindex)
+    n_cache = variables.n_cache + variables.n_rdisk + variables.n_rindex
+    s_cache = variables.s_cache + variables.s_rdisk + variables.s_rindex
+    return variables._replace(
+        **reads, n_cache=n_cache, s_cache=s_cache, s_unique=variables.s_rdisk + variables.s_rindex
+    )
 
 
 def _summed(
@@ -292,17 +294,17 @@ def _summed(
         copies = COUNTED.index("n_memcpy")
         sums[: len(steps), copies] = np.minimum(sums[: len(steps), copies], lines[: len(steps)])
     is_hdf5 = isinstance(library, Hdf5)
-    found = Variables(*sums.sum(axis=0).tolist())
+    variables = Variables(*sums.sum(axis=0).tolist())
     column = {name: sums[:, position] for position, name in enumerate(COUNTED)}
     ratio = layout.ratio or 1.0
     chunk_nbytes = float(prod(layout.chunk_shape) * width)
     touched_chunks, inside = touched_chunk_count(steps, _last_shape(workload, steps), layout.chunk_shape)
     touched = touched_chunks * chunk_nbytes
-    dirty = min(found.s_wdisk, touched / ratio)
+    dirty = min(variables.s_wdisk, touched / ratio)
     written = float(nbytes[[step.operation == "write" for step in steps]].sum())
     is_new = chunks == "missing"
     filler = max(0.0, 1.0 - (written if is_new else inside * width) / touched) if touched else 0.0
-    return found._replace(
+    return variables._replace(
         n_made=float(is_new),
         n_call=float(len(steps)),
         n_far=far(column, rows_nbytes),
@@ -314,13 +316,13 @@ def _summed(
         s_mshort=float(np.minimum(column["s_memcpy"], column["n_memcpy"] * SHORT_COPY_NBYTES).sum()),
         s_dirty=dirty,
         s_grown=dirty if is_new else 0.0,
-        s_decode_filler=found.s_decode * filler,
-        s_encode_filler=found.s_encode * filler,
+        s_decode_filler=variables.s_decode * filler,
+        s_encode_filler=variables.s_encode * filler,
         s_decode_alone=0.0 if is_hdf5 else _alone(column["s_decode"], chunk_nbytes),
         s_encode_alone=0.0 if is_hdf5 else _alone(column["s_encode"], chunk_nbytes),
-        s_kept=_kept(found, layout, library, chunk_nbytes),
+        s_kept=_kept(variables, layout, library, chunk_nbytes),
         s_spread=float(spread.sum()),
-        s_decode_in=found.s_decode / ratio,
-        s_encode_out=found.s_encode / ratio,
+        s_decode_in=variables.s_decode / ratio,
+        s_encode_out=variables.s_encode / ratio,
         **device_bytes(column, elements, reads_side_by_side=isinstance(library, Zarr)),
     )

@@ -78,9 +78,11 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for JSON: the accuracy of our model, and that of the other models under the same names."""
         others = {
-            "models": {name: found.to_dict() for name, found in self.models.items() if name != EXTENDED.name},
-            "baselines": {name: found.to_dict() for name, found in self.baselines.items()},
-            "ablations": {name: found.to_dict() for name, found in self.ablations.items()},
+            "models": {
+                name: model_accuracy.to_dict() for name, model_accuracy in self.models.items() if name != EXTENDED.name
+            },
+            "baselines": {name: model_accuracy.to_dict() for name, model_accuracy in self.baselines.items()},
+            "ablations": {name: model_accuracy.to_dict() for name, model_accuracy in self.ablations.items()},
         }
         return {
             **self.models[EXTENDED.name].to_dict(),
@@ -96,17 +98,17 @@ class Evaluation:
 
     def phase_summary(self) -> dict[str, dict[str, float]]:
         """For each isolated phase, its largest share of a read, and the median and worst error, as shares."""
-        found = {}
+        summary = {}
         for phase in ISOLATED:
             mine = [each for each in self.phases if each.phase == phase]
             if mine:
                 errors = np.abs([each.error for each in mine])
-                found[phase] = {
+                summary[phase] = {
                     "largest_share": max(each.share for each in mine),
                     "median_error": float(np.median(errors)),
                     "worst_error": float(errors.max()),
                 }
-        return found
+        return summary
 
     def always_one(self) -> dict[str, float]:
         """For each library, the share of experiments that it wins: always naming this library is right that often."""
@@ -140,7 +142,7 @@ def evaluate(candidates: Sequence[Candidate], measured: Sequence[CellTimings], p
     TooFewCells
         The profile has too few cells to fit our model.
     """
-    ours = [predict_cell(found.cell, profile) for found in measured]
+    ours = [predict_cell(timings.cell, profile) for timings in measured]
     models = (PAPER, *BASELINES, *(EXTENDED.without(name) for name in EXTENSIONS))
     predicted, skipped = predicted_by_each(models, ours, measured, profile)
     outcomes = tuple(map(outcome_of, candidates, measured, predicted, (each.cost for each in ours)))
@@ -167,7 +169,7 @@ def measured_again(candidates: Sequence[Candidate], measured: Sequence[CellTimin
 
     None if a cell has only one pass.
     """
-    pairs = [halves(found) for found in measured]
+    pairs = [halves(timings) for timings in measured]
     if not pairs or not all(other.passes for _, other in pairs):
         return None
     outcomes = [
@@ -202,7 +204,7 @@ def _phases(candidates: Sequence[Candidate], outcomes: Sequence[Outcome]) -> Ite
     for (asked, layout, library), states in by_state.items():
         if not {"cold", "page-warm", "library-warm"} <= states.keys():
             continue
-        found = [
+        isolated = [
             (
                 phase,
                 _beyond(states, pair, lambda o: o.seconds),
@@ -210,8 +212,10 @@ def _phases(candidates: Sequence[Candidate], outcomes: Sequence[Outcome]) -> Ite
             )
             for phase, pair in ISOLATED.items()
         ]
-        total = sum(took for _, took, _ in found)
-        yield from (PhaseFound(asked, layout, library, phase, took, guessed, total) for phase, took, guessed in found)
+        total = sum(took for _, took, _ in isolated)
+        yield from (
+            PhaseFound(asked, layout, library, phase, took, guessed, total) for phase, took, guessed in isolated
+        )
 
 
 def _beyond(states: dict[str, Outcome], pair: tuple[str, str | None], seconds: Callable[[Outcome], float]) -> float:
@@ -240,11 +244,11 @@ def _error_left_out(cells: Sequence[Observation], model: Model, key: Callable[[O
         out = [cell for cell in cells if key(cell) == left]
         for library, operation in dict.fromkeys((cell.library, cell.operation) for cell in out):
             try:
-                found = fit(rest, library, operation, model, resamples=0)
+                coefficients = fit(rest, library, operation, model, resamples=0)
             except TooFewCells:
                 continue
             for cell in out:
                 if (cell.library, cell.operation) == (library, operation):
-                    seconds = price(cell.variables, found, cell.codec).seconds
+                    seconds = price(cell.variables, coefficients, cell.codec).seconds
                     errors.append(np.log10(max(seconds, LEAST_SECONDS) / cell.seconds))
     return float(np.sqrt(np.mean(np.square(errors)))) if errors else None

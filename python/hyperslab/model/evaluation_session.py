@@ -51,7 +51,7 @@ class Done:
             "profile": {"store": self.profile.store, "made_at": self.profile.made_at, "scale": self.profile.scale},
             "environment": self.environment,
             "missing_cells": self.missing,
-            "rejected_passes": sum(found.rejected for found in self.measured),
+            "rejected_passes": sum(timings.rejected for timings in self.measured),
             "verdicts": [asdict(verdict) for verdict in self.verdicts],
         }
 
@@ -107,11 +107,11 @@ def run_evaluation(
     path = output / MEASURED_FILE
     known = _saved(path, scale) if again else _measure(wanted, directory, scale, path, progress, say)
     planned, measured = _compared(wanted, known)
-    found = evaluate(planned, measured, profile)
+    evaluation = evaluate(planned, measured, profile)
     here = observe(directory, ["hdf5", "zarr3"]).to_dict()
-    verdicts = tuple(judge(found))
+    verdicts = tuple(judge(evaluation))
     missing = len(wanted) - len(planned)
-    done = Done(output, scale, notes, warnings, here, profile, measured, missing, found, verdicts)
+    done = Done(output, scale, notes, warnings, here, profile, measured, missing, evaluation, verdicts)
     _write(output / "evaluation.json", json.dumps(done.to_dict(), indent=1))
     _write(output / "outcomes.csv", _table(done))
     return done
@@ -138,27 +138,27 @@ def _measure(
     cells = [candidate.cell for candidate in planned]
     say(f"{len(cells)} cells; at most {disk_nbytes(cells) / 1e6:.0f} MB of disk at a time below {directory}")
     started = time.monotonic()
-    found = tuple(measure(cells, directory, REPEATS[scale], progress=progress, say=say))
+    measured = tuple(measure(cells, directory, REPEATS[scale], progress=progress, say=say))
     say(f"measured in {time.monotonic() - started:.0f} s")
-    document = {"scale": scale, "cells": [each.to_dict() for each in found]}
+    document = {"scale": scale, "cells": [each.to_dict() for each in measured]}
     _write(path, json.dumps(document))
-    return found
+    return measured
 
 
 def _compared(
     wanted: list[Candidate], known: tuple[CellTimings, ...]
 ) -> tuple[list[Candidate], tuple[CellTimings, ...]]:
     """The candidates that were measured, without experiments in which a library is missing."""
-    by_name = {_key(found): found for found in known}
+    by_name = {_key(timings): timings for timings in known}
     pairs = [(each, by_name.get(_key(each))) for each in wanted]
-    missing = {(each.question, each.layout) for each, found in pairs if found is None}
-    both = [(each, found) for each, found in pairs if found and (each.question, each.layout) not in missing]
+    missing = {(each.question, each.layout) for each, timings in pairs if timings is None}
+    both = [(each, timings) for each, timings in pairs if timings and (each.question, each.layout) not in missing]
     if not both:
         raise RunError(
             "no experiment was measured, because something keeps emptying the page cache: try again when the "
             "machine is idle"
         )
-    return [each for each, _ in both], tuple(found for _, found in both)
+    return [each for each, _ in both], tuple(timings for _, timings in both)
 
 
 def _key(each: Candidate | CellTimings) -> tuple[str, str]:
@@ -168,12 +168,12 @@ def _key(each: Candidate | CellTimings) -> tuple[str, str]:
 def _saved(path: Path, wanted: ScaleName) -> tuple[CellTimings, ...]:
     try:
         document = json.loads(path.read_text())
-        scale, found = document["scale"], tuple(CellTimings.from_dict(each) for each in document["cells"])
+        scale, measured = document["scale"], tuple(CellTimings.from_dict(each) for each in document["cells"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{path} has no measurements ({error}): leave --again out to make them") from error
     if scale != wanted:
         raise UsageError(f"{path} has measurements of scale {scale}: give --{scale}, or leave --again out")
-    return found
+    return measured
 
 
 def _write(path: Path, text: str) -> None:
@@ -189,8 +189,8 @@ def _table(done: Done) -> str:
     stream = io.StringIO()
     table = csv.writer(stream, lineterminator="\n")
     table.writerow(["question", "layout", "library", "passes", "rejected", "seconds", "low", "high", *models])
-    for outcome, found in zip(done.serial.outcomes, done.measured, strict=True):
-        known = [outcome.question, outcome.layout, outcome.library, len(found.passes), found.rejected]
+    for outcome, timings in zip(done.serial.outcomes, done.measured, strict=True):
+        known = [outcome.question, outcome.layout, outcome.library, len(timings.passes), timings.rejected]
         figures = [outcome.seconds, outcome.low, outcome.high, *(outcome.predicted[name] for name in models)]
         table.writerow([*known, *("" if value is None else f"{value:.5g}" for value in figures)])
     return stream.getvalue()

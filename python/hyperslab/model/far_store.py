@@ -107,24 +107,24 @@ def _box(shape: list[int], element_count: int, reverse: bool) -> list[int]:
 
     It fills the last axis first (the first axis if `reverse`), then the next one.
     """
-    found = [1] * len(shape)
+    box = [1] * len(shape)
     for axis in range(len(shape)) if reverse else reversed(range(len(shape))):
-        found[axis] = min(shape[axis], element_count)
-        element_count = max(1, element_count // found[axis])
-    return found
+        box[axis] = min(shape[axis], element_count)
+        element_count = max(1, element_count // box[axis])
+    return box
 
 
 def arrays_of(root: Group, most: int) -> list[FarArray]:
     """The largest arrays of an archive whose requests can be predicted, one of each layout."""
-    found: dict[str, FarArray] = {}
+    by_layout: dict[str, FarArray] = {}
     readable = [array for array in root.walk() if not (array.damaged or array.unsupported) and array.size]
     for array in sorted(readable, key=lambda array: -array.nbytes):
         layout = layout_of(array) if array.dtype.kind in "iufb" and array.shape else None
         if layout is not None and layout.manifest is not None:
             asked = {"shape": list(array.shape), "dtype": array.dtype.str}
             key = repr((asked, layout.chunk_shape, layout.codec, layout.contiguous))
-            found.setdefault(key, FarArray(array.name, asked, layout))
-    return list(found.values())[:most]
+            by_layout.setdefault(key, FarArray(array.name, asked, layout))
+    return list(by_layout.values())[:most]
 
 
 @dataclass(frozen=True)
@@ -157,9 +157,9 @@ def why_not(counted: dict[str, int], told: Variables) -> str | None:
     """Why a pass does not count, or None if its requests are the predicted ones and none was repeated."""
     if counted["retry_count"]:
         return f"{counted['retry_count']} requests were repeated"
-    found, asked = (counted["request_count"], counted["fetched_nbytes"]), (int(told.n_rdisk), int(told.s_rdisk))
-    if found != asked:
-        return f"{found[0]} requests of {found[1]} bytes were made, but {asked[0]} of {asked[1]} bytes were predicted"
+    made, asked = (counted["request_count"], counted["fetched_nbytes"]), (int(told.n_rdisk), int(told.s_rdisk))
+    if made != asked:
+        return f"{made[0]} requests of {made[1]} bytes were made, but {asked[0]} of {asked[1]} bytes were predicted"
     return None
 
 
@@ -222,13 +222,13 @@ def calibrate_far(
     """
     size, notes, workers = SIZES[scale], list[str](), LocalWorkers(TIMEOUT_SECONDS)
     with hyperslab.open(file.url, storage_options=file.options) as root:
-        found = arrays_of(root, size.array_count)
-    if not found:
+        far_arrays = arrays_of(root, size.array_count)
+    if not far_arrays:
         raise UsageError(
             f"{file.store}: no array of this file can be used: it needs an array of numbers that keeps all of its "
             "chunks in the file, at known offsets; give the URL of an HDF5, NetCDF or FITS file"
         )
-    planned = [(array, list(array.cells(size.most_nbytes))) for array in found]
+    planned = [(array, list(array.cells(size.most_nbytes))) for array in far_arrays]
     cells = [cell for _, cells in planned for cell in cells]
     if not cells:
         raise UsageError(

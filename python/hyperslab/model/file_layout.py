@@ -76,13 +76,13 @@ def _codec_of(array: Array, zarr: Mapping[str, Any]) -> str | None:
 
 def _zarr_codecs(zarr: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The codecs of Zarr's metadata, including those within shards."""
-    found: list[dict[str, Any]] = []
+    all_codecs: list[dict[str, Any]] = []
     given = [each for each in zarr.get("codecs", []) if isinstance(each, dict)]
     while given:
-        found += given
+        all_codecs += given
         inner = [(each.get("configuration") or {}).get("codecs", []) for each in given]
         given = [each for codecs in inner for each in codecs if isinstance(each, dict)]
-    return [each for each in found if isinstance(each.get("configuration", {}), dict)]
+    return [each for each in all_codecs if isinstance(each.get("configuration", {}), dict)]
 
 
 def _shard_shape(zarr: Mapping[str, Any]) -> tuple[int, ...] | None:
@@ -101,8 +101,8 @@ def _zarr_metadata(array: Array) -> dict[str, Any]:
     for name in ("zarr.json", ".zarray"):
         path = folder / name
         if path.is_file() and path.stat().st_size <= MOST_METADATA_NBYTES:
-            found = json.loads(path.read_bytes())
-            return found if isinstance(found, dict) else {}
+            metadata = json.loads(path.read_bytes())
+            return metadata if isinstance(metadata, dict) else {}
     return {}
 
 

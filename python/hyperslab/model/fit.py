@@ -100,8 +100,8 @@ def nnls(matrix: Matrix, target: npt.NDArray[np.float64]) -> npt.NDArray[np.floa
             free &= solution > 1e-14
             solution[~free] = 0.0
         solution = wanted
-    found: npt.NDArray[np.float64] = solution / scale
-    return found
+    unscaled: npt.NDArray[np.float64] = solution / scale
+    return unscaled
 
 
 def fit(
@@ -191,15 +191,15 @@ def _unseen_spread(
     fold = np.array([files[_file_of(cell)] % FOLDS for cell in cells])
     if len(files) < 2 * FOLDS:
         return remaining
-    found = np.zeros(len(target))
+    unseen = np.zeros(len(target))
     for number in range(FOLDS):
         out = fold == number
         if len(target) - out.sum() < matrix.shape[1] + 2:
             return remaining
         solution = _solve(matrix[~out], target[~out]).solution
-        found[out] = np.log(target[out] / np.maximum(matrix[out] @ solution, target[out] * 1e-3))
-    most = HUBER * max(float(np.median(np.abs(found))), 0.02)  # a cell unlike all others says little about the rest
-    return max(remaining, float(np.sqrt(np.mean(np.clip(found, -most, most) ** 2))))
+        unseen[out] = np.log(target[out] / np.maximum(matrix[out] @ solution, target[out] * 1e-3))
+    most = HUBER * max(float(np.median(np.abs(unseen))), 0.02)  # a cell unlike all others says little about the rest
+    return max(remaining, float(np.sqrt(np.mean(np.clip(unseen, -most, most) ** 2))))
 
 
 def _file_of(cell: Observation) -> tuple[str, str]:

@@ -64,5 +64,5 @@ class Hdf5Settings(Declared):
 @cache
 def installed_version() -> str | None:
     """The version of HDF5 that h5py has, or None if h5py is not installed."""
-    found = availability("hdf5")
-    return None if isinstance(found, MissingLibrary) else dict(found.parts).get("HDF5")
+    library = availability("hdf5")
+    return None if isinstance(library, MissingLibrary) else dict(library.parts).get("HDF5")

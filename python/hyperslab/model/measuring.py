@@ -68,7 +68,7 @@ class CellTimings:
     def seconds(self) -> tuple[float, ...]:
         """The seconds of each pass."""
         counted = ("access",) if self.cell.cache == "library-warm" else PHASES
-        return tuple(sum(found.get(phase, 0.0) for phase in counted) for found in self.passes)
+        return tuple(sum(phases.get(phase, 0.0) for phase in counted) for phases in self.passes)
 
     @property
     def median_seconds(self) -> float:
@@ -82,7 +82,7 @@ class CellTimings:
 
     def phase_seconds(self, phase: str) -> float | None:
         """The median of one phase, or None if it was not timed."""
-        timed = [found[phase] for found in self.passes if phase in found]
+        timed = [phases[phase] for phases in self.passes if phase in phases]
         return float(np.median(timed)) if timed else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -200,8 +200,8 @@ class Passes(ABC):
 
     def tally(self, cell: ModelCell) -> Tally:
         """What is known of a cell so far."""
-        found = self.found.get(key_of(cell))
-        return Tally(found.seconds, found.rejected) if found else Tally()
+        timings = self.found.get(key_of(cell))
+        return Tally(timings.seconds, timings.rejected) if timings else Tally()
 
     def check(self, cell: ModelCell) -> None:
         """Make a first pass without timing it: it compares what is read or written with what it should be."""
@@ -210,14 +210,14 @@ class Passes(ABC):
 
     def make(self, cell: ModelCell) -> None:
         """Make a pass and record its timing."""
-        found = self.found[key_of(cell)]
+        timings = self.found[key_of(cell)]
         made, reason = self.make_pass(cell)
         if reason is not None:
-            found = replace(found, rejected=found.rejected + 1, reason=reason)
+            timings = replace(timings, rejected=timings.rejected + 1, reason=reason)
         else:
-            passes = (*found.passes, made.seconds)
-            found = replace(found, passes=passes, device_read_nbytes=made.device_read_nbytes)
-        self.found[key_of(cell)] = found
+            passes = (*timings.passes, made.seconds)
+            timings = replace(timings, passes=passes, device_read_nbytes=made.device_read_nbytes)
+        self.found[key_of(cell)] = timings
 
     def known(self, cell: ModelCell) -> ModelCell:
         """The cell, with the measured ratio of its codec."""
@@ -256,11 +256,11 @@ def measure_by(
                 name=lambda cell: cell.name,
                 is_cold=lambda cell: cell.cache == "cold",
             )
-            for found in passes.found.values():
-                if found.passes:
-                    yield found
+            for timings in passes.found.values():
+                if timings.passes:
+                    yield timings
                 else:
-                    say(f"{found.cell.name}: no pass was accepted: {found.reason}")
+                    say(f"{timings.cell.name}: no pass was accepted: {timings.reason}")
 
 
 # --- files --------------------------------------------------------------------------------------------------
@@ -369,10 +369,10 @@ class Pass:
             else:
                 with timers("close"):
                     opened.close()
-        found = counters.measured(timers, 0)
+        timing = counters.measured(timers, 0)
         if verify is not None and self.cell.writes:
             self._verify_written(made, source, steps, verify)
-        return found
+        return timing
 
     def _allocated_nbytes(self, steps: list[Step]) -> int:
         """The most memory that is allocated: the largest selection, plus the pages of the file that are not cached."""
@@ -416,8 +416,8 @@ def _hyperslab(step: Step) -> Hyperslab:
 
 def _index(step: Step) -> Any:
     """The index of a step's elements in an array of NumPy."""
-    found = step.selection
-    return tuple(found.coordinates.T) if isinstance(found, Points) else found.slices
+    selection = step.selection
+    return tuple(selection.coordinates.T) if isinstance(selection, Points) else selection.slices
 
 
 # --- cells as the bench's formats see them ------------------------------------------------------------------

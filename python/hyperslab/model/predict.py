@@ -113,7 +113,7 @@ def predict(
     if not layouts:
         raise UsageError("no layouts: give at least one chunk shape, such as 100x8")
     chosen = list(libraries) if libraries is not None else None
-    found, reasons = [], []
+    predictions, reasons = [], []
     flat_is_done = False
     for given in layouts:
         layout = given if isinstance(given, Layout) else Layout(tuple(given))
@@ -130,14 +130,16 @@ def predict(
                 flat_is_done = True
             reason = why_not(cell)
             if reason is None:
-                found.append(predict_cell(cell, trained, rate=(codec_rates or {}).get((name, layout.codec or ""))))
+                predictions.append(
+                    predict_cell(cell, trained, rate=(codec_rates or {}).get((name, layout.codec or "")))
+                )
             elif chosen is not None:
                 raise Refused(f"{name}, layout {layout}: {reason}")
             else:
                 reasons.append(f"{name}, layout {layout}: {reason}")
-    if not found:
+    if not predictions:
         raise Refused("; ".join(reasons))
-    return sorted(found, key=lambda prediction: prediction.cost.rank)
+    return sorted(predictions, key=lambda prediction: prediction.cost.rank)
 
 
 def _of_one_process(asked: Workload) -> Workload:

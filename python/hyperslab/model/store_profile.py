@@ -159,9 +159,9 @@ def load_store_profile(path: str | Path | None = None) -> StoreProfile:
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise NotAStoreProfile(f"{path} is not a store profile; {other}")
     if document.get("version") != VERSION:
-        found = document.get("version")
+        version = document.get("version")
         raise NotAStoreProfile(
-            f"{path} is a store profile of version {found}, but this program reads version {VERSION}; {remedy}"
+            f"{path} is a store profile of version {version}, but this program reads version {VERSION}; {remedy}"
         )
     try:
         return _profile_of(document)

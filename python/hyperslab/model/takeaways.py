@@ -24,8 +24,8 @@ def judge(found: Evaluation) -> list[Verdict]:
     return [_phases(found), _libraries(found), _processes(), _model(found)]
 
 
-def _phases(found: Evaluation) -> Verdict:
-    summary = found.phase_summary()
+def _phases(evaluation: Evaluation) -> Verdict:
+    summary = evaluation.phase_summary()
     shares = {phase: said["largest_share"] for phase, said in summary.items()}
     told = ", ".join(f"{PHASE_TITLES[phase]} {share:.0%}" for phase, share in shares.items())
     common = {
@@ -38,12 +38,12 @@ def _phases(found: Evaluation) -> Verdict:
             "i", **common, by_fair_method=("the phases were not isolated; --full does it"), verdict="undecided"
         )
     holds = all(share > DOMINATES for share in shares.values())
-    reads = len(found.phases) // len(SHARES)
+    reads = len(evaluation.phases) // len(SHARES)
     return _verdict("i", **common, by_fair_method=f"up to {told}, of {reads} reads", verdict=_word(holds))
 
 
-def _libraries(found: Evaluation) -> Verdict:
-    ahead, behind = found.most_times("hdf5", "zarr"), found.most_times("zarr", "hdf5")
+def _libraries(evaluation: Evaluation) -> Verdict:
+    ahead, behind = evaluation.most_times("hdf5", "zarr"), evaluation.most_times("zarr", "hdf5")
     common = {
         "conclusion": "in serial, HDF5 is much faster than Zarr, by up to 15 times",
         "published": "at most 15 times as fast (takeaway ii)",
@@ -66,8 +66,8 @@ def _processes() -> Verdict:
     )
 
 
-def _model(found: Evaluation) -> Verdict:
-    ours, papers = found.models[EXTENDED.name], found.models.get(PAPER.name)
+def _model(evaluation: Evaluation) -> Verdict:
+    ours, papers = evaluation.models[EXTENDED.name], evaluation.models.get(PAPER.name)
     share = ours.fastest_accuracy
     holds = share is not None and share >= PAPER_RIGHT / PAPER_EXPERIMENTS and ours.rmse_log10 <= PAPER_RMSE
     return _verdict(
@@ -80,14 +80,15 @@ def _model(found: Evaluation) -> Verdict:
     )
 
 
-def _accuracy_text(found: Accuracy) -> str:
-    right = round((found.fastest_accuracy or 0.0) * found.experiments)
-    text = f"{right} of {found.experiments} experiments ({found.fastest_accuracy or 0.0:.0%})"
-    if found.fastest_accuracy_decided is not None:
+def _accuracy_text(accuracy: Accuracy) -> str:
+    right = round((accuracy.fastest_accuracy or 0.0) * accuracy.experiments)
+    text = f"{right} of {accuracy.experiments} experiments ({accuracy.fastest_accuracy or 0.0:.0%})"
+    if accuracy.fastest_accuracy_decided is not None:
         text += (
-            f", {found.fastest_accuracy_decided:.0%} of the {found.decided_experiments} whose intervals do not overlap"
+            f", {accuracy.fastest_accuracy_decided:.0%} of the {accuracy.decided_experiments} whose intervals do not"
+            " overlap"
         )
-    return f"{text}; RMSE of log10 {found.rmse_log10:.2g}"
+    return f"{text}; RMSE of log10 {accuracy.rmse_log10:.2g}"
 
 
 def _word(holds: bool) -> str:

@@ -158,18 +158,18 @@ class Model:
     def terms(self, library: str, operation: Direction, codecs: tuple[str, ...] = ()) -> tuple[Term, ...]:
         """The terms for a library and an operation, including those of the trained codecs."""
         one_file = library != "zarr"
-        found = [*MEMORY_COPY, *CACHE_READ, *DEVICE_READ, *(ONE_FILE_READ if one_file else ())]
+        applicable = [*MEMORY_COPY, *CACHE_READ, *DEVICE_READ, *(ONE_FILE_READ if one_file else ())]
         if operation == "write":
-            found += [*DEVICE_WRITE, *(ONE_FILE_WRITE if one_file else ())]
+            applicable += [*DEVICE_WRITE, *(ONE_FILE_WRITE if one_file else ())]
         for name, terms in EXTENSIONS.items():
             if name in self.extensions:
-                found += [t for t in terms if operation == "write" or t.phase != "device_write"]
+                applicable += [t for t in terms if operation == "write" or t.phase != "device_write"]
         if "codec" in self.extensions:
-            found += _codec_terms(codecs, library)
+            applicable += _codec_terms(codecs, library)
         replaced = {variable for name, variable in REPLACED.items() if name in self.extensions}
         replaced |= HDF5_ALONE if library != "hdf5" else set()
-        found = [t for t in found if t.variable not in replaced]
-        return tuple(t for t in found if t.phase in self.phases and (self.only is None or t.variable in self.only))
+        applicable = [t for t in applicable if t.variable not in replaced]
+        return tuple(t for t in applicable if t.phase in self.phases and (self.only is None or t.variable in self.only))
 
 
 PAPER = Model("paper", frozenset())

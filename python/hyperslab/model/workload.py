@@ -159,8 +159,8 @@ class Access(Declared):
         operation = Operation(name=f"read-{self.select}", **given)
         kind = OPERATIONS[operation.name]
         assert kind.pattern is not None  # SELECTS has no other
-        found = kind.pattern(tuple(array.shape), operation, np.random.default_rng([seed, *array.shape]))
-        return found * (self.count or 1) if kind.is_one else found
+        selections = kind.pattern(tuple(array.shape), operation, np.random.default_rng([seed, *array.shape]))
+        return selections * (self.count or 1) if kind.is_one else selections
 
     @property
     def call_count(self) -> int:

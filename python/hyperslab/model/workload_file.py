@@ -61,12 +61,12 @@ class WorkloadFile(Workload):
     def apart(self) -> dict[str, Workload]:
         """The workload of each array that is accessed, by its name."""
         arrays = self.arrays if self.arrays is not None else {ALONE: self.array}
-        found = {}
+        workloads = {}
         for name, array in arrays.items():
             mine = [k for k, access in enumerate(self.accesses) if (access.array or ALONE) == name]
             if mine and array is not None:
-                found[name] = self._of(array, mine)
-        return found
+                workloads[name] = self._of(array, mine)
+        return workloads
 
     def _of(self, array: WorkloadArray, positions: list[int]) -> Workload:
         given = self.model_dump(exclude={"array", "arrays", "accesses"}, exclude_unset=True)
@@ -102,9 +102,9 @@ def load_workload(path: str | Path) -> Workload:
         The file is missing, does not describe a workload, or has several arrays. The message names the file, the line
         and the key.
     """
-    (first, *others) = (found := load_workloads(path)).values()
+    (first, *others) = (workloads := load_workloads(path)).values()
     if others:
-        raise StudyError(f"{path}: has several arrays ({', '.join(found)}): load them with load_workloads")
+        raise StudyError(f"{path}: has several arrays ({', '.join(workloads)}): load them with load_workloads")
     return first
 
 

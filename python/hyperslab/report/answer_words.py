@@ -164,19 +164,19 @@ def _confidence(recommendation: Recommendation, titles: dict[Standing, str], unt
 
 def headline(run: Run) -> str:
     """The answer of a run with one case; with several, how often each format is recommended."""
-    found = answering(run)
+    recommendations = answering(run)
     until_decided = run.description.until_decided
-    if len(found) == 1:
-        return recommendation_text(found[0], until_decided)
+    if len(recommendations) == 1:
+        return recommendation_text(recommendations[0], until_decided)
     counted: dict[str, int] = {}
-    for each in found:
+    for each in recommendations:
         counted[each.recommended[0]] = counted.get(each.recommended[0], 0) + 1
     if not counted:
         return "No two formats were measured under the same conditions, so there is nothing to recommend."
     ordered = sorted(counted.items(), key=lambda item: -item[1])
     said = names_text(f"{contender_title(name)} for {count}" for name, count in ordered)
-    sure = sum(each.confidence in ("clear", "shared") for each in found)
-    return f"Of {len(found)} workloads, use {said}; {sure} of these answers are certain (95 %)."
+    sure = sum(each.confidence in ("clear", "shared") for each in recommendations)
+    return f"Of {len(recommendations)} workloads, use {said}; {sure} of these answers are certain (95 %)."
 
 
 def answering_method(run: Run) -> str:

@@ -65,8 +65,8 @@ def bar_panels(summaries: list[Summary]) -> list[Panel]:
     for summary in sorted(chosen, key=lambda s: panel_order(s, operations)):
         wanted.setdefault((summary.operation, summary.metric), []).append(summary)
     return [
-        Panel(metric_title(metric, found[0].method), operation_title(operation), tuple(found))
-        for (operation, metric), found in wanted.items()
+        Panel(metric_title(metric, group[0].method), operation_title(operation), tuple(group))
+        for (operation, metric), group in wanted.items()
     ]
 
 

@@ -37,31 +37,31 @@ def print_evaluation(done: Done, console: Console) -> None:
 
 def tables(done: Done) -> list[Table]:
     """All tables of an evaluation."""
-    found = done.serial
+    evaluation = done.serial
     paper = (
         "the paper, on three clusters",
         f"{PAPER_RIGHT}/{PAPER_EXPERIMENTS} ({_percent(PAPER_RIGHT / PAPER_EXPERIMENTS)})",
     )
-    rows = [_row(name, each) for name, each in (*found.models.items(), *found.baselines.items())]
-    if found.measured_again is not None:
-        rows.append(_row("half of the passes, by the other half", found.measured_again))
+    rows = [_row(name, each) for name, each in (*evaluation.models.items(), *evaluation.baselines.items())]
+    if evaluation.measured_again is not None:
+        rows.append(_row("half of the passes, by the other half", evaluation.measured_again))
     rows.append((*paper, "", f"{PAPER_RMSE} (the paper does not say of what)", *[""] * 5))
-    always = ", ".join(f"{library} wins {_percent(share)}" for library, share in found.always_one().items())
+    always = ", ".join(f"{library} wins {_percent(share)}" for library, share in evaluation.always_one().items())
     note = (
         f"Of the experiments, {always}: always choosing one library is right this often, but chooses no layout. "
         f"Regret: how much longer the choice takes than the best of all layouts and libraries. {_held_out(done)}"
     )
     phases = tuple(
         (phase, _percent(said["largest_share"]), _percent(said["median_error"]), _percent(said["worst_error"]))
-        for phase, said in found.phase_summary().items()
+        for phase, said in evaluation.phase_summary().items()
     )
     return [
         Table("How good predictions are", HEADER, tuple(rows), note),
         Table(
             "Our model without one of its extensions",
             HEADER,
-            tuple(_row(f"without {name}", each) for name, each in found.ablations.items()),
-            "; ".join(f"{name}: not fitted ({reason})" for name, reason in found.skipped.items()),
+            tuple(_row(f"without {name}", each) for name, each in evaluation.ablations.items()),
+            "; ".join(f"{name}: not fitted ({reason})" for name, reason in evaluation.skipped.items()),
         ),
         Table("Phases of reads", ("phase", "largest share of a read", "median error", "worst"), phases, ""),
         Table(
@@ -76,27 +76,27 @@ def tables(done: Done) -> list[Table]:
 def draw_evaluation(done: Done, directory: Path) -> list[Path]:
     """Draw figures 11 and 12 of the paper as PNG and SVG, and return their paths."""
     directory.mkdir(parents=True, exist_ok=True)
-    found = done.serial
+    evaluation = done.serial
     caption = " ".join(f"{note}." for note in done.notes)
-    clouds = [name for name in (EXTENDED.name, IO_ONLY.name) if name not in found.skipped]
-    bars = {**found.models, **found.baselines}
+    clouds = [name for name in (EXTENDED.name, IO_ONLY.name) if name not in evaluation.skipped]
+    bars = {**evaluation.models, **evaluation.baselines}
     return [
-        *draw_scatter(found.outcomes, clouds, caption, directory / "predicted-measured"),
+        *draw_scatter(evaluation.outcomes, clouds, caption, directory / "predicted-measured"),
         *draw_accuracy_bars(bars, caption, directory / "accuracy"),
     ]
 
 
-def _row(name: str, found: Accuracy) -> tuple[str, ...]:
+def _row(name: str, accuracy: Accuracy) -> tuple[str, ...]:
     return (
         name,
-        _share(found.fastest_accuracy, found.experiments),
-        _share(found.fastest_accuracy_decided, found.decided_experiments),
-        f"{found.rmse_log10:.3f}",
-        f"{found.rmse_relative:.3g}",
-        f"{found.rmse_seconds:.3g}",
-        "" if found.rank_correlation is None else f"{found.rank_correlation:.3f}",
-        "" if found.regret_median is None else _percent(found.regret_median),
-        "" if found.regret_worst is None else _percent(found.regret_worst),
+        _share(accuracy.fastest_accuracy, accuracy.experiments),
+        _share(accuracy.fastest_accuracy_decided, accuracy.decided_experiments),
+        f"{accuracy.rmse_log10:.3f}",
+        f"{accuracy.rmse_relative:.3g}",
+        f"{accuracy.rmse_seconds:.3g}",
+        "" if accuracy.rank_correlation is None else f"{accuracy.rank_correlation:.3f}",
+        "" if accuracy.regret_median is None else _percent(accuracy.regret_median),
+        "" if accuracy.regret_worst is None else _percent(accuracy.regret_worst),
     )
 
 

@@ -38,12 +38,12 @@ def print_generated(made: Generated, console: Console) -> None:
 def tables(made: Generated) -> list[Table]:
     """All tables of an evaluation on drawn workloads."""
     ours = made.scores[EXTENDED.name]
-    rows = [_row(_title(name), found) for name, found in made.scores.items()]
+    rows = [_row(_title(name), scores) for name, scores in made.scores.items()]
     rows += [
         (f"always {library}", _of(share, ours.library_pairs), _percent(float(library == "zarr")), *[""] * 6)
         for library, share in made.constant.items()
     ]
-    patterns = tuple(_row(name, found) for name, found in made.by_pattern().items())
+    patterns = tuple(_row(name, scores) for name, scores in made.by_pattern().items())
     return [
         Table(f"{ours.workloads} workloads of seed {made.seed}: how good predictions are", HEADER, tuple(rows),
               _note(made, ours)),
@@ -82,31 +82,31 @@ def _title(name: str) -> str:
     return "half of the passes, by the other half" if name == "measured again" else name
 
 
-def _row(name: str, found: Scores) -> tuple[str, ...]:
+def _row(name: str, scores: Scores) -> tuple[str, ...]:
     return (
         name,
-        _of(found.library_accuracy, found.library_pairs),
-        _of(found.zarr_recall, found.zarr_wins),
-        _of(found.layout_accuracy, found.layout_pairs),
-        f"{found.rmse_log10:.3f}",
-        "" if found.coverage is None else _percent(found.coverage),
-        _percent(found.regret_median),
-        _percent(found.regret_p95),
-        _percent(found.regret_worst),
+        _of(scores.library_accuracy, scores.library_pairs),
+        _of(scores.zarr_recall, scores.zarr_wins),
+        _of(scores.layout_accuracy, scores.layout_pairs),
+        f"{scores.rmse_log10:.3f}",
+        "" if scores.coverage is None else _percent(scores.coverage),
+        _percent(scores.regret_median),
+        _percent(scores.regret_p95),
+        _percent(scores.regret_worst),
     )
 
 
 def _worst(made: Generated) -> tuple[tuple[str, ...], ...]:
     asked = sorted(questions(made.outcomes), key=lambda group: -regret(group, EXTENDED.name))[:MOST_REGRETTED]
-    found = []
+    rows = []
     for group in asked:
         lost = regret(group, EXTENDED.name)
         if lost > 0:
             chosen = min(group, key=lambda one: one.predicted[EXTENDED.name])
             best = min(group, key=lambda one: one.seconds)
             names = (f"{one.library} {one.layout}" for one in (chosen, best))
-            found.append((group[0].question, _percent(lost), *names))
-    return tuple(found)
+            rows.append((group[0].question, _percent(lost), *names))
+    return tuple(rows)
 
 
 def _of(share: float | None, count: int) -> str:

@@ -86,14 +86,14 @@ def bare_metric(summary: Summary) -> str:
 
 def _panels(summaries: list[Summary], metrics: Callable[[Summary], tuple[str, ...]]) -> list[Panel]:
     """The panel of a summary: operations that differ only in their parameters share one, as a series."""
-    found: dict[tuple[str, str, str], list[Summary]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[Summary]] = defaultdict(list)
     operations = list(dict.fromkeys(s.operation for s in summaries))
     chosen = [s for s in summaries if s.metric in metrics(s)]
     for s in sorted(chosen, key=lambda s: panel_order(s, operations)):
-        found[operation_name(s), s.metric, s.cache].append(s)
+        groups[operation_name(s), s.metric, s.cache].append(s)
     return [
         Panel(metric_title(metric, group[0].method), f"{operation}, {cache_title(cache)}", tuple(group))
-        for (operation, metric, cache), group in found.items()
+        for (operation, metric, cache), group in groups.items()
     ]
 
 

@@ -38,7 +38,7 @@ class Point:
 
 def draw_paper_figures(made: ParallelEvaluation, directory: Path) -> list[Path]:
     """Draw all panels whose experiments were measured, on one sheet, as PNG and SVG; returns their paths."""
-    panels = [(figure, found) for figure in paper_figures() if (found := points_of(made, figure))]
+    panels = [(figure, points) for figure in paper_figures() if (points := points_of(made, figure))]
     if not panels:
         return []
     directory.mkdir(parents=True, exist_ok=True)
@@ -52,8 +52,8 @@ def draw_paper_figures(made: ParallelEvaluation, directory: Path) -> list[Path]:
     with style():
         words = Words(TITLE, "seconds of the slowest process; Zarr's files are on all servers", caption)
         sheet = new_sheet(len(panels), words, _legend(), PANEL)
-        for axes, (figure, found) in zip(sheet.panels, panels, strict=True):
-            _draw(axes, figure, found)
+        for axes, (figure, points) in zip(sheet.panels, panels, strict=True):
+            _draw(axes, figure, points)
         return save(sheet, directory / "paper-figures")
 
 

@@ -26,7 +26,7 @@ def draw_parallel(made: ParallelEvaluation, directory: Path) -> list[Path]:
     against_processes = _panels(made, by_servers=False)
     against_servers = _panels(made, by_servers=True)
     caption = f"Points are measured, lines are predicted by {OURS}. {made.store}."
-    found = []
+    paths = []
     for stem, panels, title, x in (
         ("speedup-processes", against_processes, "Speed-up against processes", "processes"),
         ("speedup-servers", against_servers, "Speed-up against the stripe count", "data servers of the file"),
@@ -38,8 +38,8 @@ def draw_parallel(made: ParallelEvaluation, directory: Path) -> list[Path]:
             sheet = new_sheet(len(panels), words, _legend(), PANEL)
             for axes, (name, series) in zip(sheet.panels, panels.items(), strict=True):
                 _draw(axes, name, series, x)
-            found += save(sheet, directory / stem)
-    return found
+            paths += save(sheet, directory / stem)
+    return paths
 
 
 def _panels(made: ParallelEvaluation, *, by_servers: bool) -> dict[str, Series]:

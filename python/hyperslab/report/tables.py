@@ -166,11 +166,11 @@ def conversions_table(run: Run) -> Table:
         (
             contender_title(name),
             *how,
-            _largest(found),
-            _listed([t.case for t in found]),
-            str(len(found)),
+            _largest(trials),
+            _listed([t.case for t in trials]),
+            str(len(trials)),
         )
-        for (name, *how), found in sorted(groups.items())
+        for (name, *how), trials in sorted(groups.items())
     ]
     header = ("format", "written", "returned", "equal", "largest error", "cases", "trials")
     note = (

@@ -55,11 +55,11 @@ def print_answers(run: Run, console: Console) -> None:
         print_unmeasured(run, console)
         return
     until_decided = run.description.until_decided
-    found = answering(run)
+    recommendations = answering(run)
     if len({ranking.case for ranking in run.rankings}) == 1:
         _print_largest(run, console)
     for case in dict.fromkeys(r.case for r in run.rankings):
-        own = [each for each in found if each.case == case]
+        own = [each for each in recommendations if each.case == case]
         method = own[0].method if own else next(r.method for r in run.rankings if r.case == case)
         rankings = [r for r in run.rankings if (r.case, r.method) == (case, method)]
         largest = max((Arrays(r.shape, r.count) for r in rankings), key=lambda arrays: arrays.size)
@@ -67,7 +67,7 @@ def print_answers(run: Run, console: Console) -> None:
         for each in own:
             _print_line(recommendation_text(each, until_decided), console)
         console.print()
-    if len(found) > 1:
+    if len(recommendations) > 1:
         _print_line(headline(run), console)
     _print_open(run, console)
     print_unmeasured(run, console)

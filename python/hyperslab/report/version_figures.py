@@ -87,14 +87,14 @@ def shares(array: ArrayDiff, cells: int) -> npt.NDArray[np.float64]:
     """The share of elements that differ in each cell of a grid with at most `cells` cells along each axis."""
     lengths = np.asarray([max(pair) for pair in zip(*array.shape, strict=True)])
     counts = np.minimum(lengths, cells)
-    found = np.zeros(counts, np.int64)
+    changed_counts = np.zeros(counts, np.int64)
     for coordinates in array.coordinates():
-        np.add.at(found, tuple((coordinates * counts // lengths).T), 1)
+        np.add.at(changed_counts, tuple((coordinates * counts // lengths).T), 1)
     sizes = np.ones((), np.int64)
     for length, count in zip(lengths.tolist(), counts.tolist(), strict=True):
         bounds = ceil_div(np.arange(count + 1) * length, count)  # the first element of each cell
         sizes = np.multiply.outer(sizes, np.diff(bounds))
-    return found / sizes
+    return changed_counts / sizes
 
 
 def _seen(share: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

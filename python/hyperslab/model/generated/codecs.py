@@ -45,14 +45,14 @@ def rates_of_drawn(
         The file cannot be read or written.
     """
     try:
-        found = (
+        rates_by_key = (
             {key: CodecRate(**rate) for key, rate in json.loads(saved.read_text()).items()} if saved.exists() else {}
         )
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise RunError(f"{saved} has no rates of codecs ({error}): remove it") from error
     measured = {key_of(one.cell) for one in known}
     cells = [one.cell for one in candidates if one.cell.layout.codec is not None and key_of(one.cell) in measured]
-    asked = {rate_key(cell): cell for cell in cells if rate_key(cell) not in found}
+    asked = {rate_key(cell): cell for cell in cells if rate_key(cell) not in rates_by_key}
     made: tuple[str, np.ndarray] = ("", np.empty(0))
     for number, (key, cell) in enumerate(asked.items()):
         progress(f"codec {cell.layout.codec} on a sample", number, len(asked))
@@ -62,9 +62,9 @@ def rates_of_drawn(
             made = repr(field), field.array(field.buffer(), 0)
         chunk, sample = sample_of(made[1], cell.layout.chunk_shape)
         rates = rates_of(sample, chunk, [str(cell.layout.codec)], libraries=[cell.library.name])
-        found.update((key, rate) for rate in rates.values())
+        rates_by_key.update((key, rate) for rate in rates.values())
     try:
-        replace_with(saved, json.dumps({key: asdict(rate) for key, rate in found.items()}, indent=1).encode())
+        replace_with(saved, json.dumps({key: asdict(rate) for key, rate in rates_by_key.items()}, indent=1).encode())
     except OSError as error:
         raise RunError(f"{saved} cannot be written ({error.strerror})") from error
-    return found
+    return rates_by_key

@@ -105,7 +105,7 @@ def draw_on_arrays(count: int, seed: int, size: DrawnSize, patterns: int, layout
     """
     kinds = _in_turn(tuple(name for name in PATTERNS if name != "several"), seed, 4)
     ranks, caches = _in_turn((1, 2, 3, 4, 5), seed, 5), _in_turn((0, 1), seed, 6)
-    found = []
+    workloads = []
     for number in range(1, count + 1):
         random = np.random.default_rng([seed, number, 1])
         dtype = str(random.choice(DTYPES))
@@ -113,10 +113,10 @@ def draw_on_arrays(count: int, seed: int, size: DrawnSize, patterns: int, layout
         shape = _draw_shape(random, next(ranks), _log_uniform(random, *size.array_nbytes) / width)
         drawn = [replace(one, ratio=None, codecs=PLAIN) for one in _draw_layouts(random, shape, width, size)]
         chosen = tuple(drawn[position] for position in random.permutation(len(drawn))[:layouts])
-        found += [
+        workloads += [
             _on_array(random, number, next(kinds), next(caches), (shape, dtype), chosen, size) for _ in range(patterns)
         ]
-    return found
+    return workloads
 
 
 def _in_turn(values: Sequence[Any], seed: int, stream: int) -> Iterator[Any]:
@@ -166,15 +166,15 @@ def _draw_shape(random: Random, ndim: int, count: float) -> Shape:
 
 def _draw_layouts(random: Random, shape: Shape, width: int, size: DrawnSize) -> tuple[Layout, ...]:
     nbytes = prod(shape) * width
-    found: dict[Shape, Layout] = {}
+    by_chunk_shape: dict[Shape, Layout] = {}
     for low, high in size.chunk_nbytes:
         target = np.clip(_log_uniform(random, low, high), nbytes / size.most_chunk_count * 2, nbytes / 2)
         chunk_shape = _draw_chunk_shape(random, shape, target / width, size.most_runs)
         codec = str(random.choice(CODECS)) if random.random() < 0.5 else None
         if nbytes > size.most_encoded_nbytes:
             codec = None
-        found.setdefault(chunk_shape, Layout(chunk_shape, None, None if codec is None else 1.0, codec))
-    return tuple(found.values())
+        by_chunk_shape.setdefault(chunk_shape, Layout(chunk_shape, None, None if codec is None else 1.0, codec))
+    return tuple(by_chunk_shape.values())
 
 
 def _draw_chunk_shape(random: Random, shape: Shape, count: float, most_runs: int) -> Shape:
@@ -329,7 +329,7 @@ def _affordable(calls: Calls, shape: Shape, width: int, layouts: Sequence[Layout
     """Each list of calls up to the first that would make a pass too long, whatever the layout. A few stay."""
     grids = [(ChunkGrid(shape, layout.chunk_shape), layout) for layout in layouts]
     share = 1 / len(calls)
-    found: Calls = []
+    affordable: Calls = []
     for operation, boxes in calls:
         moved, touches, runs, kept = 0.0, 0, 0, 0
         for box in boxes:
@@ -341,8 +341,8 @@ def _affordable(calls: Calls, shape: Shape, width: int, layouts: Sequence[Layout
             if (kept >= LEAST_CALLS and is_long) or (kept and runs > size.most_runs * share):
                 break
             kept += 1
-        found.append((operation, boxes[:kept]))
-    return found
+        affordable.append((operation, boxes[:kept]))
+    return affordable
 
 
 def _work(layout: Layout, width: int, operation: str) -> float:

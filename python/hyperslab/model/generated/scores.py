@@ -77,14 +77,14 @@ def score(outcomes: Sequence[Outcome], model: str) -> Scores:
     squares = _sums(each, lambda one: [error**2 for error in one.errors])
     regrets = np.array([one.regret for one in each])
     drawn = np.random.default_rng(SEED).integers(0, len(each), (RESAMPLES, len(each)))
-    found, intervals = {}, {}
+    figures, intervals = {}, {}
     for name, of in shares.items():
-        found[name], intervals[name] = _share(_sums(each, of), drawn)
+        figures[name], intervals[name] = _share(_sums(each, of), drawn)
     mean_square, interval = _share(squares, drawn)
     assert mean_square is not None  # there is at least one cell
     intervals["rmse_log10"] = interval and (float(np.sqrt(interval[0])), float(np.sqrt(interval[1])))
     for name, percent in (("regret_median", 50), ("regret_p95", 95), ("regret_worst", 100)):
-        found[name] = float(np.percentile(regrets, percent))
+        figures[name] = float(np.percentile(regrets, percent))
         intervals[name] = _middle(np.percentile(regrets[drawn], percent, axis=1))
     return Scores(
         workloads=len(each),
@@ -97,7 +97,7 @@ def score(outcomes: Sequence[Outcome], model: str) -> Scores:
         layout_ties=sum(one.layout_ties for one in each),
         too_close=sum(one.too_close for one in each),
         intervals={name: ends for name, ends in intervals.items() if ends is not None},
-        **found,  # type: ignore[arg-type] # regrets are never None
+        **figures,  # type: ignore[arg-type] # regrets are never None
     )
 
 

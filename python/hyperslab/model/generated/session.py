@@ -72,11 +72,11 @@ class Generated:
                 "asked": self.asked,
                 "measured_at": self.measured_at,
                 "constant_library": self.constant,
-                "by_pattern": {name: found.to_dict() for name, found in self.by_pattern().items()},
-                "models": {name: found.to_dict() for name, found in self.scores.items() if name != EXTENDED.name},
+                "by_pattern": {name: scores.to_dict() for name, scores in self.by_pattern().items()},
+                "models": {name: scores.to_dict() for name, scores in self.scores.items() if name != EXTENDED.name},
                 "extrapolating_cells": self.extrapolating,
                 "unpredicted": list(self.unpredicted),
-                "rejected_passes": sum(found.rejected for found in self.measured),
+                "rejected_passes": sum(timings.rejected for timings in self.measured),
                 "skipped": self.skipped,
                 "profile": {key: getattr(self.profile, key) for key in ("store", "made_at", "scale")},
             },
@@ -187,7 +187,7 @@ def _measured(
             missing = [cell for cell in each if not journal.of(key_of(cell))]
             _measure_one(request, missing, journal, _counted_on(progress, made, expected, number, len(cells)), say)
             made += trial_count(len(each), RULE)
-        return [found for each in cells for cell in each for found in journal.of(key_of(cell))[:1]]
+        return [timings for each in cells for cell in each for timings in journal.of(key_of(cell))[:1]]
 
 
 def _measure_one(
@@ -202,8 +202,8 @@ def _measure_one(
     measuring = measure(cells, request.directory, RULE, seed=request.seed, together=True, progress=progress, say=say)
     try:
         with closing(measuring):
-            for found in measuring:
-                journal.append(found)
+            for timings in measuring:
+                journal.append(timings)
     except (Refused, TrialFailed) as error:
         say(f"{cells[0].name}: not measured: {error}")
 
@@ -255,7 +255,7 @@ def judged(
 
     `rates` has what the codecs cost on samples of the arrays.
     """
-    by_key = {key_of(found.cell): found for found in known}
+    by_key = {key_of(timings.cell): timings for timings in known}
     predicted: list[tuple[Candidate, CellTimings, Prediction]] = []
     unpredicted: list[str] = []
     for each in planned:
@@ -293,7 +293,7 @@ def _predicted(
     candidates: Sequence[Candidate], by_key: dict[Any, CellTimings], profile: StoreProfile, rates: DrawnRates
 ) -> tuple[list[tuple[Candidate, CellTimings, Prediction]], list[str]]:
     """Measured candidates with our predictions. A layout counts only with all of its libraries."""
-    found, refused, missing = [], [], set()
+    predicted, refused, missing = [], [], set()
     for each in candidates:
         timings = by_key.get(key_of(each.cell))
         if timings is None:
@@ -308,13 +308,13 @@ def _predicted(
             refused.append(f"{each.cell.library.name}, {each.layout}, {each.question}: {reason}")
             missing.add(each.layout)
         else:
-            found.append((each, timings, prediction))
-    return [one for one in found if one[0].layout not in missing], refused
+            predicted.append((each, timings, prediction))
+    return [one for one in predicted if one[0].layout not in missing], refused
 
 
 def _measured_again(outcomes: Sequence[Outcome], measured: Sequence[CellTimings]) -> list[Outcome]:
     """Half of each cell's passes, predicted by the other half: no model can be better. Empty with a single pass."""
-    pairs = [halves(found) for found in measured]
+    pairs = [halves(timings) for timings in measured]
     if not all(other.passes for _, other in pairs):
         return []
     return [
@@ -337,8 +337,15 @@ def _table(made: Generated) -> str:
     table = csv.writer(stream, lineterminator="\n")
     table.writerow(["question", "pattern", "layout", "library", "passes", "rejected", "seconds", "low", "high",
                     "stated_low", "stated_high", *models])  # fmt: skip
-    for one, found in zip(made.outcomes, made.measured, strict=True):
-        known = [one.question, made.patterns[one.question], one.layout, one.library, len(found.passes), found.rejected]
+    for one, timings in zip(made.outcomes, made.measured, strict=True):
+        known = [
+            one.question,
+            made.patterns[one.question],
+            one.layout,
+            one.library,
+            len(timings.passes),
+            timings.rejected,
+        ]
         figures = [one.seconds, one.low, one.high, *(one.stated or (None, None))]
         figures += [one.predicted[name] for name in models]
         table.writerow([*known, *("" if value is None else f"{value:.5g}" for value in figures)])
