@@ -11,6 +11,7 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import cycle, pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -219,8 +220,11 @@ def _do(files: dict[str, bytearray], call: tuple[Any, ...]) -> None:
 
 
 def sample(count: int, most: int) -> list[int]:
-    """All numbers from 1 to `count`, or some of them."""
-    return list(range(1, count + 1)) if ALL else sorted(random.Random(5).sample(range(1, count + 1), min(most, count)))
+    """All numbers from 1 to `count`, or some of them: one of each of `most` ranges of the same length."""
+    if ALL or count <= most:
+        return list(range(1, count + 1))
+    rng, ends = random.Random(5), [number * count // most for number in range(most + 1)]
+    return [rng.randint(start + 1, end) for start, end in pairwise(ends)]
 
 
 class Trials:
@@ -265,22 +269,21 @@ class Trials:
         return counting.count
 
     def kills(self, most: int) -> Iterator[int]:
-        """The process is killed during a call, of which nothing, half or all is done."""
-        count = self.call_count()
-        for part in (0.0, 0.5, 1.0):
-            for last in sample(count, most):
-                killed, returned = Killed(last, part), self._returned
-                self._begin(killed)
-                try:
-                    for done in self._work(self.path):
-                        if killed.count >= last:
-                            break
-                        returned = done
-                except Exception:
-                    if killed.count < last:  # what a process does after its death does not count
-                        raise
-                self.put(os)
-                yield returned
+        """The process is killed during a call, of which nothing, half or all is done: in turn, unless all are tried."""
+        parts, tried = (0.0, 0.5, 1.0), sample(self.call_count(), most)
+        for last, part in product(tried, parts) if ALL else zip(tried, cycle(parts), strict=False):
+            killed, returned = Killed(last, part), self._returned
+            self._begin(killed)
+            try:
+                for done in self._work(self.path):
+                    if killed.count >= last:
+                        break
+                    returned = done
+            except Exception:
+                if killed.count < last:  # what a process does after its death does not count
+                    raise
+            self.put(os)
+            yield returned
 
     def failures(self, number: int, *, stays: bool, most: int) -> Iterator[int]:
         """A call fails with this error; later calls fail too if it is permanent."""

@@ -23,7 +23,7 @@ from versioned_hdf5 import VersionedHDF5File
 import hyperslab as hs
 from hyperslab.errors import UsageError
 
-COMMITS = 1000 if ALL else 120
+COMMITS = 1000 if ALL else 40
 READERS = 3
 LENGTH = 3000
 COMMITS_AT_A_TIME = 5

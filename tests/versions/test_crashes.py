@@ -104,7 +104,7 @@ def trials(begun: Path, monkeypatch: pytest.MonkeyPatch) -> Trials:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_kill_at_any_call(trials: Trials) -> None:
-    found = [check(trials.path, returned) for returned in trials.kills(30)]
+    found = [check(trials.path, returned) for returned in trials.kills(24)]
     assert {1, 2, 3, COMMITS} <= set(found)
     print(f"{len(found)} kills")
 
@@ -113,7 +113,7 @@ def test_kill_at_any_call(trials: Trials) -> None:
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("stays", [False, True])
 def test_a_failing_disk(trials: Trials, number: int, stays: bool) -> None:
-    found = [check(trials.path, returned) for returned in trials.failures(number, stays=stays, most=25)]
+    found = [check(trials.path, returned) for returned in trials.failures(number, stays=stays, most=8)]
     print(f"{len(found)} failures")
 
 
@@ -132,7 +132,7 @@ def test_a_file_goes_on_after_a_failure(begun: Path, trials: Trials) -> None:
 
 @pytest.mark.slow
 def test_power_cuts(trials: Trials) -> None:
-    found = [check(trials.path, returned) for returned in trials.power_cuts(100, 12)]
+    found = [check(trials.path, returned) for returned in trials.power_cuts(30, 12)]
     print(f"{len(found)} cuts")
 
 
@@ -148,7 +148,7 @@ with hs.VersionedFile(sys.argv[1], "r+") as file:
 @pytest.mark.slow
 def test_kill_9(begun: Path) -> None:
     rng = random.Random(3)
-    for _ in range(20 if ALL else 3):
+    for _ in range(20 if ALL else 2):
         path = begun.with_name("v.h5")
         path.write_bytes(begun.read_bytes())
         command = [sys.executable, "-c", PROGRAM, str(path), str(Path(__file__).parent)]

@@ -19,7 +19,7 @@ import hyperslab as hs
 from hyperslab.errors import HyperslabError
 from hyperslab.versions import repair
 
-TRIALS = 3000 if ALL else 25
+TRIALS = 3000 if ALL else 12
 MOST_SECONDS = 20
 MOST_NBYTES = 1 << 28  # whoever asks for more gets more, and may use the memory
 

@@ -18,7 +18,7 @@ import hyperslab as hs
 from hyperslab.errors import HyperslabError
 from hyperslab.versions.inspect import witness
 
-COUNT = 500 if ALL else 5  # of each file
+COUNT = 500 if ALL else 3  # of each file
 SEED = 13
 
 

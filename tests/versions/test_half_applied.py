@@ -135,7 +135,7 @@ def begun(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_commits(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    works = [lambda file, number=number: commit(file, number) for number in range(1, 25 if ALL else 4)]
+    works = [lambda file, number=number: commit(file, number) for number in range(1, 25 if ALL else 3)]
     print(*count_exposed(begun, journals(begun, monkeypatch, works)), "journals and states")
 
 
@@ -144,7 +144,7 @@ def test_a_group_of_versions_that_gets_more_nodes(begun: Path, monkeypatch: pyte
     with hs.VersionedFile(begun, "r+") as file:
         for number in range(1, 7):
             commit(file, number)
-    works = [lambda file, number=number: commit(file, number) for number in range(7, 11)]
+    works = [lambda file, number=number: commit(file, number) for number in range(7, 11 if ALL else 9)]
     count_exposed(begun, journals(begun, monkeypatch, works))
 
 

@@ -317,8 +317,8 @@ def trials_with_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trial
 
 @pytest.mark.parametrize("stranger", [nobody, both_of_them])
 def test_a_file_of_theirs(trials_with_theirs: Trials, stranger: Stranger) -> None:
-    campaign(trials_with_theirs.kills(2), trials_with_theirs, stranger, without_power=False)
-    campaign(trials_with_theirs.power_cuts(4, 1), trials_with_theirs, stranger, without_power=True)
+    campaign(trials_with_theirs.kills(3), trials_with_theirs, stranger, without_power=False)
+    campaign(trials_with_theirs.power_cuts(3, 1), trials_with_theirs, stranger, without_power=True)
 
 
 @pytest.mark.slow
@@ -330,4 +330,4 @@ def test_killed_and_then(trials: Trials, stranger: Stranger) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("stranger", STRANGERS)
 def test_without_power_and_then(trials: Trials, stranger: Stranger) -> None:
-    campaign(trials.power_cuts(8, 2 if ALL else 1), trials, stranger, without_power=True)
+    campaign(trials.power_cuts(4, 2 if ALL else 1), trials, stranger, without_power=True)

@@ -7,6 +7,8 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +49,24 @@ def check_all_right(path: Path) -> int:
 @pytest.fixture(params=["ours", "theirs"])
 def good(request: Any, tmp_path: Path) -> Path:
     path = tmp_path / "good.h5"
-    if request.param == "ours":
-        with hs.VersionedFile(path, "w") as file:
-            for number in range(4):
-                commit(file, number)
-    else:
-        with h5py.File(path, "w") as file:
-            for number in range(4):
-                commit(VersionedHDF5File(file), number)  # type: ignore[arg-type]
+    path.write_bytes(made_by(request.param))
     return path
+
+
+@cache
+def made_by(library: str) -> bytes:
+    """The same file for all tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "good.h5")
+        if library == "ours":
+            with hs.VersionedFile(path, "w") as file:
+                for number in range(4):
+                    commit(file, number)
+        else:
+            with h5py.File(path, "w") as file:
+                for number in range(4):
+                    commit(VersionedHDF5File(file), number)  # type: ignore[arg-type]
+        return path.read_bytes()
 
 
 def test_a_good_file_loses_nothing(good: Path, tmp_path: Path) -> None:
@@ -118,9 +129,9 @@ def test_a_version_without_time_and_one_that_is_gone(good: Path, tmp_path: Path)
 def stopped_deletions() -> list[tuple[str, int]]:
     """The function of versioned-hdf5 that fails, and at which call."""
     return [
-        *[("_recreate_hashtable", number) for number in range(4)],
-        *[("_recreate_virtual_dataset", number) for number in range(4)],
-        *[("vds_fillvalue", number) for number in range(0, 12, 1 if ALL else 3)],
+        *[("_recreate_hashtable", number) for number in range(0, 4, 1 if ALL else 3)],
+        *[("_recreate_virtual_dataset", number) for number in range(0, 4, 1 if ALL else 3)],
+        *[("vds_fillvalue", number) for number in range(0, 12, 1 if ALL else 5)],
     ]
 
 
@@ -212,7 +223,7 @@ def killed_at(path: Path, stop_at: int) -> int:
 def test_kills_of_versioned_hdf5(tmp_path: Path) -> None:
     """Every saved version is right; of those that were flushed before, nearly all are saved."""
     rng, saved, flushed_count, unreadable = random.Random(4), 0, 0, 0
-    for _ in range(300 if ALL else 20):
+    for _ in range(300 if ALL else 8):
         path, new = tmp_path / "v.h5", tmp_path / "new.h5"
         for one in (path, new):
             one.unlink(missing_ok=True)

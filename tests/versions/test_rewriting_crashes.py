@@ -87,13 +87,13 @@ def test_kills(trials: Trials) -> None:
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("stays", [False, True])
 def test_failing_disks(trials: Trials, number: int, stays: bool) -> None:
-    found = [check(trials.path, returned) for returned in trials.failures(number, stays=stays, most=6)]
+    found = [check(trials.path, returned) for returned in trials.failures(number, stays=stays, most=4)]
     print(f"{len(found)} failures")
 
 
 @pytest.mark.slow
 def test_power_cuts_while_rewriting(trials: Trials) -> None:
-    found = [check(trials.path, returned) for returned in trials.power_cuts(25, 6)]
+    found = [check(trials.path, returned) for returned in trials.power_cuts(10, 6)]
     print(f"{len(found)} cuts")
 
 
@@ -107,7 +107,7 @@ def test_exceptions_leave_the_old_state(begun: Path, monkeypatch: pytest.MonkeyP
         pass
 
     calls = 0
-    for stop in range(0, 100_000, 1 if ALL else 20):
+    for stop in range(0, 100_000, 1 if ALL else 30):
         path, calls = begun.with_name("v.h5"), 0
         path.write_bytes(begun.read_bytes())
 

@@ -76,21 +76,24 @@ def all_as(path: Path, expected: dict[str, dict[str, np.ndarray]]) -> None:
                     np.testing.assert_array_equal(plain(read[()]), plain(elements), f"{name} {array}")
             assert ours[name]["x"].attrs["units"] == "m"
             assert list(ours[name]["many"].attrs["note"]) == ["ä", "b"]
+    with hs.VersionedFile(path) as ours:  # h5py's is closed, so that what `verify` asks can be forked from this process
         found = ours.verify()
-        assert found.is_whole, found.damages
+    assert found.is_whole, found.damages
 
 
 def changes() -> Iterator[Any]:
-    for options in ({"chunks": (7,)}, {"chunks": (2,)}, {"dtype": "f4"}, {"fillvalue": 5}, {"compression": "gzip"}):
-        yield pytest.param("x", options, id=f"x-{next(iter(options))}-{next(iter(options.values()))}")
-    yield pytest.param("many", {"chunks": (5, 2)}, id="many-chunks")
-    yield pytest.param("many", {"compression": "lzf"}, id="many-compression")
-    yield pytest.param("g/text", {"chunks": (3,)}, id="text-chunks")
+    """An array and what is changed; every other time our file was opened by h5py when it was made."""
+    options: tuple[dict[str, Any], ...]
+    options = ({"chunks": (7,)}, {"chunks": (2,)}, {"dtype": "f4"}, {"fillvalue": 5}, {"compression": "gzip"})
+    some = [*(("x", one) for one in options), ("many", {"chunks": (5, 2)}), ("many", {"compression": "lzf"}),
+            ("g/text", {"chunks": (3,)}), ("g/text", {"compression": "gzip"})]  # fmt: skip
+    for number, (array, one) in enumerate(some):
+        (name, value), borrowed = *one.items(), number % 2 == 1
+        yield pytest.param(array, one, borrowed, id=f"{array}-{name}-{value}{'-borrowed' if borrowed else ''}")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("borrowed", [False, True])
-@pytest.mark.parametrize(("array", "options"), list(changes()))
+@pytest.mark.parametrize(("array", "options", "borrowed"), list(changes()))
 def test_modify_metadata_of_versioned_hdf5(tmp_path: Path, array: str, options: dict[str, Any], borrowed: bool) -> None:
     path = tmp_path / "v.h5"
     expected = make(path, borrowed)

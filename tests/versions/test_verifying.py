@@ -73,7 +73,8 @@ def test_a_damaged_chunk_is_named_with_the_versions_that_have_it(path: Path, nam
         stored = raw.id.get_chunk_info(2)
         slot = stored.chunk_offset[0] // raw.chunks[0]
     data = bytearray(path.read_bytes())
-    for offset in range(stored.byte_offset, stored.byte_offset + stored.size, 7):
+    # In text the places, not the lengths: HDF5 would ask for gigabytes.
+    for offset in range(stored.byte_offset + 4, stored.byte_offset + stored.size, 16):
         data[offset] ^= 0x55
     path.write_bytes(data)
     found = verified(path)
