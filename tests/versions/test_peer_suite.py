@@ -1,4 +1,7 @@
-"""The tests in versioned-hdf5's source distribution, run with `hyperslab.versions.compat` instead of versioned-hdf5."""
+"""The tests in versioned-hdf5's source distribution, run with `hyperslab.versions.compat` instead of versioned-hdf5.
+
+That is a sample of them; HYPERSLAB_SUITES=1 runs them all. Either way, the list must name all that are there.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ import pytest
 HERE = Path(__file__).parent / "peer_suite"
 DOCS = Path(__file__).parents[2] / "docs" / "versions.md"
 NAME = "versioned-hdf5"
+SAMPLE = 1 if os.environ.get("HYPERSLAB_SUITES") else 4
 VERSION = version(NAME)
 
 
@@ -45,7 +49,7 @@ class Expected:
             expected = self.of(name)
             if expected is None:
                 lines.append(f"{name}: not in the list, {outcome}: {said}")
-            elif expected not in ("either", outcome):
+            elif expected not in ("either", outcome) and outcome != "left out":
                 lines.append(f"{name}: listed as {expected}, but {outcome}: {said}")
         cases = {name.split("[")[0] for name in found}
         return lines + [
@@ -95,6 +99,7 @@ def outcomes(archive: Path, folder: Path, expected: Expected) -> dict[str, tuple
     written = folder / "outcomes.jsonl"
     environment |= {"PYTHONPATH": os.pathsep.join([str(HERE), *filter(None, [environment.get("PYTHONPATH")])])}
     environment |= {"PEER_OUTCOMES": str(written), "PEER_LEFT_OUT": " ".join(expected.modules)}
+    environment["PEER_SAMPLE"] = str(SAMPLE)
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, timeout=1400)
     assert done.returncode in (0, 1), done.stdout[-5_000:] + done.stderr[-5_000:]
     found: dict[str, tuple[str, str]] = {}

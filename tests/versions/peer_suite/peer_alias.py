@@ -1,8 +1,8 @@
 """A pytest plugin that makes `versioned_hdf5` mean `hyperslab.versions.compat`, and records the outcome of each test.
 
 Each line of the file that `PEER_OUTCOMES` names is a test, whether it passed, and its output if it did not. The modules
-in `PEER_LEFT_OUT` are not run. Names that compat does not have are stand-ins that raise an error on use, so that a test
-module can be imported, and only the tests that need internals fail.
+in `PEER_LEFT_OUT` are not run; of each `PEER_SAMPLE` other tests, one is. Names that compat does not have are stand-ins
+that raise an error on use, so that a test module can be imported, and only the tests that need internals fail.
 """
 
 from __future__ import annotations
@@ -68,9 +68,24 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if collection_path.name in os.environ["PEER_LEFT_OUT"].split() else None
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run one test of `PEER_SAMPLE`; the others are recorded as left out."""
+    every = int(os.environ["PEER_SAMPLE"])
+    left_out = [item for place, item in enumerate(items) if place % every]
+    for item in left_out:
+        record(item.location, item.nodeid, "left out", "")
+    items[:] = items[::every]
+    config.hook.pytest_deselected(items=left_out)
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when != "call" and report.passed:
         return
-    name = f"{Path(report.location[0]).name}::{report.nodeid.split('::', 1)[1]}"
+    record(report.location, report.nodeid, report.outcome, report.longreprtext[-3000:])
+
+
+def record(location: tuple[str, int | None, str], node: str, outcome: str, said: str) -> None:
+    name = f"{Path(location[0]).name}::{node.split('::', 1)[1]}"
     with Path(os.environ["PEER_OUTCOMES"]).open("a") as outcomes:
-        outcomes.write(json.dumps([name, report.outcome, report.longreprtext[-3000:]]) + "\n")
+        outcomes.write(json.dumps([name, outcome, said]) + "\n")
