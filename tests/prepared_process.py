@@ -16,7 +16,8 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
-LIBRARIES = ["numpy", "h5py", "hdf5plugin", "zarr", "yaml", "pydantic", "typer", "rich.console", "rich.table"]
+LIBRARIES = ["numpy", "h5py", "hdf5plugin", "zarr", "yaml", "pydantic", "typer", "rich.console", "rich.table",
+             "matplotlib.figure", "matplotlib.backends.backend_agg"]  # fmt: skip
 
 
 def prepare() -> None:

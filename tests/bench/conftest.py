@@ -20,6 +20,12 @@ TINY = {
 }
 
 
+@pytest.fixture(scope="session")
+def tiny() -> dict[str, object]:
+    """The tiny study."""
+    return TINY
+
+
 @pytest.fixture
 def study(tmp_path: Path) -> Callable[..., Path]:
     """Writes a study file: the tiny one with the test's changes."""

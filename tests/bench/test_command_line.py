@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
+from command_line import run_hyperslab
 from hyperslab.bench.results import load_run
 from hyperslab.formats import FORMATS
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Two runs of the tiny study and what the command said: "a" to people, "b" as JSON."""
+
+    folder: Path
+    said: subprocess.CompletedProcess[str]
+    said_as_json: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory, tiny: dict[str, object]) -> Measured:
+    folder = tmp_path_factory.mktemp("measured")
+    (folder / "study.yaml").write_text(yaml.safe_dump(tiny))
+    asked = ["bench", folder / "study.yaml", "--trials", 3]
+    said = run_hyperslab(*asked, "-o", folder / "a")
+    assert said.returncode == 0, said.stderr
+    return Measured(folder, said, run_hyperslab(*asked, "-o", folder / "b", "--json"))
 
 
 @pytest.mark.slow
@@ -35,41 +60,35 @@ def test_studies_lists_names_and_titles(hyperslab) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_leaves_what_people_use(tmp_path, study, hyperslab) -> None:
-    done = hyperslab("bench", study(), "-o", tmp_path / "run", "--trials", 3)
-    assert done.returncode == 0, done.stderr
-    assert "report.html" in done.stdout
-    names = {path.name for path in (tmp_path / "run").iterdir()}
+def test_a_run_leaves_what_people_use(measured, tmp_path, hyperslab) -> None:
+    assert "report.html" in measured.said.stdout
+    names = {path.name for path in (measured.folder / "a").iterdir()}
     assert {"run.json", "trials.parquet", "trials.csv", "summary.csv", "verdicts.json", "report.html"} <= names
     assert not [name for name in names if name.endswith(".new")]
-    again = hyperslab("report", tmp_path / "run")
+    again = hyperslab("report", shutil.copytree(measured.folder / "a", tmp_path / "run"))
     assert again.returncode == 0, again.stderr
 
 
 @pytest.mark.slow
-def test_parquet_holds_every_raw_trial_with_unknown_as_null(tmp_path, study, hyperslab) -> None:
+def test_parquet_holds_every_raw_trial_with_unknown_as_null(measured) -> None:
     import pyarrow.parquet as pq
 
-    hyperslab("bench", study(), "-o", tmp_path / "run", "--trials", 3)
-    rows = pq.read_table(tmp_path / "run" / "trials.parquet").to_pylist()
-    assert rows == [trial.to_dict() for trial in load_run(tmp_path / "run").trials]
+    rows = pq.read_table(measured.folder / "a" / "trials.parquet").to_pylist()
+    assert rows == [trial.to_dict() for trial in load_run(measured.folder / "a").trials]
     write = next(row for row in rows if row["operation"] == "write")
     assert write["read_seconds"] is None
     assert write["write_seconds"] > 0
 
 
 @pytest.mark.slow
-def test_json_is_for_scripts(tmp_path, study, hyperslab) -> None:
-    done = hyperslab("bench", study(), "-o", tmp_path / "run", "--trials", 3, "--json")
-    found = json.loads(done.stdout)
+def test_json_is_for_scripts(measured) -> None:
+    found = json.loads(measured.said_as_json.stdout)
     assert {entry["format"] for entry in found["rankings"][0]["entries"]} == {"raw", "npy"}
 
 
 @pytest.mark.slow
-def test_two_runs_are_compared(tmp_path, study, hyperslab) -> None:
-    for name in ("a", "b"):
-        assert hyperslab("bench", study(), "-o", tmp_path / name, "--trials", 4).returncode == 0
-    done = hyperslab("compare", tmp_path / "a", tmp_path / "b")
+def test_two_runs_are_compared(measured, hyperslab) -> None:
+    done = hyperslab("compare", measured.folder / "a", measured.folder / "b")
     assert done.returncode == 0, done.stderr
     assert "raw" in done.stdout
 
@@ -135,8 +154,8 @@ def test_wrong_requests_are_refused_in_one_line(tmp_path, study, hyperslab) -> N
         assert "Traceback" not in done.stderr
 
 
-def test_a_second_run_does_not_overwrite_the_first(tmp_path, study, hyperslab) -> None:
-    assert hyperslab("bench", study(), "-o", tmp_path / "run", "--trials", 3).returncode == 0
+def test_a_second_run_does_not_overwrite_the_first(measured, tmp_path, study, hyperslab) -> None:
+    shutil.copytree(measured.folder / "a", tmp_path / "run")
     before = (tmp_path / "run" / "trials.jsonl").read_bytes()
     done = hyperslab("bench", study(), "-o", tmp_path / "run", "--trials", 3)
     assert done.returncode == 2

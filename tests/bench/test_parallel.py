@@ -20,13 +20,13 @@ def accepted(run) -> list:
 @pytest.mark.slow
 def test_processes_share_the_work_and_read_what_was_written(tmp_path, study) -> None:
     path = study(
-        formats=["raw", "hdf5", "zarr3"],
+        formats=["raw", "hdf5"],
         operations=["write", "read-all", {"read-random-points": {"count": 7}}],
-        processes=[1, 2, 3],
+        processes=[1, 3],
     )
     run = run_bench(RunRequest(studies=(str(path),), output=tmp_path / "run", scale="paper", trials=2))
     trials = accepted(run)
-    assert {trial.processes for trial in trials} == {1, 2, 3}
+    assert {trial.processes for trial in trials} == {1, 3}
     assert all(trial.verified for trial in trials)
     whole = 64 * 32 * 32 * 4
     for trial in trials:

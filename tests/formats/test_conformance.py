@@ -38,7 +38,7 @@ from hyperslab.storage.layout import StoredLayout
 
 SHAPES = [(7,), (1,), (3, 7), (5, 1), (1, 5), (2, 3, 5), (2, 1, 3, 4), (2, 2, 2, 2, 2)]
 LEVELLED = frozenset(["deflate", "zstd", "blosc-lz4", "blosc-zstd", "bzip2"])
-COMPRESSIBLE_SHAPE = (4096, 160)
+COMPRESSIBLE_SHAPE = (512, 160)
 
 
 def test_it_explains_itself(contender: Format) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from contextlib import closing
 from dataclasses import replace
@@ -36,6 +37,7 @@ from hyperslab.formats.contract import ArraySpec, Format, Need
 
 BOXES = [np.s_[0:12, 0:10], np.s_[3:9, 2:7], np.s_[0:1, 0:10], np.s_[11:12, 9:10], np.s_[2:5, 0:10], np.s_[0:12, 4:5]]
 STRIDED = [np.s_[::2, ::3], np.s_[1:12:5, :], np.s_[:, 1:9:4], np.s_[0:12:11, 3:4], np.s_[2:3, ::2]]
+EXAMPLES = int(os.environ.get("HYPERSLAB_EXAMPLES", "8"))
 ROWS = ArraySpec((20,), TABLE)
 
 
@@ -59,7 +61,7 @@ def test_parts_are_read(contender: Format, strided: bool, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(picture=st.data())
 def test_any_shape_and_part(contender: Format, tmp_path: Path, picture: st.DataObject) -> None:
     can = contender.capabilities
