@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import run_python
 
+from command_line import run_python
 from hyperslab.running import command
 
 if command.library() is None:
