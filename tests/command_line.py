@@ -2,7 +2,7 @@
 
 Python and our dependencies take most of a second to import, and the tests run a thousand commands. Each command still
 has its own process, environment, folder, standard streams and exit status. Tests of start-up, of signals and of imports
-start Python themselves.
+start Python themselves. `run_python` does the same for programs in Python.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ PREPARED = Path(__file__).with_name("prepared_process.py")
 
 
 @cache
-def prepared() -> socket.socket:
-    """The connection to this process's prepared one, which ends when the connection does."""
+def prepared(*modules: str) -> socket.socket:
+    """The connection to the process that has imported these modules, or hyperslab; it ends when the connection does."""
     ours, theirs = socket.socketpair()
     with theirs:
-        started = subprocess.Popen([sys.executable, str(PREPARED), str(theirs.fileno())], pass_fds=[theirs.fileno()])
+        line = [sys.executable, str(PREPARED), str(theirs.fileno()), *modules]
+        started = subprocess.Popen(line, pass_fds=[theirs.fileno()])
 
     def end() -> None:
         ours.close()
@@ -50,23 +51,55 @@ def run_hyperslab(
     subprocess.TimeoutExpired
         It took longer than `timeout` seconds. It has been killed.
     """
-    words = list(map(str, arguments))
     request = {
-        "arguments": words,
+        "name": "hyperslab",
+        "arguments": list(map(str, arguments)),
         "cwd": os.fspath(cwd or Path.cwd()),
         "env": dict(os.environ if env is None else env),
         "timeout": timeout,
     }
+    done = run_forked(prepared(), request, input)
+    texts = [each.decode(errors="replace") for each in (done.stdout, done.stderr)]
+    return subprocess.CompletedProcess(done.args, done.returncode, *texts)
+
+
+def run_python(
+    code: str, *arguments: object, modules: tuple[str, ...] = ("numpy", "h5py"), timeout: float = 240
+) -> subprocess.CompletedProcess[bytes]:
+    """What `subprocess.run([sys.executable, "-c", code, *arguments], ...)` returns, with the output as bytes.
+
+    The process has imported the modules already, and nothing of ours: the program sees libraries as they are.
+    """
+    request = {
+        "name": "-c",
+        "arguments": list(map(str, arguments)),
+        "cwd": os.fspath(Path.cwd()),
+        "env": dict(os.environ),
+        "timeout": timeout,
+        "code": code,
+    }
+    return run_forked(prepared(*modules), request, "")
+
+
+def run_forked(connection: socket.socket, request: dict[str, Any], input: str) -> subprocess.CompletedProcess[bytes]:
+    """Ask a prepared process for a command or a program.
+
+    Raises
+    ------
+    subprocess.TimeoutExpired
+        It took longer than the request allows. It has been killed.
+    """
+    words = [request["name"], *request["arguments"]]
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(input.encode())
         given.seek(0)
-        status = answer(prepared(), request, [given.fileno(), out.fileno(), err.fileno()])
+        status = answer(connection, request, [given.fileno(), out.fileno(), err.fileno()])
         out.seek(0)
         err.seek(0)
-        texts = [stream.read().decode(errors="replace") for stream in (out, err)]
+        said = out.read(), err.read()
     if status is None:
-        raise subprocess.TimeoutExpired(["hyperslab", *words], timeout, *texts)
-    return subprocess.CompletedProcess(["hyperslab", *words], status, *texts)
+        raise subprocess.TimeoutExpired(words, request["timeout"], *said)
+    return subprocess.CompletedProcess(words, status, *said)
 
 
 def answer(connection: socket.socket, request: dict[str, Any], streams: list[int]) -> int | None:

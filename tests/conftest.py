@@ -5,6 +5,7 @@ import gc
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,10 @@ from hypothesis import settings
 # netCDF4 points HDF5 to its own filters, which h5py's library cannot use: hdf5plugin's must be registered before.
 with contextlib.suppress(ImportError):
     import hdf5plugin  # noqa: F401
+
+# The tests start thousands of processes: where nothing compiled is kept, each of them compiles hyperslab anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A timing never fails a test: machines are busy at times. A failure belongs to a commit, so the same examples are drawn
 # each time; HYPERSLAB_DRAWS=new draws others.

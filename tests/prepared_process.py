@@ -1,7 +1,12 @@
-"""The process from which `command_line.py` forks commands. It imports what they need, and waits for requests."""
+"""The process from which `command_line.py` forks. It imports what is needed, and waits for requests.
+
+`prepared_process.py DESCRIPTOR` runs commands of hyperslab; `prepared_process.py DESCRIPTOR MODULE...` runs programs in
+Python, for which it has imported nothing but these modules and what they import.
+"""
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -10,25 +15,26 @@ import pkgutil
 import signal
 import socket
 import sys
-import tempfile
 import time
 import traceback
 from contextlib import suppress
+from types import ModuleType
 from typing import Any
 
 LIBRARIES = ["numpy", "h5py", "hdf5plugin", "zarr", "yaml", "pydantic", "typer", "rich.console", "rich.table",
              "matplotlib.figure", "matplotlib.backends.backend_agg"]  # fmt: skip
 
 
-def prepare() -> None:
-    """Import what commands import. None of it may start a thread, which a fork would lose."""
-    for name in LIBRARIES:
+def prepare(modules: list[str]) -> None:
+    """Import what programs or commands import. None of it may start a thread, which a fork would lose."""
+    for name in modules or LIBRARIES:
         with suppress(ImportError):
             importlib.import_module(name)
-    import hyperslab.cli
+    if not modules:
+        import hyperslab.cli
 
-    for module in pkgutil.walk_packages(hyperslab.cli.__path__, "hyperslab.cli."):
-        importlib.import_module(module.name)
+        for module in pkgutil.walk_packages(hyperslab.cli.__path__, "hyperslab.cli."):
+            importlib.import_module(module.name)
     gc.freeze()  # what is here stays: a collection in a child need not copy it
 
 
@@ -67,20 +73,24 @@ def ended(child: int, timeout: float) -> int | None:
 
 
 def command(request: dict[str, Any], streams: list[int]) -> None:
-    """Become the command, and end with its status."""
+    """Become the command or the program, and end with its status."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])
-    tempfile.tempdir = None  # found anew
-    sys.argv = ["hyperslab", *request["arguments"]]
+    if "tempfile" in sys.modules:
+        sys.modules["tempfile"].tempdir = None  # found anew
+    sys.argv = [request["name"], *request["arguments"]]
     status = 1
     try:
-        from hyperslab.__main__ import main
+        if "code" in request:
+            execute(request["code"])
+        else:
+            from hyperslab.__main__ import main
 
-        main()
+            main()
         status = 0
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else int(error.code is not None)
@@ -93,7 +103,17 @@ def command(request: dict[str, Any], streams: list[int]) -> None:
         os._exit(status)
 
 
+def execute(code: str) -> None:
+    """Run a program as `python -c` does, with what it wants to be done at its end."""
+    main = sys.modules["__main__"] = ModuleType("__main__")
+    sys.path[0] = ""
+    try:
+        exec(compile(code, "<string>", "exec"), main.__dict__)
+    finally:
+        atexit._run_exitfuncs()
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    prepare()
+    prepare(sys.argv[2:])
     serve(socket.socket(fileno=int(sys.argv[1])))

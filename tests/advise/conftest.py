@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from hyperslab.advise import stored
 from hyperslab.model.store_profile import StoreProfile
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "model"), str(ROOT / "benchmarks")]
 
 from made_up import made_up_store_profile  # noqa: E402
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _small_samples() -> Iterator[None]:
+    """Codecs are measured on a quarter of what users' data are sampled by: in tests the rates matter little."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stored, "SAMPLE", tuple(nbytes // 4 for nbytes in stored.SAMPLE))
+        yield
 
 
 @pytest.fixture(scope="session")

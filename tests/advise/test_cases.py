@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,13 @@ def advice_for(case: Case, folder: Path, profile: StoreProfile, limits: Limits |
     return advise(array, demands, profile, limits, codecs_of(array, encodings, profile), encodings)
 
 
+@pytest.fixture(scope="module")
+def near(tmp_path_factory: pytest.TempPathFactory, profile: StoreProfile) -> Callable[[str], ArrayAdvice]:
+    """Gives the advice for a case by its name. It is computed once: what it costs is what codecs cost to measure."""
+    cases = {case.name: case for case in CASES if not case.is_far}
+    return cache(lambda name: advice_for(cases[name], tmp_path_factory.mktemp("case"), profile))
+
+
 def touched(advice: ArrayAdvice, chunk: tuple[int, ...]) -> float:
     return sum(float(demand.touches(chunk).sum()) for demand in advice.demands)
 
@@ -59,9 +68,9 @@ def check_order(advice: ArrayAdvice) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [one for one in CASES if not one.is_far], ids=lambda case: case.name)
-def test_the_ranking_of_a_case_is_sound(case: Case, tmp_path: Path, profile: StoreProfile) -> None:
-    advice = advice_for(case, tmp_path, profile)
+@pytest.mark.parametrize("name", [case.name for case in CASES if not case.is_far])
+def test_the_ranking_of_a_case_is_sound(name: str, near: Callable[[str], ArrayAdvice]) -> None:
+    advice = near(name)
     assert all(one.seconds > 0 for one in advice.options if one.seconds is not None)
     check_order(advice)
     assert sum(one.candidate.is_today for one in advice.options) == 1
@@ -86,10 +95,9 @@ def test_the_ranking_of_a_case_is_sound(case: Case, tmp_path: Path, profile: Sto
 @pytest.mark.parametrize("name", ["climate: series from maps", "climate: maps from series", "append-heavy logs",
                                   "cut-outs of sky"])  # fmt: skip
 def test_a_bad_layout_is_rewritten_with_fewer_chunks_for_each_call(
-    name: str, tmp_path: Path, profile: StoreProfile
+    name: str, near: Callable[[str], ArrayAdvice]
 ) -> None:
-    (case,) = (one for one in CASES if one.name == name)
-    advice = advice_for(case, tmp_path, profile)
+    advice = near(name)
     assert not advice.keeps, advice.verdict
     chosen, today = advice.chosen.candidate, advice.today.candidate
     if not chosen.layout.contiguous:

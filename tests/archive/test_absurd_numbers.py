@@ -73,7 +73,7 @@ def tried(folder: Path, kind: str) -> list[str]:
     troubles: list[str] = []
     for number, (name, path) in enumerate(absurd_files.make(folder, kind)):
         asked(path, troubles, name)
-        if number % 20 == 0:
+        if number % 7 == 0:
             shown(path, troubles, name)
     return troubles
 

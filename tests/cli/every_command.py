@@ -1,8 +1,8 @@
 """All commands, from the tree of commands, each in a process of its own that begins with everything imported.
 
-`python every_command.py FOLDER VALUE` gives VALUE to each argument of each command, and to each option that names a
-file to read; `python every_command.py FOLDER --closed` asks each command for its help while standard output is closed.
-It prints JSON: for each line its status and what it said on standard error.
+`python every_command.py FOLDER VALUE...` gives each VALUE to each argument of each command, and to each option that
+names a file to read; for the value `--closed` it asks each command for its help while standard output is closed. It
+prints JSON: for each value and line its status and what it said on standard error.
 """
 
 from __future__ import annotations
@@ -100,11 +100,13 @@ def _work(line: list[str]) -> typing.NoReturn:
 
 def main() -> None:
     """Run all lines."""
-    folder, value = Path(sys.argv[1]), sys.argv[2]
+    folder, found = Path(sys.argv[1]), {}
     os.chdir(folder)
-    is_closed = value == "--closed"
-    asked = [[*words, "--help"] for words, _ in leaves()] if is_closed else list(lines(value, folder))
-    print(json.dumps([(" ".join(line), *run(line, folder, is_closed=is_closed)) for line in asked]))
+    for value in sys.argv[2:]:
+        is_closed = value == "--closed"
+        asked = [[*words, "--help"] for words, _ in leaves()] if is_closed else list(lines(value, folder))
+        found[value] = [(" ".join(line), *run(line, folder, is_closed=is_closed)) for line in asked]
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -89,7 +89,8 @@ COMMANDS: dict[str, tuple[int, str]] = {
 class Blocked:
     """A finder that says of all other packages that they are not installed."""
 
-    names = frozenset(packages_distributions()) - CORE - sys.stdlib_module_names
+    def __init__(self) -> None:
+        self.names = frozenset(packages_distributions()) - CORE - sys.stdlib_module_names
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         if name.partition(".")[0] in self.names:

@@ -41,18 +41,28 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def outcomes(folder: Path, value: str) -> list[tuple[str, int, str]]:
-    command = [sys.executable, str(HERE / "every_command.py"), str(folder), value]
+VALUES = ["pipe", "pipe.zip", "s3://", "/sys/kernel/uevent_seqnum"]
+Outcomes = dict[str, list[tuple[str, int, str]]]
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    """What all commands do with each value, from one process that forks: it takes seconds to load them."""
+    folder = tmp_path_factory.mktemp("every")
+    with h5py.File(folder / "a.h5", "w") as file:
+        file["x"] = [1, 2, 3]
+    for name in ("pipe", "pipe.zip"):
+        os.mkfifo(folder / name)
+    given = [str(folder / value) if value.startswith("pipe") else value for value in VALUES]
+    command = [sys.executable, str(HERE / "every_command.py"), str(folder), *given, "--closed"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=plain_install.environment(folder))
-    return [tuple(one) for one in json.loads(done.stdout)]
+    found = json.loads(done.stdout)
+    return {value: found[name] for value, name in zip([*VALUES, "--closed"], [*given, "--closed"], strict=True)}
 
 
-@pytest.mark.parametrize("value", ["pipe", "pipe.zip", "s3://", "/sys/kernel/uevent_seqnum"])
-def test_each_path_is_a_regular_file_or_a_place(folder: Path, value: str) -> None:
-    if value.startswith("pipe"):
-        os.mkfifo(folder / value)
-        value = str(folder / value)
-    found = outcomes(folder, value)
+@pytest.mark.parametrize("value", VALUES)
+def test_each_path_is_a_regular_file_or_a_place(outcomes: Outcomes, value: str) -> None:
+    found = outcomes[value]
     assert len(found) > 20
     for line, status, said in found:
         assert status in (1, 2), (line, status, said)
@@ -61,8 +71,8 @@ def test_each_path_is_a_regular_file_or_a_place(folder: Path, value: str) -> Non
         assert "internal-error" not in said, (line, said)
 
 
-def test_standard_output_may_be_closed(folder: Path) -> None:
-    found = outcomes(folder, "--closed")
+def test_standard_output_may_be_closed(outcomes: Outcomes) -> None:
+    found = outcomes["--closed"]
     assert len(found) > 20
     for line, status, said in found:
         assert status == 1, (line, status, said)

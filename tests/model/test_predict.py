@@ -299,6 +299,7 @@ def test_a_tiny_calibration_predicts(workload: Path, tmp_path: Path, monkeypatch
     pytest.importorskip("h5py")
     tiny = replace(
         smaller(SIZES["quick"], 64),
+        drawn=replace(smaller(SIZES["quick"], 64).drawn, arrays=3, patterns=3, layouts=1),
         doublings=(0, 7),
         wide_shape=(64, 2048),
         wide_chunks=((16, 256),),

@@ -170,37 +170,39 @@ def test_damaged_references_are_errors(tmp_path: Path) -> None:
 
 FACTS = ("shape", "max_shape", "dims", "stored_chunk_count", "unsupported", "damaged", "chunks", "codecs")
 MANY = """
-import re, sys, time
+import re, sys
 from pathlib import Path
 import hyperslab as hs
-start = time.perf_counter()
+
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+
+hs.open(sys.argv[1])["few"][5]  # imports what it takes
+before = peak()
 array = hs.open(sys.argv[1])["x"]
-element = array[5_000_000]
-seconds = time.perf_counter() - start
-peak = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())
-print(seconds, int(peak[1]) // 1024, array.stored_chunk_count, element)
+element = array[1_000_000]
+print(peak() - before, array.stored_chunk_count, element)
 """
 
 
 @pytest.mark.slow
-def test_ten_million_chunks(tmp_path: Path) -> None:
-    """A file with so many chunks, opened in another process: memory is bounded, and the time is printed."""
-    count = 10_000_000
+def test_a_million_chunks(tmp_path: Path) -> None:
+    """A file with so many chunks, opened in another process: it takes a few bytes of memory for each."""
+    count = 1_000_000
     with h5py.File(tmp_path / "many.h5", "w", libver="latest") as file:
         plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         plist.set_chunk((2,))
         plist.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
         plist.set_fill_value(np.array(3, "i4"))
-        space = h5py.h5s.create_simple((2 * count,))
-        h5py.h5d.create(file.id, b"x", h5py.h5t.NATIVE_INT32, space, plist)
+        for name, length in (("few", 10), ("x", 2 * count)):
+            h5py.h5d.create(file.id, name.encode(), h5py.h5t.NATIVE_INT32, h5py.h5s.create_simple((length,)), plist)
     saved = hs.index(tmp_path / "many.h5").save(tmp_path / "refs.hs")
-    assert saved.chunk_count == count
+    assert saved.chunk_count == count + 5
     assert saved.nbytes < 10_000
     command = [sys.executable, "-c", MANY, str(tmp_path / "refs.hs")]
-    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    print("seconds, MiB:", out)
-    assert int(out[1]) < 300
-    assert out[2:] == [str(count), "3"]
+    grown, *found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert int(grown) < 24 * count / 1024, f"{grown} KiB"
+    assert found == [str(count), "3"]
 
 
 @pytest.mark.parametrize("suffix", ["hs", "json", "parquet"])

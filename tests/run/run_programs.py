@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from command_line import run_python
 from hyperslab.running import command
 
 if command.library() is None:
@@ -49,6 +50,5 @@ def python(code: str, *words: object, **options: Any) -> Ran:
 
 
 def without(code: str, *words: object) -> subprocess.CompletedProcess[bytes]:
-    """Run the same code without us."""
-    line = [sys.executable, "-c", textwrap.dedent(code), *map(str, words)]
-    return subprocess.run(line, capture_output=True, timeout=240)
+    """Run the same code without us, from a process that has imported h5py and nothing of ours."""
+    return run_python(textwrap.dedent(code), *words)

@@ -102,8 +102,9 @@ def test_under_hyperslab_run_xarrays_default_engine_is_ours(file: Path) -> None:
     undo()
     print(plugins.guess_engine(sys.argv[1]))
     """
-    assert python(code, file).out.split()[0] == b"hyperslab"
-    assert python(code, file).out.split()[1] != b"hyperslab"
+    during, after = python(code, file).out.split()
+    assert during == b"hyperslab"
+    assert after != b"hyperslab"
 
 
 def test_under_hyperslab_trace_it_is_undone(file: Path, tmp_path: Path) -> None:

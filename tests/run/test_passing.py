@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import h5py
@@ -12,14 +13,20 @@ from run_programs import python, without
 VALUES = np.random.default_rng(1).integers(0, 1000, (400, 3000), dtype="i4")
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "a.h5"
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("passing") / "a.h5"
     with h5py.File(path, "w") as made:
         made.create_dataset("packed", data=VALUES, chunks=(50, 600), compression="gzip")
         made.create_dataset("text", data=["a" * (k % 50) for k in range(5000)], chunks=(500,), compression="gzip")
         made.create_dataset("fixed", data=VALUES[:, :2000].astype("S4"), chunks=(50, 500), compression="gzip")
     return path
+
+
+@pytest.fixture
+def file(made_once: Path, tmp_path: Path) -> Path:
+    """A file of the test's own."""
+    return shutil.copy(made_once, tmp_path / "a.h5")
 
 
 def check(code: str, path: Path, reason: str | None, served: int = 0) -> None:
