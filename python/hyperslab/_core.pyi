@@ -434,8 +434,12 @@ class CacheState:
         read_ahead_nbytes: int = 0,
         options: dict[str, Any] | None = None,
     ) -> CacheState: ...
-    def access(self, operation: str, selections: list[Hyperslab | Points]) -> npt.NDArray[np.uint64]:
+    def access(
+        self, operation: str, selections: list[Hyperslab | Points], reopened: Sequence[int] = ()
+    ) -> npt.NDArray[np.uint64]:
         """The variables of each access in turn: uint64, shape `(accesses, variables)`; `operation` is read or write.
+
+        The array is closed and opened again before the accesses at `reopened`, as `reopen_array` does.
 
         Raises
         ------
@@ -462,6 +466,9 @@ class CacheState:
 
     def reopen(self) -> tuple[npt.NDArray[np.uint64], list[_Request]]:
         """The same for closing the file and opening it again: the library forgets what it has cached."""
+
+    def reopen_array(self) -> tuple[npt.NDArray[np.uint64], list[_Request]]:
+        """The same for closing the array and opening it again, in a file that stays open."""
 
     @staticmethod
     def variable_names() -> list[str]:

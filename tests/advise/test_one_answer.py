@@ -31,8 +31,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     with h5py.File(folder / "ocean.h5", "w") as file:
         file.create_dataset("sst", data=elements, chunks=(8, 40, 50), compression="gzip", shuffle=True)
     with hs.record() as trace, h5py.File(folder / "ocean.h5", rdcc_nbytes=100_000) as file:
+        sst = file["sst"]
         for row in range(40):
-            file["sst"][:, row, 7]
+            sst[:, row, 7]
     trace.save(folder / "run.trace")
     with_codecs(made_up_store_profile(folder), "deflate").save(folder / "profile.json")
     return {name: folder / name for name in ("ocean.h5", "run.trace", "profile.json")}

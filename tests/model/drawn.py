@@ -80,6 +80,14 @@ def hdf5_cases(draw: st.DrawFn, operations: list[str], latest: bool, codecs: lis
 
 
 @st.composite
+def reopening(draw: st.DrawFn, cases: st.SearchStrategy[dict[str, Any]]) -> dict[str, Any]:
+    """Cases in which the array is closed and opened again before some accesses, in a file that stays open."""
+    case = draw(cases)
+    done = [{**access, "reopens": draw(st.booleans())} for access in case["accesses"]]
+    return {**case, "accesses": done}
+
+
+@st.composite
 def wide_cases(draw: st.DrawFn) -> dict[str, Any]:
     """Cases for HDF5 with everything that its users can choose: versions, limits, codecs, times, growth."""
     case = draw(

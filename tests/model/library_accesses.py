@@ -23,9 +23,15 @@ def values(np, shape, dtype):
     return (np.arange(int(np.prod(shape, dtype=int))) % 100 + 1).reshape(shape).astype(dtype)
 
 
-def access_all(np, array, case, mark):
+def access_all(np, held, case, mark, opened=None):
+    """Make the accesses to the array in a list, where `opened` puts it again after it was closed."""
     dtype = np.dtype(case["dtype"])
     for step, access in enumerate(case["accesses"], start=1):
+        if access.get("reopens"):
+            mark(step)
+            array = held[0] = None
+            held[0] = opened()
+        array = held[0]
         if access["operation"] == "append":
             rows = [access["rows"], *array.shape[1:]]
             new = values(np, rows, dtype)
@@ -84,10 +90,10 @@ def hdf5(case, path, mark):
     shutil.copyfile(path, f"{path}.before")
     writes = any(access["operation"] != "read" for access in case["accesses"])
     file = h5py.File(path, "r+" if writes else "r", **libver, **library)
-    array = file["x"]
-    access_all(np, array, case, mark)
+    held = [file["x"]]
+    access_all(np, held, case, mark, lambda: file["x"])
     mark(len(case["accesses"]) + 1)
-    del array
+    held.clear()
     mark(len(case["accesses"]) + 2)
     file.close()
     mark(0)
@@ -127,7 +133,7 @@ def zarr(case, path, mark):
         selected = slices(written)
         array[selected] = values(np, [len(range(*axis)) for axis in written["slices"]], case["dtype"])
     array = library.open_array(path, mode="r+")
-    access_all(np, array, case, mark)
+    access_all(np, [array], case, mark)
     mark(len(case["accesses"]) + 1)
     return {"version": library.__version__}
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawn import VARYING, chunk_nbytes, contiguous_cases, drawn, hdf5_cases, index_of, wide_cases
+from drawn import VARYING, chunk_nbytes, contiguous_cases, drawn, hdf5_cases, index_of, reopening, wide_cases
 from watched import Call, Watched, watch
 
 import hyperslab as hs
@@ -129,7 +129,8 @@ def check(case: dict[str, Any], watched: Watched) -> None:
             box = hs.Hyperslab([first, *[0] * (len(shape) - 1)], None, [1] * len(shape), shape)
             requests = before + state.requests("write", box)[1]
         else:
-            _, requests = state.requests(access["operation"], selection(case, access))
+            closing = state.reopen_array()[1] if access.get("reopens") else []
+            requests = closing + state.requests(access["operation"], selection(case, access))[1]
         chunks.check(f"{case} access {step}", requests, watched.calls.get(step, []))
     variables, requests = state.close()
     closing = len(case["accesses"]) + 1
@@ -179,6 +180,14 @@ def test_writes_and_reads(python: str | None, latest: bool, tmp_path: Path) -> N
 @pytest.mark.parametrize("python", PYTHONS)
 def test_writes_of_encoded_chunks(python: str | None, latest: bool, tmp_path: Path) -> None:
     run(drawn(hdf5_cases(["read", "write", "write"], latest, ["gzip", "fletcher32"]), CASES // 2), python, tmp_path)
+
+
+@pytest.mark.parametrize("latest", [False, True])
+@pytest.mark.parametrize("python", PYTHONS)
+def test_an_array_that_is_opened_again(python: str | None, latest: bool, tmp_path: Path) -> None:
+    """Its chunks are read again, but no block of its index: the file keeps these."""
+    cases = drawn(reopening(hdf5_cases(["read"], latest, [None, None, "gzip", "fletcher32"])), CASES // 2)
+    run([*cases, *drawn(reopening(hdf5_cases(["read", "write"], latest, [None])), CASES // 2)], python, tmp_path)
 
 
 def run(cases: list[dict[str, Any]], python: str | None, folder: Path) -> None:
@@ -301,7 +310,7 @@ def test_indexes_of_many_blocks(index: str, python: str | None, tmp_path: Path) 
 
 @pytest.mark.parametrize("python", PYTHONS)
 def test_arrays_without_chunks(python: str | None, tmp_path: Path) -> None:
-    cases = drawn(contiguous_cases(), CASES // 2)
+    cases = [*drawn(contiguous_cases(), CASES // 2), *drawn(reopening(contiguous_cases()), CASES // 2)]
     for case, seen in zip(cases, watch("hdf5", cases, tmp_path / "watched", python or sys.executable), strict=True):
         check_contiguous(case, seen)
     shutil.rmtree(tmp_path / "watched")
@@ -316,9 +325,11 @@ def check_contiguous(case: dict[str, Any], watched: Watched) -> None:
         chunks="row_major" if case["written"] else "missing",
         options={"index": "contiguous"},
     )
-    found = [state.requests(access["operation"], selection(case, access))[1] for access in case["accesses"]] + [
-        state.close()[1]
-    ]
+    found = []
+    for access in case["accesses"]:
+        closing = state.reopen_array()[1] if access.get("reopens") else []
+        found.append(closing + state.requests(access["operation"], selection(case, access))[1])
+    found.append(state.close()[1])
     start = watched.found["after"]["offset"] or 0
     for step, requests in enumerate(found, start=1):
         seen = [(call.kind, (call.offset or 0) - start, call.length) for call in watched.calls.get(step, [])]

@@ -35,6 +35,10 @@ pub struct Library {
     classes: [*const Id; CLASSES.len()],
 }
 
+/// `H5F_OBJ_ALL` in place of a file, and `H5F_OBJ_DATASET`.
+const ALL_FILES: Id = 0x1f;
+const ARRAYS: c_uint = 2;
+
 /// How many numbers the processor has.
 pub const NUMBER_COUNT: usize = 10;
 
@@ -123,6 +127,13 @@ impl Library {
     pub(crate) fn class(&self, kind: Kind) -> Option<Id> {
         let place = CLASSES.iter().position(|(one, _)| *one == kind)?;
         known(*self.classes.get(place)?)
+    }
+
+    /// Identifiers of arrays that are open, in any file: as many as there is room for. Returns how many.
+    pub fn open_arrays(&self, room: &mut [Id]) -> usize {
+        // SAFETY: the function writes no more than there is room for.
+        let count = unsafe { (self.call.file_objects)(ALL_FILES, ARRAYS, room.len(), room.as_mut_ptr()) };
+        usize::try_from(count).unwrap_or(0).min(room.len())
     }
 
     /// Whether the library has a filter that decodes. To ask in this way loads no plugin.

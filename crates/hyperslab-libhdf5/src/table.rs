@@ -59,6 +59,7 @@ functions! {
     file_intent c"H5Fget_intent" (Id, *mut c_uint) -> c_int;
     file_name c"H5Fget_name" (Id, *mut c_char, usize) -> isize;
     file_properties c"H5Fget_access_plist" (Id) -> Id;
+    file_objects c"H5Fget_obj_ids" (Id, c_uint, usize, *mut Id) -> isize;
     file_handle c"H5Fget_vfd_handle" (Id, Id, *mut *mut c_void) -> c_int;
     array_space c"H5Dget_space" (Id) -> Id;
     array_type c"H5Dget_type" (Id) -> Id;

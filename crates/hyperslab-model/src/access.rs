@@ -94,6 +94,16 @@ impl CacheState {
         }
     }
 
+    /// Closes the array and opens it again, in a file that stays open: HDF5 forgets the chunks, but not the chunk index. Our
+    /// own engine keeps both as long as the file is open, and zarr-python keeps neither. The variables are those of closing.
+    pub fn reopen_array(&mut self, watch: &mut impl Watch) -> Result<Variables, ModelError> {
+        match &mut self.0 {
+            Open::Hdf5(open) => open.reopen_array(watch),
+            Open::Flat(open) => Ok(open.reopen_array(watch)),
+            Open::Zarr(_) | Open::HyperslabEngine(_) | Open::Paper(_) => Ok(Variables::default()),
+        }
+    }
+
     /// Closes the file and opens it again. The library's caches are empty then; the page cache stays as it is. The
     /// variables are those of closing.
     pub fn reopen(&mut self, watch: &mut impl Watch) -> Result<Variables, ModelError> {

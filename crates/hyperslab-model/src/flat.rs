@@ -129,6 +129,19 @@ impl OpenFlat {
         variables
     }
 
+    /// Closes the array and opens it again: HDF5 has a sieve buffer for each open array.
+    pub fn reopen_array(&mut self, watch: &mut impl Watch) -> Variables {
+        match &self.hdf5 {
+            Some(InHdf5 { is_compact: false, .. }) => {}
+            _ => return Variables::default(),
+        }
+        let variables = self.flush(watch);
+        if let Some(InHdf5 { sieve, .. }) = &mut self.hdf5 {
+            *sieve = sieve.take().map(Sieve::emptied);
+        }
+        variables
+    }
+
     fn copy(
         &mut self,
         operation: Operation,

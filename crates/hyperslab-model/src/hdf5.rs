@@ -183,11 +183,24 @@ impl OpenHdf5 {
 
     /// Writes what was changed, as closing the file does.
     pub fn flush(&mut self, watch: &mut impl Watch) -> Result<Variables, ModelError> {
+        let mut variables = self.flush_chunks(watch)?;
+        variables.n_windex += self.index.write();
+        Ok(variables)
+    }
+
+    fn flush_chunks(&mut self, watch: &mut impl Watch) -> Result<Variables, ModelError> {
         let mut variables = Variables::default();
         for chunk in self.cache.flush() {
             self.write_chunk(chunk, &mut variables, watch)?;
         }
-        variables.n_windex += self.index.write();
+        Ok(variables)
+    }
+
+    /// Closes the array and opens it again. The chunk index stays in the file's metadata cache, read or changed.
+    pub fn reopen_array(&mut self, watch: &mut impl Watch) -> Result<Variables, ModelError> {
+        let variables = self.flush_chunks(watch)?;
+        self.cache.clear();
+        self.last = None;
         Ok(variables)
     }
 

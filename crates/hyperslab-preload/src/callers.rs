@@ -48,6 +48,9 @@ pub(crate) enum Hook {
     Open,
     Create,
     Close,
+    CloseArray,
+    CloseObject,
+    Release,
 }
 
 impl Hook {

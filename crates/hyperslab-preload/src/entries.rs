@@ -221,6 +221,9 @@ entries! {
     H5Fopen open;
     H5Fcreate create;
     H5Fclose close;
+    H5Dclose close_array;
+    H5Oclose close_object;
+    H5Idec_ref release;
 }
 
 /// Defines entries for functions of libc.

@@ -91,6 +91,29 @@ changing! {
     close Close known::closed;
 }
 
+/// Defines what is done with calls that may close an array, which libhdf5 then forgets the chunks of.
+macro_rules! closing {
+    ($($name:ident $hook:ident;)*) => {
+        $(
+            pub(crate) unsafe extern "C" fn $name(called: &Called) -> Next {
+                let Some(site) = site(Hook::$hook, called) else { return Next::done(FAILURE) };
+                let Some(closing) = recording::closing(site, id(called.first)) else {
+                    return Next::jump(site.real);
+                };
+                let result = pass(site, called.arguments());
+                recording::closed(site, closing, result);
+                Next::done(result)
+            }
+        )*
+    };
+}
+
+closing! {
+    close_array CloseArray;
+    close_object CloseObject;
+    release Release;
+}
+
 /// An identifier among the arguments.
 fn id(argument: usize) -> Id {
     argument.cast_signed() as Id

@@ -1,5 +1,6 @@
 //! `CacheState`: the variables of the cost model, access by access.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use hyperslab_core::{ByteRange, Manifest, Selection, StoredChunk};
@@ -59,18 +60,29 @@ impl CacheState {
         made().map(Self).map_err(to_python)
     }
 
-    /// The variables of each access, in order: one row each, one column per name of `variable_names`.
+    /// The variables of each access, in order: one row each, one column per name of `variable_names`. The array is closed
+    /// and opened again before accesses at `reopened`.
+    #[pyo3(signature = (operation, selections, reopened=Vec::new()))]
+    #[allow(clippy::needless_pass_by_value)] // a list of Python
     fn access<'py>(
         &mut self,
         py: Python<'py>,
         operation: &str,
         selections: &Bound<'py, PyList>,
+        reopened: Vec<usize>,
     ) -> PyResult<Bound<'py, PyArray2<u64>>> {
         let operation = parse_operation(operation)?;
         let parsed: Vec<Selection> =
             selections.iter().map(|one| selection::parse(&one)).collect::<PyResult<_>>()?;
-        let count = |selected: &Selection| self.0.access(operation, selected, &mut ());
-        let rows: Result<Vec<Variables>, ModelError> = detached(py, || parsed.iter().map(count).collect())?;
+        let reopened: HashSet<usize> = reopened.into_iter().collect();
+        let count = |(place, selected): (usize, &Selection)| {
+            let mut variables =
+                if reopened.contains(&place) { self.0.reopen_array(&mut ())? } else { Variables::default() };
+            variables += self.0.access(operation, selected, &mut ())?;
+            Ok(variables)
+        };
+        let rows: Result<Vec<Variables>, ModelError> =
+            detached(py, || parsed.iter().enumerate().map(count).collect())?;
         let rows = rows.map_err(to_python)?;
         let values: Vec<u64> = rows.iter().flat_map(Variables::values).collect();
         PyArray1::from_vec(py, values).reshape([rows.len(), Variables::NAMES.len()])
@@ -108,6 +120,13 @@ impl CacheState {
     fn reopen<'py>(&mut self, py: Python<'py>) -> PyResult<Shown<'py>> {
         let mut requests = Vec::new();
         let variables = detached(py, || self.0.reopen(&mut requests))?.map_err(to_python)?;
+        Ok((PyArray1::from_vec(py, variables.values()), requests.into_iter().map(row).collect()))
+    }
+
+    /// The same for closing the array and opening it again, in a file that stays open.
+    fn reopen_array<'py>(&mut self, py: Python<'py>) -> PyResult<Shown<'py>> {
+        let mut requests = Vec::new();
+        let variables = detached(py, || self.0.reopen_array(&mut requests))?.map_err(to_python)?;
         Ok((PyArray1::from_vec(py, variables.values()), requests.into_iter().map(row).collect()))
     }
 

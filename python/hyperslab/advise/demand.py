@@ -84,6 +84,7 @@ class Demand:
     measured_seconds: float | None = None  # that these took the program
     summary: ArraySummary | None = field(default=None, repr=False, compare=False)  # what the trace says of them
     served_share: float | None = None  # of their time, that of reads which `hyperslab run` serves; None: nobody knows
+    starts: frozenset[int] = frozenset()  # the calls that are the first of another process
 
     @property
     def writes(self) -> bool:
@@ -94,6 +95,20 @@ class Demand:
     def only_writes(self) -> bool:
         """Whether nothing is read."""
         return all(step.operation == "write" for step in self.steps)
+
+    @property
+    def is_opened_again(self) -> bool:
+        """Whether a process opens the array more than once."""
+        return any(
+            (step.reopens or step.reopens_array) and place not in self.starts
+            for place, step in enumerate(self.steps[1:], 1)
+        )
+
+    def kept_open(self) -> list[Step]:
+        """The calls of a program that opens the array once in each process."""
+        return [
+            step._replace(reopens=place in self.starts, reopens_array=False) for place, step in enumerate(self.steps)
+        ]
 
     @cached_property
     def boxes(self) -> Boxes:

@@ -19,8 +19,9 @@ class Tip:
     call: str = ""
     price: Price = field(default_factory=lambda: Price.without("nobody asked what it would take"))
     gain: Gain | None = None
-    candidate: Candidate | None = None  # None: another order of the calls
+    candidate: Candidate | None = None  # None: other calls
     decoded: tuple[int, int] | None = None  # chunks that are decoded now, and then
+    opens_once: bool = False  # whether the program opens the array once then, as it need not
 
     @property
     def said(self) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
+from keyword import iskeyword
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from hyperslab.advise.tip import Tip
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.trace.byte_ranges import LAYOUT
 from hyperslab.trace.chunk_touches import decode_count, reuse_distances
+from hyperslab.trace.summaries import capacity_of
 
 # A tip must save at least this share of the predicted time to be worth a line; without a price, this share of the
 # decoded chunks, or serve this share of the time.
@@ -30,14 +33,92 @@ ZARR_LINE = 'zarr.config.set({"codec_pipeline.path": "hyperslab.archive.zarr_pip
 
 
 def tips_of(counsel: Counsel) -> list[Tip]:
-    """What helps, the fastest first; what has no price comes last."""
+    """What helps: first what opens an array or a file once, which needs nothing else; then the fastest first.
+
+    What has no price comes last.
+    """
     tips = [make(counsel) for make in TIPS]
-    return sorted((tip for tip in tips if tip is not None), key=lambda tip: tip.price.rank)
+    return sorted((tip for tip in tips if tip is not None), key=lambda tip: (not tip.opens_once, tip.price.rank))
+
+
+def open_tip(counsel: Counsel) -> Tip | None:
+    """The array, or its file, opened once: each time that an array is closed, HDF5 forgets its chunks."""
+    today, pricer = counsel.today, counsel.pricer
+    again = [demand for demand in counsel.demands if demand.is_opened_again]
+    if not again:
+        return None
+    steps = {place: demand.kept_open() for place, demand in enumerate(counsel.demands)}
+    price = pricer.reordered(today, steps)
+    decoded = _decoded_once(counsel) if today.reader == "hdf5" else None
+    if price.unknown or counsel.now.unknown:
+        saves = decoded is None or decoded[0] - decoded[1] >= WORTH_COUNTED * decoded[0]
+    else:
+        saves = _is_worth(price, counsel.now)
+    if not saves:
+        return None
+    is_file = any(
+        step.reopens and place not in one.starts for one in again for place, step in enumerate(one.steps[1:], 1)
+    )
+    what = f"open the {'file' if is_file else 'array'} once, before the loop"
+    call = "\n".join(dict.fromkeys(open_call(one.caller, counsel.file, counsel.array.name, is_file) for one in again))
+    over = gain(pricer.profile, counsel.now, price, (today.reader, today.reader))
+    return Tip(what, call, price, over, None, decoded, opens_once=True)
+
+
+def _decoded_once(counsel: Counsel) -> tuple[int, int] | None:
+    """The chunks that are decoded now, and if the array is opened once; None if no trace says it."""
+    seen = [demand.summary for demand in counsel.demands]
+    capacities = [capacity_of(one.array) for one in seen if one is not None]
+    if len(capacities) < len(seen) or None in capacities:
+        return None
+    pairs = [
+        (one.distances, one.kept_distances, capacity)
+        for one, capacity in zip(seen, capacities, strict=True)
+        if one is not None and one.distances is not None and one.kept_distances is not None and capacity is not None
+    ]
+    now = sum(decode_count(distances, capacity) for distances, _, capacity in pairs)
+    then = sum(decode_count(kept, capacity) for _, kept, capacity in pairs)
+    return (now, then) if pairs else None
+
+
+def open_call(library: str, file: str, array: str, is_file: bool) -> str:
+    """The lines before the loop, for a library as a trace names it, and what the loop then uses."""
+    opened = "your_open_file" if file.startswith("<") else repr(file)
+    path, name = array.strip("/"), _identifier(array)
+    if library == "HDF5":
+        first = f"hid_t file = H5Fopen({_quoted(file)}, H5F_ACC_RDONLY, H5P_DEFAULT); " if is_file else ""
+        return f"{first}hid_t {name} = H5Dopen(file, {_quoted(array)}, H5P_DEFAULT); close it behind the loop"
+    if library == "zarr":
+        return f"{name} = zarr.open_array({opened}, path={path!r})"
+    if library == "netCDF":
+        first = f"dataset = netCDF4.Dataset({opened}) (or xarray.open_dataset)\n" if is_file else ""
+        return f"{first}{name} = dataset[{path!r}]"
+    if library == "PyTables":
+        first = f"file = tables.open_file({opened}) (or pandas.HDFStore)\n" if is_file else ""
+        return f"{first}{name} = file.get_node({array!r})"
+    return f"{f'file = h5py.File({opened})' + chr(10) if is_file else ''}{name} = file[{path!r}]"
+
+
+def _identifier(array: str) -> str:
+    """A name for a variable that holds the array."""
+    name = re.sub(r"\W+", "_", array.rstrip("/").rpartition("/")[2]).strip("_")
+    return name if name.isidentifier() and not iskeyword(name) and name != "file" else "array"
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'
 
 
 def cache_tip(counsel: Counsel) -> Tip | None:
-    """A larger chunk cache: the smallest that is nearly as good as the best."""
+    """A larger chunk cache: the smallest that is nearly as good as the best.
+
+    It keeps nothing of an array that is closed, so it is for a program that opens the array once.
+    """
     today, demands = counsel.today, counsel.demands
+    is_again = any(demand.is_opened_again for demand in demands)
+    demands = [replace(demand, steps=demand.kept_open()) for demand in demands] if is_again else demands
+    pricer = replace(counsel.pricer, demands=demands, known={}) if is_again else counsel.pricer
+    base = pricer.price(today)
     is_cut = not today.layout.contiguous and 0 not in counsel.array.shape
     if today.reader != "hdf5" or not is_cut or any(demand.only_writes for demand in demands):
         return None
@@ -51,22 +132,28 @@ def cache_tip(counsel: Counsel) -> Tip | None:
     needed = int(np.quantile(missed, 0.95, method="higher")) + 1
     nbytes = ceil_div(needed * chunk_nbytes, MIB) * MIB
     exact = replace(today, cache_nbytes=nbytes, cache_slots=cache_slots(nbytes, chunk_nbytes))
-    search = Search(counsel.pricer, counsel.limits, counsel.memory_nbytes, {}, today)
+    search = Search(pricer, counsel.limits, counsel.memory_nbytes, {}, today)
     # A smaller cache is worth a price only if it decodes about as few chunks.
     least = sum(decode_count(one, needed) for one in distances) * (1 + WORTH)
     smaller = [one for one in search.larger_caches(today) if capacity * chunk_nbytes < (one.cache_nbytes or 0) < nbytes]
     able = [one for one in smaller if sum(decode_count(d, _capacity(one, chunk_nbytes)) for d in distances) <= least]
     sizes = [*able, *([exact] if nbytes <= MOST_CACHE_NBYTES else smaller[-1:])]
-    best = _smallest([(one, counsel.pricer.price(one)) for one in sizes if not search.broken_limit(one)], counsel.now)
+    best = _smallest([(one, pricer.price(one)) for one in sizes if not search.broken_limit(one)], base)
     if best is None:
         return None
     chosen, price = best
     size, slots = chosen.cache_nbytes or 0, chosen.cache_slots or 0
     then = sum(decode_count(one, size // max(chunk_nbytes, 1)) for one in distances)
-    calls = [cache_call(caller, counsel.file, counsel.array.name, size, slots) for caller in _callers(counsel)]
+    call_of = cache_call if not is_again else cache_call_once
+    calls = [call_of(caller, counsel.file, counsel.array.name, size, slots) for caller in _callers(counsel)]
     what = f"open the file with a chunk cache of {size // MIB} MiB"
-    over = gain(counsel.pricer.profile, counsel.now, price, ("hdf5", "hdf5"))
-    return Tip(what, "\n".join(dict.fromkeys(calls)), price, over, chosen, (now, then))
+    over = gain(pricer.profile, counsel.now, price, ("hdf5", "hdf5"))
+    call = "\n".join(dict.fromkeys(calls))
+    if not is_again:
+        return Tip(what, call, price, over, chosen, (now, then))
+    decoded = _decoded_once(counsel)
+    what = f"open the array once, before the loop, and {what.removeprefix('open ')}"
+    return Tip(what, call, price, over, None, (now if decoded is None else decoded[0], then), opens_once=True)
 
 
 def _smallest(priced: Sequence[tuple[Candidate, Price]], now: Price) -> tuple[Candidate, Price] | None:
@@ -81,10 +168,13 @@ def _smallest(priced: Sequence[tuple[Candidate, Price]], now: Price) -> tuple[Ca
 
 
 def _distances(demand: Demand, today: Candidate) -> np.ndarray:
-    """How many other chunks were touched since a chunk was touched last: what the trace says, or the calls do."""
+    """How many other chunks were touched since a chunk was touched last, if the array stays open.
+
+    The trace says so, or the calls do.
+    """
     summary = demand.summary
-    if summary is not None and summary.distances is not None and summary.array.chunks == today.layout.chunk_shape:
-        return summary.distances
+    if summary is not None and summary.kept_distances is not None and summary.array.chunks == today.layout.chunk_shape:
+        return summary.kept_distances
     return reuse_distances(chunk_touches(demand, today.layout.chunk_shape).chunks)
 
 
@@ -111,6 +201,16 @@ def cache_call(library: str, file: str, array: str, nbytes: int, slots: int) -> 
     if library == "HDF5":
         return f"H5Pset_cache(properties, 0, {slots}, {nbytes}, 0.75) before H5Fopen({opened}, ..., properties)"
     return f"h5py.File({opened}, rdcc_nbytes={nbytes}, rdcc_nslots={slots})"
+
+
+def cache_call_once(library: str, file: str, array: str, nbytes: int, slots: int) -> str:
+    """The same, and the line that opens the array once, before the loop."""
+    call = cache_call(library, file, array, nbytes, slots)
+    if library == "netCDF":
+        name = _identifier(array)
+        return f"{open_call(library, file, array, is_file=True)}\n{name}.set_var_chunk_cache({nbytes}, {slots})"
+    opened = call if library == "HDF5" else f"file = {call}"
+    return f"{opened}\n{open_call(library, file, array, is_file=False)}"
 
 
 def engine_tip(counsel: Counsel) -> Tip | None:
@@ -181,4 +281,4 @@ def _is_worth(price: Price, now: Price) -> bool:
     return bool(price.unknown or now.unknown) or price.seconds <= now.seconds * (1 - WORTH)
 
 
-TIPS: tuple[Callable[[Counsel], Tip | None], ...] = (cache_tip, engine_tip, order_tip)
+TIPS: tuple[Callable[[Counsel], Tip | None], ...] = (open_tip, cache_tip, engine_tip, order_tip)

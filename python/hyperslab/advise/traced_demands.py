@@ -17,6 +17,7 @@ from hyperslab.model.libraries import Layout
 from hyperslab.model.workload import Step
 from hyperslab.storage.chain import PLAIN, Codec, CodecChain
 from hyperslab.trace.growing import with_largest_shapes
+from hyperslab.trace.openings import by_process, openings_of
 from hyperslab.trace.recording.log import BOUNDS, FAILED, HYPERSLAB
 from hyperslab.trace.selection import Slabs, hyperslabs
 from hyperslab.trace.served import served_share
@@ -99,8 +100,7 @@ def traced_demand(
     """
     trace, array = one.trace, summary.array
     _check_shape(array, stored.shape, one.where)
-    rows = _rows(trace, summary)
-    steps, rows, notes = _steps(trace, rows, one.where)
+    steps, rows, notes, starts = _steps(trace, summary.rows, one.where)
     if not steps:
         raise UsageError(f"{one.where} selects nothing of {array.array}")
     # A program that only writes fills a new array; its blocks are written into an array of the final shape.
@@ -125,6 +125,7 @@ def traced_demand(
         float(trace.columns["duration_ns"][rows].sum()) / 1e9,
         summary,
         served_share(trace, summary),
+        starts,
     )
 
 
@@ -180,47 +181,70 @@ def _rows(trace: Trace, summary: ArraySummary) -> npt.NDArray[np.intp]:
     return result
 
 
-def _stretches(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """All rows, or stretches from all over: neighbours stay together, so that what a cache keeps is seen."""
-    if len(rows) <= MOST_CALLS:
-        return rows
+def _stretches(count: int) -> npt.NDArray[np.intp]:
+    """All places, or stretches from all over: neighbours stay together, so that what a cache keeps is seen."""
+    if count <= MOST_CALLS:
+        return np.arange(count)
     length = MOST_CALLS // STRETCHES
-    firsts = np.linspace(0, len(rows) - length, STRETCHES).astype(int)
-    return rows[(firsts[:, None] + np.arange(length)).ravel()]
+    firsts = np.linspace(0, count - length, STRETCHES).astype(int)
+    return (firsts[:, None] + np.arange(length)).ravel()
 
 
-def _steps(trace: Trace, rows: npt.NDArray[np.intp], where: Path) -> tuple[list[Step], npt.NDArray[np.intp], list[str]]:
-    """The calls that stand for the accesses, the accesses that are looked at, and how the two differ."""
-    chosen = _stretches(rows)
+def _chosen(trace: Trace, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], int, list[list[bool]]]:
+    """The accesses that are looked at, of how many, and whether each opens the array, its file, or begins a process.
+
+    What is left out in between may have opened them too: that counts once.
+    """
+    ordered = by_process(trace, rows)
+    kept = np.flatnonzero(trace.columns["flags"][ordered] & FAILED == 0)
+    places = kept[_stretches(len(kept))]
+    numbers = [each[places] for each in openings_of(trace, ordered)]
+    return ordered[places], len(kept), [(np.diff(each, prepend=each[:1]) > 0).tolist() for each in numbers]
+
+
+def _steps(
+    trace: Trace, rows: npt.NDArray[np.intp], where: Path
+) -> tuple[list[Step], npt.NDArray[np.intp], list[str], frozenset[int]]:
+    """The calls that stand for the accesses, the accesses that are looked at, how the two differ, and where processes
+    begin.
+    """
+    chosen, count, (again, file_again, begins) = _chosen(trace, rows)
     steps: list[Step] = []
+    starts: set[int] = set()
     kinds, arrays = trace.columns["kind"], trace.columns["array"]
     listed = irregular = looked_at = 0
-    for row in chosen.tolist():
+    opens_array = opens_file = is_first = False
+    for place, row in enumerate(chosen.tolist()):
         if len(steps) >= MOST_CALLS:
             break
         looked_at += 1
+        opens_array, opens_file = opens_array or again[place], opens_file or file_again[place]
+        is_first = is_first or begins[place]
         operation = OPERATIONS[int(trace.columns["operation"][row] != 0)]
         if kinds[row] == HYPERSLAB and len(trace.arrays[arrays[row]].shape):  # nearly all are
-            start, stride, count, block = trace.selection(row)[1].reshape(-1, 4).T.tolist()
-            parts = [(start, stride, count, block)]
+            parts = [tuple(trace.selection(row)[1].reshape(-1, 4).T.tolist())]
         else:
             kind, numbers = trace.selection(row)
             slabs = hyperslabs(kind, numbers, trace.arrays[arrays[row]].shape, MOST_CALLS - len(steps))
             parts = [_four_lists(one) for one in slabs]
             irregular += kind == BOUNDS
             listed += len(parts) > 1
-        for start, stride, count, block in parts:
+        for start, stride, counts, block in parts:
             step = [max(a, b) for a, b in zip(stride, block, strict=True)]
-            if 0 not in count and 0 not in block:
-                steps.append(Step(operation, Hyperslab(start, step, count, block)))  # type: ignore[arg-type]
+            if 0 not in counts and 0 not in block:
+                if is_first:
+                    starts.add(len(steps))
+                opening = (opens_file, 0.0, opens_array and not opens_file)
+                steps.append(Step(operation, Hyperslab(start, step, counts, block), None, None, *opening))  # type: ignore[arg-type]
+                opens_array = opens_file = is_first = False
     notes = []
-    if looked_at < len(rows):
-        notes.append(f"{where.name}: {looked_at:,} of {len(rows):,} accesses are priced, from all over the trace")
+    if looked_at < count:
+        notes.append(f"{where.name}: {looked_at:,} of {count:,} accesses are priced, from all over the trace")
     if listed:
         notes.append(f"{where.name}: {listed:,} accesses to points, lists or several boxes count as one for each box")
     if irregular:
         notes.append(f"{where.name}: {irregular:,} irregular accesses count as the boxes around them")
-    return steps, chosen[:looked_at], notes
+    return steps, chosen[:looked_at], notes, frozenset(starts)
 
 
 def _four_lists(slabs: Slabs) -> tuple[list[int], list[int], list[int], list[int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Literal, NamedTuple
@@ -26,11 +26,11 @@ class Variables(NamedTuple):
     `s_encode` are decoded bytes that pass through codecs. All other symbols are the paper's, except these, which follow
     from the selections alone:
 
-    `n_array` is how often the array is opened, `n_made` how often opening creates it, and `n_call` the calls of the
-    library. `n_far` counts copies of runs shorter than a cache line, if the processor's caches have lost the
-    neighbouring memory by the time it is touched again; each copy is multiplied by the doublings beyond these caches.
-    Zarr reads several files at the same time: its `s_rseek` is the bytes of a call divided by the number of files read
-    at a time.
+    `n_array` is how often the array is opened, `n_again` how many of these times its file is open already, `n_made` how
+    often opening creates it, and `n_call` the calls of the library. `n_far` counts copies of runs shorter than a cache
+    line, if the processor's caches have lost the neighbouring memory by the time it is touched again; each copy is
+    multiplied by the doublings beyond these caches. Zarr reads several files at the same time: its `s_rseek` is the
+    bytes of a call divided by the number of files read at a time.
 
     `s_rshort` is the part of `s_rseek` in the first bytes of each request. `s_covered` is the part of the other device
     reads that arrives while the same call copies and decodes, and `s_exposed` is what remains of `s_rdisk`.
@@ -99,6 +99,7 @@ class Variables(NamedTuple):
     s_encode_filler: float = 0.0
     s_decode_alone: float = 0.0
     s_encode_alone: float = 0.0
+    n_again: float = 0.0
 
 
 # These are simulated; the others follow from the selections.
@@ -166,18 +167,23 @@ def _rows(
     for run in _runs(steps):
         if run[0].reopens:
             written = written + state.reopen()[0]
+        elif run[0].reopens_array:
+            written = written + state.reopen_array()[0]
         grown = state.resize(run[0].length)[0] if run[0].length is not None else 0
-        rows.append(state.access(run[0].operation, [step.selection for step in run]))
+        reopened = [place for place, step in enumerate(run) if place and step.reopens_array]
+        rows.append(state.access(run[0].operation, [step.selection for step in run], reopened))
         rows[-1][0] += grown
     closing, _ = state.close()
     return np.concatenate([*rows, (closing + written)[np.newaxis]])
 
 
-def _runs(steps: Iterable[Step]) -> Iterator[list[Step]]:
+def _runs(steps: Sequence[Step]) -> Iterator[list[Step]]:
     """Steps that can be counted together: the file stays open, and all of them read, or all write."""
     run: list[Step] = []
+    writes = any(step.operation == "write" for step in steps)  # what closing writes is no read's
     for step in steps:
-        if run and (step.reopens or step.length is not None or step.operation != run[0].operation):
+        is_apart = step.reopens or step.length is not None or (writes and step.reopens_array)
+        if run and (is_apart or step.operation != run[0].operation):
             yield run
             run = []
         run.append(step)
@@ -198,7 +204,8 @@ def count(
         The layout or an option is invalid, or the library cannot make one of the accesses.
     """
     steps = workload.steps()
-    return _summed(workload, layout, library, steps, _rows(steps, workload, layout, library, caches, chunks), chunks)
+    rows = _rows(steps, workload, layout, library, caches, chunks)
+    return _summed(workload, layout, library, steps, rows, chunks)._replace(**openings(steps))
 
 
 def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Direction, Variables]:
@@ -227,9 +234,16 @@ def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Dire
             mine = [*positions[name], len(steps)] if closes else positions[name]
             chosen = [steps[k] for k in positions[name]]
             variables = _summed(cell.workload, cell.layout, cell.library, chosen, rows[mine], chunks)
-            opened = 1 + sum(step.reopens for step in steps)
-            by_operation[name] = _with_cache(variables._replace(n_array=float(opened * closes)), cell, is_kept)
+            variables = variables._replace(**(openings(steps) if closes else {"n_array": 0.0}))
+            by_operation[name] = _with_cache(variables, cell, is_kept)
     return by_operation
+
+
+def openings(steps: Sequence[Step]) -> dict[str, float]:
+    """How often the array is opened, and how many of these times in a file that is open already."""
+    files = sum(step.reopens for step in steps[1:])  # before the first call, all is opened anyway
+    arrays = sum(step.reopens_array and not step.reopens for step in steps[1:])
+    return {"n_array": float(1 + files + arrays), "n_again": float(arrays)}
 
 
 def _kept(variables: Variables, layout: Layout, library: Library, chunk_nbytes: float) -> float:
@@ -252,7 +266,7 @@ def _last_shape(workload: Workload, steps: Sequence[Step]) -> list[int]:
 
 def _with_cache(variables: Variables, cell: ModelCell, is_kept: bool) -> Variables:
     if is_kept:
-        return variables._replace(n_array=0.0)
+        return variables._replace(n_array=0.0, n_again=0.0)
     if cell.cache in ("cold", "new"):
         return variables
     # Nothing comes from the device. If the store is memory, nothing comes from the page cache either.
@@ -260,7 +274,15 @@ def _with_cache(variables: Variables, cell: ModelCell, is_kept: bool) -> Variabl
     reads = dict.fromkeys(gone, 0.0)
     if cell.cache == "library-warm":
         return variables._replace(
-            **reads, n_cache=0.0, s_cache=0.0, s_unique=0.0, s_kept=0.0, n_open=0.0, n_absent=0.0, n_array=0.0
+            **reads,
+            n_cache=0.0,
+            s_cache=0.0,
+            s_unique=0.0,
+            s_kept=0.0,
+            n_open=0.0,
+            n_absent=0.0,
+            n_array=0.0,
+            n_again=0.0,
         )
     n_cache = variables.n_cache + variables.n_rdisk + variables.n_rindex
     s_cache = variables.s_cache + variables.s_rdisk + variables.s_rindex

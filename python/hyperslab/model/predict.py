@@ -27,7 +27,7 @@ from hyperslab.storage.chain import CodecChain
 MOST_HDF5_CHUNK_NBYTES, MOST_ENCODED_NBYTES = 2**32 - 1, 2**31 - 1
 
 # What happens once however many calls there are, and bytes that cannot be more than the array has.
-ONCE = ("n_array", "n_made", "s_kept")
+ONCE = ("n_made", "s_kept")
 AT_MOST_STORED = ("s_unique", "s_dirty", "s_grown")
 DEVICE = ("n_rdisk", "s_rdisk", "n_rseek", "s_rseek", "s_rshort", "s_covered", "s_exposed", "n_rindex", "s_rindex")
 
@@ -211,6 +211,7 @@ def multiplied(each: Variables, factor: float, stored_nbytes: int) -> Variables:
     """The variables of `factor` times as many calls. What the page cache then holds is not read again."""
     values = {name: value * factor for name, value in each._asdict().items()}
     values |= {name: getattr(each, name) for name in ONCE}
+    values["n_array"] = each.n_array and 1 + (each.n_array - 1) * factor  # the first time is once
     values |= {name: min(values[name], max(getattr(each, name), stored_nbytes)) for name in AT_MOST_STORED}
     if values["s_rdisk"] > stored_nbytes > 0:
         kept = stored_nbytes / values["s_rdisk"]

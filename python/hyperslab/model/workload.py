@@ -190,6 +190,7 @@ class Step(NamedTuple):
     length: int | None = None  # the length of axis 0 that the array grows to before the call
     reopens: bool = False  # whether the file is closed and opened again before the call
     compute_seconds: float = 0.0  # after the call
+    reopens_array: bool = False  # whether the array is, in a file that stays open
 
 
 class Stripe(Declared):

@@ -92,6 +92,9 @@ def facts(one: ArraySummary, told: Counsel | str) -> list[tuple[str, str]]:
     rows += [("pattern" if place == 0 else "", each.words) for place, each in enumerate(one.patterns)]
     rows.append(("amount", f"{nbytes_text(one.nbytes)} in {seconds_text(one.seconds)}, {_throughput(one)}"))
     rows += _split(told)
+    if one.opening_count > 1:
+        files = f"{one.file_opening_count:,} times" if one.file_opening_count > 1 else "once"
+        rows.append(("opened", f"the array {one.opening_count:,} times, its file {files}"))
     if one.touched_count is not None and one.touch_count is not None:
         rows.append(
             ("chunks", f"{one.touched_count:,} of {one.chunk_count:,} touched, {one.touch_count:,} times in all")

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.memory import CHUNK_CACHE_NBYTES
-from hyperslab.trace.chunk_touches import all_touched, decode_count, grid_shape, reuse_distances
+from hyperslab.trace.chunk_touches import Touches, all_touched, decode_count, grid_shape, reuse_distances
+from hyperslab.trace.openings import Openings, by_process, openings_of
 from hyperslab.trace.patterns import Pattern, patterns_of
 from hyperslab.trace.table import TracedArray
 from hyperslab.trace.trace import Trace
@@ -28,6 +29,7 @@ class ArraySummary:
 
     array: TracedArray
     rows: npt.NDArray[np.intp] = field(repr=False)
+    """Those that are looked at stand first, one process after the other."""
     patterns: list[Pattern]
     read_count: int
     write_count: int
@@ -45,6 +47,8 @@ class ArraySummary:
     decoded_count: int | None = None
     """How often chunks were decoded, by the rules of the library's chunk cache; None if it is unknown."""
     distances: npt.NDArray[np.int64] | None = field(default=None, repr=False)
+    kept_distances: npt.NDArray[np.int64] | None = field(default=None, repr=False)
+    """The same if each process had opened the array once."""
     sorted_decoded_count: int | None = None
     """The same if the accesses were made in the order of their first chunks."""
     heat: list[list[int]] = field(default_factory=list, repr=False)
@@ -54,6 +58,12 @@ class ArraySummary:
     """How many chunks each of the analysed accesses touches; empty without chunks."""
     durations: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
     """Of all accesses, in nanoseconds."""
+    opening_count: int = 1
+    """How often the program opened the array, in all accesses."""
+    file_opening_count: int = 1
+    """How often it opened the file."""
+    process_count: int = 1
+    """How many processes did."""
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for JSON."""
@@ -62,6 +72,7 @@ class ArraySummary:
             "library": array.library, "file": array.file, "array": array.array, "shape": list(array.shape),
             "chunks": None if array.chunks is None else list(array.chunks), "dtype": array.dtype,
             "filters": list(array.filters), "layout": array.layout, "cache_nbytes": array.cache_nbytes,
+            "openings": self.opening_count, "file_openings": self.file_opening_count,
             "reads": self.read_count, "writes": self.write_count, "nbytes": self.nbytes, "seconds": self.seconds,
             "patterns": [one.words for one in self.patterns], "analysed_accesses": self.analysed_count,
             "chunks_of_array": self.chunk_count, "chunks_touched": self.touched_count,
@@ -85,6 +96,8 @@ def _summary(trace: Trace, array: TracedArray, rows: npt.NDArray[np.int64]) -> A
     columns = trace.columns
     is_write = columns["operation"][rows] != 0
     looked_at = rows[:MOST_ROWS].tolist()
+    opened = openings_of(trace, by_process(trace, rows))
+    rows = np.concatenate([by_process(trace, rows[:MOST_ROWS]), rows[MOST_ROWS:]])
     summary = ArraySummary(
         array,
         rows,
@@ -95,10 +108,13 @@ def _summary(trace: Trace, array: TracedArray, rows: npt.NDArray[np.int64]) -> A
         float(columns["duration_ns"][rows].sum()) / 1e9,
         len(looked_at),
         durations=columns["duration_ns"][rows],
+        opening_count=int(opened.arrays[-1]) + 1,
+        file_opening_count=int(opened.files[-1]) + 1,
+        process_count=int(opened.processes[-1]) + 1,
     )
     if _has_grid(array):
         assert array.chunks is not None
-        _look_at_chunks(summary, trace, looked_at, array.chunks)
+        _look_at_chunks(summary, trace, rows[:MOST_ROWS], array.chunks)
     return summary
 
 
@@ -108,7 +124,7 @@ def _has_grid(array: TracedArray) -> bool:
     return math.prod(grid_shape(array.shape, array.chunks)) < 1 << 62
 
 
-def _look_at_chunks(summary: ArraySummary, trace: Trace, rows: list[int], chunks: tuple[int, ...]) -> None:
+def _look_at_chunks(summary: ArraySummary, trace: Trace, rows: npt.NDArray[np.intp], chunks: tuple[int, ...]) -> None:
     array = summary.array
     touches = all_touched(trace, rows, array.shape, chunks)
     summary.analysed_count = touches.selection_count
@@ -120,14 +136,34 @@ def _look_at_chunks(summary: ArraySummary, trace: Trace, rows: list[int], chunks
     selected = int(trace.columns["nbytes"][rows[: summary.analysed_count]].sum()) / array.element_nbytes
     if selected:
         summary.read_amplification = _decoded_elements(sequence, array.shape, chunks) / selected
-    summary.distances = reuse_distances(sequence)
+    opened = openings_of(trace, rows[: touches.selection_count])
+    forgets = opened.files if array.library == "hyperslab" else opened.arrays
+    summary.distances = _distances_within(touches, forgets)
+    summary.kept_distances = summary.distances
+    if summary.opening_count > summary.process_count:
+        summary.kept_distances = _distances_within(touches, opened.processes)
     capacity = capacity_of(array)
     if capacity is not None:
         summary.decoded_count = decode_count(summary.distances, capacity)
         if summary.decoded_count > len(distinct):
             order = touches.sorted_order()
-            summary.sorted_decoded_count = decode_count(reuse_distances(touches.reordered(order)), capacity)
+            # An access that opens the array goes on doing so.
+            again = np.cumsum(np.diff(forgets, prepend=0)[order])
+            summary.sorted_decoded_count = decode_count(_distances_within(touches, again, order), capacity)
     summary.heat, summary.heat_axes = _heat(distinct, counts, grid_shape(array.shape, chunks))
+
+
+def _distances_within(
+    touches: Touches, openings: Openings, order: npt.NDArray[np.intp] | None = None
+) -> npt.NDArray[np.int64]:
+    """`reuse_distances` if nothing is kept from one opening, whose number each selection has, to the next."""
+    lengths = np.diff(touches.offsets)
+    chunks = touches.chunks if order is None else touches.reordered(order)
+    if len(openings) and openings[-1] > openings[0]:
+        distinct, numbers = np.unique(chunks, return_inverse=True)
+        repeated = np.repeat(openings, lengths if order is None else lengths[order])
+        chunks = numbers.reshape(-1) + repeated * len(distinct)
+    return reuse_distances(chunks)
 
 
 def _decoded_elements(sequence: npt.NDArray[np.int64], shape: Sequence[int], chunks: Sequence[int]) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab.trace.described import MOST, check_fields
-from hyperslab.trace.recording.log import COLLECTIVE, FAILED
+from hyperslab.trace.recording.log import COLLECTIVE, FAILED, FILE_REOPENED, REOPENED
 from hyperslab.trace.selection import NAMES, Numbers
 
 OPERATIONS = ("read", "write")
@@ -111,6 +111,10 @@ class TracedAccess(NamedTuple):
     selection: list[int]
     is_collective: bool
     has_failed: bool
+    reopens_array: bool
+    """Whether the array was closed and opened again since the access before, by the same process."""
+    reopens_file: bool
+    """Whether its file was, too."""
 
 
 @dataclass
@@ -151,6 +155,8 @@ class AccessTable:
             self.selection(row)[1].tolist(),
             bool(flags & COLLECTIVE),
             bool(flags & FAILED),
+            bool(flags & REOPENED),
+            bool(flags & FILE_REOPENED),
         )
 
     def selection(self, row: int) -> tuple[int, Numbers]:

@@ -1,6 +1,7 @@
 //! What an array is, for the log: asked of libhdf5 once for each identifier.
 
 use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 
 use hyperslab_libhdf5::{Array, CacheSettings, Id, Intent, Layout, Library, MOST_NDIM, Properties, Quiet};
@@ -23,6 +24,8 @@ pub(crate) struct Described {
     pub width: u64,
     /// The shape of a chunk; nothing if it is not chunked.
     pub chunk: Vec<u64>,
+    /// The hash of its file's name and its own.
+    pub named: u64,
 }
 
 /// Describes an array of this shape. `label` is the library that reads it for the program.
@@ -43,9 +46,13 @@ pub(crate) fn described(
     let mut out = String::from("{\"library\": ");
     json::put_text(&mut out, label);
     out.push_str(", \"file\": ");
-    json::put_text(&mut out, &file_of(array));
+    let (file, name) = (file_of(array), array.name());
+    let name = name.as_deref().unwrap_or("(anonymous)");
+    json::put_text(&mut out, &file);
     out.push_str(", \"array\": ");
-    json::put_text(&mut out, array.name().as_deref().unwrap_or("(anonymous)"));
+    json::put_text(&mut out, name);
+    let mut named = DefaultHasher::new();
+    (file, name).hash(&mut named);
     out.push_str(", \"shape\": ");
     json::put_numbers(&mut out, shape);
     out.push_str(", \"chunks\": ");
@@ -68,7 +75,7 @@ pub(crate) fn described(
         let _ = write!(out, ", \"stored_nbytes\": {}", array.stored_nbytes());
     }
     out.push('}');
-    Some(Described { text: out, shape: shape.to_vec(), width, chunk })
+    Some(Described { text: out, shape: shape.to_vec(), width, chunk, named: named.finish() })
 }
 
 fn layout_name(layout: Layout) -> &'static str {

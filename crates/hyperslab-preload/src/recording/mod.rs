@@ -9,6 +9,7 @@ mod arrays;
 mod bytes;
 mod json;
 mod log;
+mod openings;
 mod process;
 mod recent;
 mod selections;
@@ -190,7 +191,14 @@ fn noted(site: &Site, library: &Library, asked: &Asked, times: (u64, u64), flags
     let mut room = [0_u64; MOST_NDIM];
     let shape = shape_of(library, asked, &mut room)?;
     let array = state::with(|state| state.array(key, shape))?;
-    let (array, width) = array.or_else(|| new_array(site, library, key, shape))?;
+    let (array, width) = match array {
+        Some(known) => known,
+        None => {
+            let (known, reopened) = new_array(site, library, key, shape)?;
+            row.flags |= reopened;
+            known
+        }
+    };
     let text = text_of(library, kind)?;
     let known = Numbers { array, text, width };
     recent::keep_array(epoch, key, (array, width), shape);
@@ -228,20 +236,40 @@ fn note_selected(library: &Library, row: &Row, known: Numbers, space: Id, shape:
     state::with(|state| state.write(row, known, &selected))
 }
 
-/// The number of an array that this identifier is new for, and the bytes of an element. libhdf5 tells what it is, without
-/// the state being held.
+/// The number of an array that this identifier is new for, and the bytes of an element; and whether it was opened again.
+/// libhdf5 tells what it is, without the state being held.
 #[cold]
-fn new_array(site: &Site, library: &Library, key: Key, shape: &[u64]) -> Option<(u32, u64)> {
+fn new_array(site: &Site, library: &Library, key: Key, shape: &[u64]) -> Option<((u32, u64), u8)> {
     let place = library.array(key.1).place();
+    let reopened = |named| place.map_or(Some(0), |place| openings::accessed(library, key, place, named));
     if let Some(place) = place
-        && let Some(known) = state::with(|state| state.keep_place(key, (key.0, place), shape))?
+        && let Some((known, named)) = state::with(|state| state.keep_place(key, (key.0, place), shape))?
     {
-        return Some(known);
+        return Some((known, reopened(named)?));
     }
     let is_writable = is_writable(library, key.1);
     let array = described(library, site.label, key.1, shape, is_writable)?;
+    let flags = reopened(array.named)?;
     // In a file that is written to, another array may take the place of one that was removed.
-    state::with(|state| state.keep_array(key, array, place.filter(|_| !is_writable)))
+    let known = state::with(|state| state.keep_array(key, array, place.filter(|_| !is_writable)))?;
+    Some((known, flags))
+}
+
+/// When a call begins that may close an array; `None` if that is of no interest.
+#[inline]
+pub(crate) fn closing(site: &Site, id: Id) -> Option<Key> {
+    let is_array = switch::is_on() && openings::is_array(id) && stack::is_enough();
+    let key = (site.libhdf5.number(), id);
+    (is_array && openings::knows(key)).then_some(key)
+}
+
+/// Such a call has returned this.
+pub(crate) fn closed(site: &Site, key: Key, result: usize) {
+    if has_failed(result) {
+        return;
+    }
+    // A panic would be our fault, and only the record is lost.
+    let _ = catch_unwind(AssertUnwindSafe(|| openings::released(site.libhdf5.library()?, key)));
 }
 
 /// The number of the words for a type in memory; 0 for encoded chunks.

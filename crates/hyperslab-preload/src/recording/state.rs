@@ -10,6 +10,7 @@ use hyperslab_libhdf5::{Id, Place};
 
 use super::arrays::Described;
 use super::log::Log;
+use super::openings::Openings;
 use super::process::Process;
 use super::selections::Selected;
 use crate::counts::now;
@@ -52,6 +53,8 @@ struct Known {
     shape: Vec<u64>,
     width: u64,
     chunk: Vec<u64>,
+    /// The hash of its file's name and its own.
+    named: u64,
 }
 
 /// The numbers that an access needs in the log.
@@ -88,6 +91,8 @@ pub(crate) struct State {
     /// By library and the number that `types::simple` gives.
     simple_kinds: HashMap<(usize, u64), Kind>,
     next_kind: usize,
+    /// Which arrays are open.
+    pub openings: Openings,
     /// Files that were read without libhdf5, with the number in the log and the length that the log knows; `None`
     /// for those that are not recorded.
     pub files: HashMap<FileKey, Option<(u32, u64)>>,
@@ -169,10 +174,15 @@ impl State {
     }
 
     /// The array at this place, under another identifier: takes over what is known, if the shape is the same.
-    pub fn keep_place(&mut self, key: Key, place: (usize, Place), shape: &[u64]) -> Option<(u32, u64)> {
+    pub fn keep_place(
+        &mut self,
+        key: Key,
+        place: (usize, Place),
+        shape: &[u64],
+    ) -> Option<((u32, u64), u64)> {
         let known_at = *self.places.get(&place)?;
         let known = self.known_as(Some(&known_at), shape)?;
-        let found = (known.number, known.width);
+        let found = ((known.number, known.width), known.named);
         self.keep_identifier(key, known_at);
         Some(found)
     }
@@ -237,6 +247,7 @@ impl State {
         self.places.clear();
         self.kinds.clear();
         self.simple_kinds.clear();
+        self.openings.forget();
     }
 
     /// Keeps what an array is.
@@ -247,9 +258,9 @@ impl State {
             self.places.clear();
         }
         let number = self.number(array.text);
-        let Described { shape, width, chunk, .. } = array;
+        let Described { shape, width, chunk, named, .. } = array;
         let known_at = self.known.len();
-        self.known.push(Known { number, shape, width, chunk });
+        self.known.push(Known { number, shape, width, chunk, named });
         self.keep_identifier(key, known_at);
         if let Some(place) = place {
             self.places.insert((key.0, place), known_at);

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .h5py_openings import Openings
 from .hooks import location, replace
 from .log import ALL, FAILED, NOTHING, READ, WRITE, Log, clock
 from .selecting import Encoded, NotPlain, boxes, hyperslab, plain_key, points
@@ -56,6 +57,7 @@ def put_into(module: Any, log: Log) -> Callable[[], None]:
 
     undo_class = replace(
         kind,
+        __init__=_making(kind.__init__, recorder.openings),
         __getitem__=reading(kind.__getitem__),
         __setitem__=writing(kind.__setitem__),
         read_direct=directly(kind.read_direct, READ),
@@ -68,6 +70,15 @@ def put_into(module: Any, log: Log) -> Callable[[], None]:
         undo_module()
 
     return undo
+
+
+def _making(original: Any, openings: Openings) -> Any:
+    def __init__(self: Any, *given: Any, **named: Any) -> None:
+        original(self, *given, **named)
+        with contextlib.suppress(Exception):  # the program goes on
+            openings.made(self.id)
+
+    return __init__
 
 
 def _with_names(direct: Any, name: str) -> Any:
@@ -84,6 +95,7 @@ def _with_names(direct: Any, name: str) -> Any:
 class _Recorder:
     def __init__(self, log: Log, module: Any) -> None:
         self.log = log
+        self.openings = Openings()
         self.select = module.sel.select
         self.inside = log.inside
 
@@ -112,6 +124,7 @@ class _Recorder:
         if known is None or known[:2] != (self.log.epoch, shape) or known[4] is not self.log:
             described = _described(stored, shape)
             nbytes = described["element_nbytes"]
+            flags |= self.openings.accessed(stored.id, (described["file"], described["array"]))
             known = (self.log.epoch, shape, self.log.array(described), nbytes, self.log)
             stored.__dict__[_MARK] = known
         selection, size = self.selected(stored, key, shape)

@@ -22,7 +22,8 @@ zeros in place of a record end the log. The bodies, by kind:
               program's own libhdf5 has, of those that an advice may name); whatever is unknown is left out
     2 access  u64 start (CLOCK_MONOTONIC, ns), u64 duration (ns), u64 thread, u64 bytes in the array's dtype, u32 array,
               u32 text that names the dtype in memory (0 if unknown), u8 operation (0 read, 1 write),
-              u8 flags (1 collective, 2 failed, 4 encoded chunk), u8 kind of selection, then the selection as i64
+              u8 flags (1 collective, 2 failed, 4 encoded chunk, 8 the array was closed and opened again since this
+              process accessed it before, 16 so was its file), u8 kind of selection, then the selection as i64
     3 text    u32 number (from 1), then UTF-8
     4 event   JSON: `arguments` at the start
     5 element access to a single element: u64 start, u64 thread, u32 duration, u32 array, u32 text, u8 operation,
@@ -70,7 +71,7 @@ NUMBER = struct.Struct("<I")
 ELEMENT_ACCESS = struct.Struct("<QQIIIBBxx")
 ARRAY, ACCESSED, TEXT, EVENT, ELEMENT = 1, 2, 3, 4, 5
 READ, WRITE = 0, 1
-COLLECTIVE, FAILED, ENCODED = 1, 2, 4
+COLLECTIVE, FAILED, ENCODED, REOPENED, FILE_REOPENED = 1, 2, 4, 8, 16
 RUNNING, ENDED, STOPPED, REPLACED = 0, 1, 2, 3
 ALL, HYPERSLAB, BOXES, POINTS, LISTS, BOUNDS, NOTHING = range(7)
 MOST_NUMBERS = 1 << 20  # of a selection: above, only its bounds are written

@@ -10,7 +10,7 @@ from typing import Any
 from .hooks import replace
 from .log import FAILED, READ, WRITE, Log, clock
 from .selecting import Encoded, slices
-from .zarr_recorder import codec_name, note, selected
+from .zarr_recorder import OPENINGS, codec_name, note, selected
 
 
 def put_into(module: Any, log: Log) -> Callable[[], None]:
@@ -67,7 +67,9 @@ def _given(given: tuple[Any, ...], named: dict[str, Any], place: int, *names: st
 
 def _note(log: Log, stored: Any, indexer: Any, operation: int, times: tuple[int, int], dtype: Any, flags: int) -> None:
     with contextlib.suppress(Exception):  # what cannot be described is not recorded; the program goes on
-        note(log, _described(stored), _selected(indexer, tuple(stored.shape)), operation, times, dtype, flags)
+        described = _described(stored)
+        flags |= OPENINGS.accessed(stored, log, described)
+        note(log, described, _selected(indexer, tuple(stored.shape)), operation, times, dtype, flags)
 
 
 def _selected(indexer: Any, shape: tuple[int, ...]) -> tuple[Encoded, int]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .hooks import replace
-from .log import FAILED, READ, WRITE, Log, clock
+from .log import FAILED, READ, REOPENED, WRITE, Log, clock
 from .selecting import Encoded, lists, points, slices
 
 
@@ -39,9 +40,34 @@ def put_into(module: Any, log: Log) -> Callable[[], None]:
     return replace(kind, _get_selection=_get_selection, _set_selection=_set_selection)
 
 
+class Openings:
+    """The arrays that zarr-python has made: each of them has read the array's metadata. It caches nothing else."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, weakref.ref[Any]] = {}
+        self._last: weakref.WeakKeyDictionary[Log, set[tuple[str, str]]] = weakref.WeakKeyDictionary()
+
+    def accessed(self, stored: Any, log: Log, described: dict[str, Any]) -> int:
+        """The program accesses an array. Returns the flags of `log.py`."""
+        before, name = self._last.setdefault(log, set()), (described["file"], described["array"])
+        known = self._made.get(id(stored))
+        if known is not None and known() is stored and name in before:
+            return 0
+        number = id(stored)
+        self._made[number] = weakref.ref(stored, lambda _: self._made.pop(number, None))
+        is_again = name in before
+        before.add(name)
+        return REOPENED if is_again else 0
+
+
+OPENINGS = Openings()
+
+
 def _note(log: Log, stored: Any, indexer: Any, operation: int, times: tuple[int, int], dtype: Any, flags: int) -> None:
     with contextlib.suppress(Exception):  # what cannot be described is not recorded; the program goes on
-        note(log, _described(stored), selected(indexer, tuple(stored.shape)), operation, times, dtype, flags)
+        described = _described(stored)
+        flags |= OPENINGS.accessed(stored, log, described)
+        note(log, described, selected(indexer, tuple(stored.shape)), operation, times, dtype, flags)
 
 
 def note(

@@ -1,0 +1,238 @@
+"""HDF5 forgets the chunks of an array that is closed: traces count those that it decodes in the loops people write."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from preloaded_programs import IS_PRELOADED, traced_python
+
+import hyperslab as hs
+from hyperslab.trace.summaries import ArraySummary, summaries_of
+
+h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
+pytest.importorskip("pyarrow", reason="not installed: pip install 'hyperslab[report]'")
+is_preloaded = pytest.mark.skipif(not IS_PRELOADED, reason="there is no libhyperslab_preload.so: only Linux has it")
+SHAPE, CHUNKS, NUMBER = (24, 8, 8), (6, 8, 8), 300
+FILTER = r"""
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+/* Changes nothing, and appends a byte to the file $DECODED whenever libhdf5 decodes a chunk. */
+static size_t filter(unsigned flags, size_t count, const unsigned *values, size_t nbytes, size_t *size, void **buffer) {
+    if (flags & 0x100) {
+        int file = open(getenv("DECODED"), O_WRONLY | O_APPEND | O_CREAT, 0600);
+        if (file < 0 || write(file, "x", 1) != 1) return 0;
+        close(file);
+    }
+    return nbytes;
+}
+static const struct {
+    int version, number;
+    unsigned encodes, decodes;
+    const char *name;
+    void *can_apply, *set_local;
+    size_t (*filter)(unsigned, size_t, const unsigned *, size_t, size_t *, void **);
+} told = {1, 300, 1, 1, "counted", 0, 0, filter};
+int H5PLget_plugin_type(void) { return 0; }
+const void *H5PLget_plugin_info(void) { return &told; }
+"""
+WRITTEN = f"""
+import h5py, numpy as np
+with h5py.File("a.h5", "w") as file:
+    for name in ("vol", "other"):
+        stored = np.arange({int(np.prod(SHAPE))}, dtype="i4").reshape({SHAPE})
+        file.create_dataset(name, data=stored, chunks={CHUNKS}, compression={NUMBER})
+    for axis, length in zip("abc", {SHAPE}):
+        file[axis] = np.arange(length)
+        file[axis].make_scale(axis)
+    for axis, name in enumerate("abc"):
+        file["vol"].dims[axis].attach_scale(file[name])
+"""
+TABLE = """
+import h5py, numpy, pandas
+pandas.DataFrame({"x": numpy.arange(4000.0)}).to_hdf("plain.h5", key="df", format="table")
+with h5py.File("plain.h5", "r+") as file:
+    old = file["df/table"]
+    content = old[...]
+    del file["df/table"]
+    new = file["df"].create_dataset("table", data=content, chunks=(512,), maxshape=(None,), compression=300)
+    for name in old.attrs:
+        attribute = h5py.h5a.open(old.id, name.encode())
+        kind, space = attribute.get_type(), attribute.get_space()
+        copy = h5py.h5a.create(new.id, name.encode(), kind, space)
+        if space.shape is not None:
+            content = numpy.zeros(space.shape, f"V{kind.get_size()}")
+            attribute.read(content, kind)
+            copy.write(content, kind)
+"""
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with files whose chunks are counted when they are decoded."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    folder = tmp_path_factory.mktemp("counted")
+    (folder / "counted.c").write_text(FILTER)
+    made = [compiler, "-shared", "-fPIC", "-o", "libcounted.so", "counted.c"]
+    subprocess.run(made, cwd=folder, check=True, timeout=240)
+    _run(folder, WRITTEN)
+    return folder
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "HDF5_PLUGIN_PATH": str(folder), "DECODED": str(folder / "decoded")}
+
+
+def _run(folder: Path, program: str) -> None:
+    subprocess.run([sys.executable, "-c", program], cwd=folder, env=_environment(folder), check=True, timeout=240)
+
+
+def decoded_and_told(folder: Path, program: str, name: str) -> tuple[int, ArraySummary]:
+    """The chunks that libhdf5 decoded while a program ran, and what the trace says of an array."""
+    (folder / "decoded").unlink(missing_ok=True)
+    trace = traced_python(folder, program, env=_environment(folder))
+    assert trace.notes == []
+    decoded = (folder / "decoded").stat().st_size
+    (told,) = (one for one in summaries_of(trace) if one.array.array == name)
+    return decoded, told
+
+
+def opened(name: str, loop: str, arrays: int, files: int = 1, decoded: int | None = None) -> object:
+    return pytest.param(loop, arrays, files, decoded, id=name)
+
+
+HALF = "held = file['vol']\nfor k in range(24):\n file['vol'][k]\n if k == 11: del held"
+H5PY = "import h5py\nfile = h5py.File('a.h5')\n"
+LOOPS = [
+    opened("opened for each", H5PY + "for k in range(24): file['vol'][k]", 24, decoded=24),
+    opened("opened once", H5PY + "array = file['vol']\nfor k in range(24): array[k]", 1, decoded=4),
+    opened("before the last one is closed", H5PY + "for k in range(24):\n array = file['vol']\n array[k]", 1),
+    opened("held elsewhere", H5PY + "held = file['vol']\nfor k in range(24): file['vol'][k]", 1),
+    opened("held half of the time", H5PY + HALF, 13),
+    opened("another one is held", H5PY + "held = file['other']\nfor k in range(24): file['vol'][k]", 24),
+    opened("by another name", H5PY + "for k in range(24): file['/'].get('vol')[k]", 24),
+    opened("two in turn", H5PY + "for k in range(6): file['vol'][k]; array = file['other']; array.shape", 6),
+    opened("a file for each", H5PY + "file.close()\nfor k in range(24): h5py.File('a.h5')['vol'][k]", 24, 24),
+    opened("its file is held", H5PY + "for k in range(24):\n with h5py.File('a.h5') as one: one['vol'][k]", 24, 1),
+    opened("in threads", H5PY + "from concurrent.futures import ThreadPoolExecutor as Pool\n"
+           "with Pool(1) as pool: list(pool.map(lambda k: file['vol'][k], range(24)))", 24),
+    opened("by columns", H5PY + "for k in range(8): file['vol'][:, k]", 8, decoded=32),
+]  # fmt: skip
+
+
+@is_preloaded
+@pytest.mark.parametrize(("program", "arrays", "files", "decoded"), LOOPS)
+def test_h5py_decodes_as_many_chunks_as_the_trace_says(
+    counted: Path, program: str, arrays: int, files: int, decoded: int | None
+) -> None:
+    counts, told = decoded_and_told(counted, program, "/vol")
+    assert (told.opening_count, told.file_opening_count) == (arrays, files)
+    assert told.decoded_count == counts
+    assert decoded in (None, counts)
+
+
+@is_preloaded
+@pytest.mark.parametrize(
+    ("program", "files", "decoded"),
+    [
+        ("file = netCDF4.Dataset('a.h5')\nfor k in range(24): file['vol'][k]", 1, 4),
+        ("for k in range(24):\n with netCDF4.Dataset('a.h5') as file: file['vol'][k]", 24, 24),
+    ],
+)
+def test_netcdf4_keeps_its_arrays_open_as_long_as_the_file(
+    counted: Path, program: str, files: int, decoded: int
+) -> None:
+    pytest.importorskip("netCDF4", reason="not installed: pip install 'hyperslab[formats]'")
+    counts, told = decoded_and_told(counted, f"import netCDF4\n{program}", "/vol")
+    assert (told.opening_count, told.file_opening_count) == (files, files)
+    assert told.decoded_count == counts == decoded
+
+
+@is_preloaded
+@pytest.mark.parametrize("engine", ["netcdf4", "h5netcdf"])
+@pytest.mark.parametrize("is_again", [False, True])
+def test_xarray_with_one_file_or_with_one_for_each_read(counted: Path, engine: str, is_again: bool) -> None:
+    for name in ("xarray", "netCDF4" if engine == "netcdf4" else engine):
+        pytest.importorskip(name, reason=f"not installed: pip install {name}")
+    loop = "for k in range(24): data.vol[k].values"
+    if is_again:
+        loop = f"for k in range(24):\n with xarray.open_dataset('a.h5', engine='{engine}') as data: data.vol[k].values"
+    program = f"import xarray\ndata = xarray.open_dataset('a.h5', engine='{engine}')\n{loop}"
+    counts, told = decoded_and_told(counted, program, "/vol")
+    assert told.decoded_count == counts
+    assert counts >= (24 if is_again else 4)
+
+
+@is_preloaded
+@pytest.mark.parametrize("is_again", [False, True])
+def test_pandas_with_one_store_or_with_one_for_each_read(counted: Path, is_again: bool) -> None:
+    pytest.importorskip("pandas", reason="not installed: pip install pandas")
+    pytest.importorskip("tables", reason="not installed: pip install tables")
+    _run(counted, TABLE)
+    loop = (
+        "store = pandas.HDFStore('plain.h5', 'r')\nfor k in range(8): store.select('df', start=9 * k, stop=9 * k + 9)"
+    )
+    if is_again:
+        loop = "for k in range(8): pandas.read_hdf('plain.h5', 'df', start=9 * k, stop=9 * k + 9)"
+    counts, told = decoded_and_told(counted, f"import pandas\n{loop}", "/df/table")
+    assert told.decoded_count == counts
+    assert told.file_opening_count == (8 if is_again else 1)
+    assert counts > (8 if is_again else 1)
+
+
+RECORDED = [
+    ("for k in range(24): file['vol'][k]", 24),
+    ("array = file['vol']\nfor k in range(24): array[k]", 1),
+    ("for k in range(24):\n array = file['vol']\n array[k]", 1),
+    ("held = file['vol']\nfor k in range(24): file['vol'][k]", 1),
+    (HALF, 13),
+    ("held = file['other']\nfor k in range(24): file['vol'][k]", 24),
+]
+
+
+@pytest.mark.parametrize(("loop", "arrays"), RECORDED)
+def test_what_record_says_of_a_loop_in_this_process(tmp_path: Path, loop: str, arrays: int) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        for name in ("vol", "other"):
+            file.create_dataset(name, data=np.zeros(SHAPE), chunks=CHUNKS)
+    with h5py.File(tmp_path / "a.h5") as file, hs.record() as trace:
+        exec(loop, {"file": file})
+    (told,) = summaries_of(trace)
+    assert (told.opening_count, told.file_opening_count) == (arrays, 1)
+    assert told.decoded_count == {1: 4, 13: 14, 24: 24}[arrays]
+
+
+def test_record_sees_that_a_file_is_opened_again(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("vol", data=np.zeros(SHAPE), chunks=CHUNKS)
+    with hs.record() as trace:
+        for k in range(5):
+            with h5py.File(tmp_path / "a.h5") as file:
+                file["vol"][k]
+    (told,) = summaries_of(trace)
+    assert (told.opening_count, told.file_opening_count, told.decoded_count) == (5, 5, 5)
+    trace.save(tmp_path / "run.trace")
+    assert [one.reopens_file for one in hs.Trace.open(tmp_path / "run.trace")] == [False, True, True, True, True]
+
+
+def test_a_zarr_array_that_is_opened_for_each_read(tmp_path: Path) -> None:
+    zarr = pytest.importorskip("zarr", reason="not installed: pip install zarr")
+    zarr.open_group(str(tmp_path / "a.zarr"), mode="w").create_array("vol", shape=SHAPE, chunks=CHUNKS, dtype="i4")
+    with hs.record() as trace:
+        group = zarr.open_group(str(tmp_path / "a.zarr"), mode="r")
+        once = group["vol"]
+        for k in range(5):
+            once[k]
+        for k in range(3):
+            group["vol"][k]
+    assert [one.reopens_array for one in trace] == [False] * 5 + [True] * 3
+    (told,) = summaries_of(trace)
+    assert (told.opening_count, told.file_opening_count, told.decoded_count) == (4, 1, 8)
