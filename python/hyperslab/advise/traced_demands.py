@@ -32,6 +32,9 @@ LIBRARY_OF = {
 """The library of the cost model that stands for the one that made an access."""
 
 
+FourLists = tuple[list[int], list[int], list[int], list[int]]
+
+
 class SummarizedTrace(NamedTuple):
     """A trace with the summaries of its arrays; the array that took most time comes first."""
 
@@ -193,16 +196,16 @@ def _steps(trace: Trace, rows: npt.NDArray[np.intp], where: Path) -> tuple[list[
     """The calls that stand for the accesses, the accesses that are looked at, and how the two differ."""
     chosen = _stretches(rows)
     steps: list[Step] = []
-    kinds, arrays = trace.columns["kind"], trace.columns["array"]
+    arrays = trace.columns["array"]
     listed = irregular = looked_at = 0
+    plain = _plain(trace, chosen)
     for row in chosen.tolist():
         if len(steps) >= MOST_CALLS:
             break
         looked_at += 1
         operation = OPERATIONS[int(trace.columns["operation"][row] != 0)]
-        if kinds[row] == HYPERSLAB and len(trace.arrays[arrays[row]].shape):  # nearly all are
-            start, stride, count, block = trace.selection(row)[1].reshape(-1, 4).T.tolist()
-            parts = [(start, stride, count, block)]
+        if row in plain:
+            parts = [plain[row]]
         else:
             kind, numbers = trace.selection(row)
             slabs = hyperslabs(kind, numbers, trace.arrays[arrays[row]].shape, MOST_CALLS - len(steps))
@@ -210,9 +213,8 @@ def _steps(trace: Trace, rows: npt.NDArray[np.intp], where: Path) -> tuple[list[
             irregular += kind == BOUNDS
             listed += len(parts) > 1
         for start, stride, count, block in parts:
-            step = [max(a, b) for a, b in zip(stride, block, strict=True)]
             if 0 not in count and 0 not in block:
-                steps.append(Step(operation, Hyperslab(start, step, count, block)))  # type: ignore[arg-type]
+                steps.append(Step(operation, Hyperslab(start, stride, count, block)))  # type: ignore[arg-type]
     notes = []
     if looked_at < len(rows):
         notes.append(f"{where.name}: {looked_at:,} of {len(rows):,} accesses are priced, from all over the trace")
@@ -223,9 +225,20 @@ def _steps(trace: Trace, rows: npt.NDArray[np.intp], where: Path) -> tuple[list[
     return steps, chosen[:looked_at], notes
 
 
-def _four_lists(slabs: Slabs) -> tuple[list[int], list[int], list[int], list[int]]:
+def _plain(trace: Trace, rows: npt.NDArray[np.intp]) -> dict[int, FourLists]:
+    """The hyperslabs of those rows that select one, by row: nearly all do, and they are taken apart together."""
+    ndim = len(trace.arrays[trace.columns["array"][rows[0]]].shape) if len(rows) else 0
+    mine = rows[trace.columns["kind"][rows] == HYPERSLAB] if ndim else rows[:0]
+    places = trace.offsets[mine][:, None] + np.arange(4 * ndim)
+    lists = np.moveaxis(trace.numbers[places].reshape(len(mine), ndim, 4), 2, 1)
+    lists[:, 1] = np.maximum(lists[:, 1], lists[:, 3])
+    return dict(zip(mine.tolist(), lists.tolist(), strict=True))
+
+
+def _four_lists(slabs: Slabs) -> FourLists:
     """Start, stride, count and block, each with an entry for every axis."""
-    return tuple([axis[place] for axis in slabs] for place in range(4))  # type: ignore[return-value]
+    start, stride, count, block = ([axis[place] for axis in slabs] for place in range(4))
+    return start, [max(a, b) for a, b in zip(stride, block, strict=True)], count, block
 
 
 def _decodes(trace: Trace, library: str) -> frozenset[int] | None:
