@@ -334,7 +334,7 @@ CLOCKS = {
     "lab.other_load": GIVES_UP,
     "lab.rounds": GIVES_UP,
     "lab.serving": GIVES_UP,
-    "model.calibrate": TELLS_WHEN,
+    "model.calibrating": TELLS_WHEN,
     "model.evaluation_session": TELLS_HOW_LONG,
     "model.generated.session": TELLS_HOW_LONG,
     "parallel.striped_store.client": GIVES_UP,  # processes that start together

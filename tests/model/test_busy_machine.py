@@ -13,7 +13,7 @@ from hyperslab.model.fit import REPEATED, fit, repeated_on
 from hyperslab.model.measuring import CellTimings
 from hyperslab.model.store_profile import load_store_profile
 
-MODULE = import_module("hyperslab.model.calibrate")  # the package has a function of this name
+MODULE = import_module("hyperslab.model.calibrating")
 
 
 def test_what_was_measured_on_a_busy_machine_has_wider_intervals(tmp_path: Path) -> None:

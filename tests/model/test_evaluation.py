@@ -17,7 +17,7 @@ import yaml
 
 from hyperslab.errors import UsageError
 from hyperslab.lab.environment import observe
-from hyperslab.model.calibrate import caches_of, observation_of
+from hyperslab.model.calibrating import observation_of
 from hyperslab.model.evaluation import Evaluation, evaluate, measured_again
 from hyperslab.model.evaluation_session import run_evaluation
 from hyperslab.model.fit import fit

@@ -133,7 +133,7 @@ def test_flipped_bytes_and_cut_files(path: Path) -> None:
 def test_errors_of_the_system_stay_what_they_are(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import pyarrow.parquet as pq
 
-    def refused(*_: object) -> None:
+    def refused(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(pq, "ParquetFile", refused)

@@ -26,10 +26,8 @@ from hyperslab.model.store_profile import StoreProfile
 from hyperslab.trace import chunk_touches, selection
 from hyperslab.trace.chunk_touches import all_touched, decode_count, grid_shape, reuse_distances, touched
 from hyperslab.trace.growing import with_largest_shapes
-from hyperslab.trace.patterns import classified
 from hyperslab.trace.recording import log as raw
 from hyperslab.trace.recording.hooks import location
-from hyperslab.trace.recording.selecting import plain_key
 from hyperslab.trace.summaries import busy_seconds, summaries_of, timeline
 from hyperslab.trace.table import COLUMNS, TracedArray
 
@@ -126,8 +124,8 @@ def test_decoding_by_a_cache_that_forgets_the_oldest(chunks: list[int], capacity
     ],
 )  # fmt: skip
 def test_names_of_patterns(key: Any, name: str) -> None:
-    (kind, numbers), _ = plain_key(key, (10, 8))
-    assert classified(kind, np.array(numbers, np.int64), (10, 8))[0] == name
+    (one,) = summaries_of(made_trace([key], array_of((10, 8), (5, 4))))
+    assert [pattern.name for pattern in one.patterns] == [name]
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,9 @@ from hyperslab.errors import Refused, UsageError
 from hyperslab.meant import meant_or_choose
 from hyperslab.model.cells import CellCache
 from hyperslab.model.hdf5_settings import Hdf5Settings
-from hyperslab.model.libraries import Layout
+from hyperslab.model.libraries import LIBRARIES, Layout
 from hyperslab.model.predict import Prediction
 from hyperslab.model.store_profile import StoreProfile
-from hyperslab.model.training import LIBRARIES
 from hyperslab.storage.chain import PLAIN
 from hyperslab.trace.byte_ranges import LAYOUT
 from hyperslab.trace.summaries import ArraySummary

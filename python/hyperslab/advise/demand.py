@@ -113,9 +113,17 @@ class Demand:
     @cached_property
     def boxes(self) -> Boxes:
         """The boxes around the selections."""
-        rows = [_box(step.selection) for step in self.steps]
-        table = np.array(rows, np.int64).reshape(len(rows), 3, len(self.shape))
-        return Boxes(table[:, 0], table[:, 1], table[:, 2])
+        forms: dict[object, tuple[int, list[int], list[int]]] = {}  # of very many calls, few differ in their form
+        starts, places = [], []
+        for step in self.steps:
+            start, form = _form(step.selection)
+            if form not in forms:
+                forms[form] = (len(forms), *_lengths(step.selection))
+            starts.append(start)
+            places.append(forms[form][0])
+        ndim = len(self.shape)
+        table = np.array([one[1:] for one in forms.values()], np.int64).reshape(len(forms), 2, ndim)[places]
+        return Boxes(np.array(starts, np.int64).reshape(len(starts), ndim), table[:, 0], table[:, 1])
 
     @cached_property
     def element_nbytes(self) -> int:
@@ -168,14 +176,21 @@ class Demand:
         return [self.steps[position] for position in positions.tolist()], factor
 
 
-def _box(selection: Hyperslab | Points) -> tuple[list[int], list[int], list[int]]:
+def _form(selection: Hyperslab | Points) -> tuple[Sequence[int], object]:
+    """Where a selection begins, and what else there is to it."""
+    if isinstance(selection, Points):
+        return selection.coordinates.min(axis=0).tolist(), id(selection)
+    return selection.start, (selection.stride, selection.count, selection.block)
+
+
+def _lengths(selection: Hyperslab | Points) -> tuple[list[int], list[int]]:
+    """The lengths of the box around a selection, and the elements along each axis."""
     if isinstance(selection, Points):
         points = selection.coordinates
-        first, last = points.min(axis=0), points.max(axis=0)
-        return first.tolist(), (last - first + 1).tolist(), [len(points)] * selection.ndim
-    starts, counts, blocks = list(selection.start), list(selection.count), list(selection.block)
+        return (points.max(axis=0) - points.min(axis=0) + 1).tolist(), [len(points)] * selection.ndim
+    counts, blocks = selection.count, selection.block
     lengths = [(n - 1) * s + b for n, s, b in zip(counts, selection.stride, blocks, strict=True)]
-    return starts, lengths, [n * b for n, b in zip(counts, blocks, strict=True)]
+    return lengths, [n * b for n, b in zip(counts, blocks, strict=True)]
 
 
 def permuted(step: Step, order: Sequence[int]) -> Step:

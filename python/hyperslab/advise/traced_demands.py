@@ -33,6 +33,9 @@ LIBRARY_OF = {
 """The library of the cost model that stands for the one that made an access."""
 
 
+FourLists = tuple[list[int], list[int], list[int], list[int]]
+
+
 class SummarizedTrace(NamedTuple):
     """A trace with the summaries of its arrays; the array that took most time comes first."""
 
@@ -211,9 +214,10 @@ def _steps(
     chosen, count, (again, file_again, begins) = _chosen(trace, rows)
     steps: list[Step] = []
     starts: set[int] = set()
-    kinds, arrays = trace.columns["kind"], trace.columns["array"]
+    arrays = trace.columns["array"]
     listed = irregular = looked_at = 0
     opens_array = opens_file = is_first = False
+    plain = _plain(trace, chosen)
     for place, row in enumerate(chosen.tolist()):
         if len(steps) >= MOST_CALLS:
             break
@@ -221,16 +225,15 @@ def _steps(
         opens_array, opens_file = opens_array or again[place], opens_file or file_again[place]
         is_first = is_first or begins[place]
         operation = OPERATIONS[int(trace.columns["operation"][row] != 0)]
-        if kinds[row] == HYPERSLAB and len(trace.arrays[arrays[row]].shape):  # nearly all are
-            parts = [tuple(trace.selection(row)[1].reshape(-1, 4).T.tolist())]
+        if row in plain:
+            parts = [plain[row]]
         else:
             kind, numbers = trace.selection(row)
             slabs = hyperslabs(kind, numbers, trace.arrays[arrays[row]].shape, MOST_CALLS - len(steps))
             parts = [_four_lists(one) for one in slabs]
             irregular += kind == BOUNDS
             listed += len(parts) > 1
-        for start, stride, counts, block in parts:
-            step = [max(a, b) for a, b in zip(stride, block, strict=True)]
+        for start, step, counts, block in parts:
             if 0 not in counts and 0 not in block:
                 if is_first:
                     starts.add(len(steps))
@@ -247,9 +250,20 @@ def _steps(
     return steps, chosen[:looked_at], notes, frozenset(starts)
 
 
-def _four_lists(slabs: Slabs) -> tuple[list[int], list[int], list[int], list[int]]:
+def _plain(trace: Trace, rows: npt.NDArray[np.intp]) -> dict[int, FourLists]:
+    """The hyperslabs of those rows that select one, by row: nearly all do, and they are taken apart together."""
+    ndim = len(trace.arrays[trace.columns["array"][rows[0]]].shape) if len(rows) else 0
+    mine = rows[trace.columns["kind"][rows] == HYPERSLAB] if ndim else rows[:0]
+    places = trace.offsets[mine][:, None] + np.arange(4 * ndim)
+    lists = np.moveaxis(trace.numbers[places].reshape(len(mine), ndim, 4), 2, 1)
+    lists[:, 1] = np.maximum(lists[:, 1], lists[:, 3])
+    return dict(zip(mine.tolist(), lists.tolist(), strict=True))
+
+
+def _four_lists(slabs: Slabs) -> FourLists:
     """Start, stride, count and block, each with an entry for every axis."""
-    return tuple([axis[place] for axis in slabs] for place in range(4))  # type: ignore[return-value]
+    start, stride, count, block = ([axis[place] for axis in slabs] for place in range(4))
+    return start, [max(a, b) for a, b in zip(stride, block, strict=True)], count, block
 
 
 def _decodes(trace: Trace, library: str) -> frozenset[int] | None:

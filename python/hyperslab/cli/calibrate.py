@@ -118,7 +118,7 @@ def _of_disk(
     where: Path, scale: Scale, libraries: list[str] | None, path: Path, resume: bool, *, waits: bool
 ) -> StoreProfile:
     from hyperslab.lab.other_load import wait_until_quiet
-    from hyperslab.model.calibrate import calibrate
+    from hyperslab.model.calibrating import calibrate
     from hyperslab.model.calibration_journal import journal_beside
 
     journal, log = journal_beside(path), console(stderr=True)
@@ -144,7 +144,7 @@ def _of_disk(
 def _absent(libraries: list[str] | None) -> list[str]:
     """What is said of libraries that are not installed, before minutes are spent without them."""
     from hyperslab.formats import availability
-    from hyperslab.model.calibrate import FORMATS
+    from hyperslab.model.calibrating import FORMATS
 
     availabilities = {name: availability(FORMATS[name]) for name in libraries or FORMATS if name in FORMATS}
     return [f"{name} is left out: {why}" for name, why in availabilities.items() if isinstance(why, MissingLibrary)]

@@ -11,8 +11,9 @@ On a calibrated machine it also predicts how many seconds they take.
 (8.0, 80.0)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from hyperslab._core import contention
-from hyperslab.model.calibrate import calibrate
 from hyperslab.model.cells import ModelCell
 from hyperslab.model.costs import Coefficients, Cost, parallel_values, price
 from hyperslab.model.counting import Variables, count, count_each, count_operations
@@ -24,6 +25,9 @@ from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.terms import BASELINES, EXTENDED, PAPER, Model
 from hyperslab.model.workload import Access, Workload
 from hyperslab.model.workload_file import load_workload, load_workloads
+
+if TYPE_CHECKING:
+    from hyperslab.model.calibrating import calibrate
 
 __all__ = [
     "BASELINES",
@@ -63,3 +67,12 @@ __all__ = [
     "predict_cell",
     "price",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what measures on first use: whoever predicts does not need the bench."""
+    if name != "calibrate":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from hyperslab.model.calibrating import calibrate
+
+    return calibrate

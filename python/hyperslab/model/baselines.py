@@ -13,17 +13,15 @@ from functools import partial
 import numpy as np
 
 from hyperslab.errors import TooFewCells
-from hyperslab.model.calibrate import caches_of
 from hyperslab.model.cells import ModelCell
 from hyperslab.model.costs import Coefficients, price
 from hyperslab.model.counting import Direction, Variables, count_operations
 from hyperslab.model.fit import Observation, fit
-from hyperslab.model.libraries import Caches, Hdf5, Library, PaperHdf5, PaperZarr
+from hyperslab.model.libraries import LIBRARIES, Caches, Hdf5, Library, PaperHdf5, PaperZarr
 from hyperslab.model.measuring import CellTimings
 from hyperslab.model.predict import Prediction, parse_layout
-from hyperslab.model.store_profile import StoreProfile
+from hyperslab.model.store_profile import StoreProfile, caches_of
 from hyperslab.model.terms import EXTENDED, PAPER, Model
-from hyperslab.model.training import LIBRARIES
 from hyperslab.model.workload import Workload
 
 MEDIAN_OF_TRAINING, NEAREST = "median of training", "nearest neighbour"

@@ -144,23 +144,10 @@ def fresh_nbytes(sizes: Iterable[int]) -> int:
 
     The allocator keeps what is freed for the next result, unless that is larger, or larger than what it ever keeps.
     """
-    most = total = 0
-    for nbytes in sizes:
-        total += nbytes if nbytes > KEPT_NBYTES else max(nbytes - most, 0)
-        most = max(most, min(nbytes, KEPT_NBYTES))
-    return total
-
-
-def line_count(step: Step, chunk_shape: tuple[int, ...], axis: int = -1) -> int:
-    """How many lines along an axis a selection has, counted in each chunk."""
-    selection = step.selection
-    if isinstance(selection, Points):
-        return int(selection.size)
-    start, stride, count = selection.start[axis], selection.stride[axis], selection.count[axis]
-    last = start + stride * (count - 1) + selection.block[axis] - 1
-    span = last // chunk_shape[axis] - start // chunk_shape[axis] + 1
-    touched = min(span, count) if selection.block[axis] == 1 else span
-    return int(selection.size) // int(selection.shape[axis]) * touched if selection.size else 0
+    given = np.fromiter(sizes, np.int64)
+    kept = np.maximum.accumulate(np.minimum(given, KEPT_NBYTES))
+    before = np.concatenate([np.zeros(1, np.int64), kept])[:-1]
+    return int(np.where(given > KEPT_NBYTES, given, np.maximum(given - before, 0)).sum())
 
 
 def are_apart(step: Step) -> bool:
@@ -223,27 +210,62 @@ class StepFacts(NamedTuple):
 def facts_of(
     steps: Sequence[Step], chunk_shape: tuple[int, ...], library: Library, width: int
 ) -> npt.NDArray[np.float64]:
-    """The `StepFacts` of all calls, a row for each. Calls of one shape at one place within a chunk share theirs."""
-    known: dict[Any, StepFacts] = {}
-    facts = np.empty((len(steps), len(StepFacts._fields)))
-    for row, step in enumerate(steps):
+    """The `StepFacts` of all calls, a row for each. Calls of one form share theirs, but for where they begin."""
+    forms: dict[Any, int] = {}
+    form: Any
+    start: Sequence[int]
+    different: list[Step] = []
+    places, starts, nowhere = [], [], (0,) * len(chunk_shape)
+    for step in steps:
         selection = step.selection
-        if isinstance(selection, Points) or not chunk_shape:
-            facts[row] = _facts(step, chunk_shape, library, width)
-            continue
-        within = tuple(a % n for a, n in zip(selection.start, chunk_shape, strict=True))
-        places = within if isinstance(library, Zarr) else within[-1]
-        key = (selection.stride, selection.count, selection.block, places)
-        if key not in known:
-            known[key] = _facts(step, chunk_shape, library, width)
-        facts[row] = known[key]
+        if isinstance(selection, Points):
+            form, start = (id(selection), step.lists), nowhere
+        else:
+            form, start = (selection.stride, selection.count, selection.block), selection.start
+        place = forms.setdefault(form, len(forms))
+        if place == len(different):
+            different.append(step)
+        places.append(place)
+        starts.append(start)
+    facts = np.array([_facts(step, chunk_shape, library, width) for step in different], np.float64)
+    facts = facts.reshape(len(different), len(StepFacts._fields))[places]
+    if chunk_shape and steps:
+        _set_lines(facts, different, np.array(places), np.array(starts, np.int64), chunk_shape, library)
     return facts
+
+
+def _set_lines(
+    facts: npt.NDArray[np.float64],
+    different: Sequence[Step],
+    places: npt.NDArray[np.intp],
+    starts: npt.NDArray[np.int64],
+    chunk_shape: tuple[int, ...],
+    library: Library,
+) -> None:
+    """Set how many lines each box has, counted in each chunk, which depends on where it begins."""
+    rows = [_line_row(step, chunk_shape, library) for step in different]
+    axis, reach, count, block, across = np.array(rows, np.int64)[places].T
+    first, chunk = starts[np.arange(len(places)), axis], np.array(chunk_shape, np.int64)[axis]
+    spans = (first + reach) // chunk - first // chunk + 1
+    touched = np.where(block == 1, np.minimum(spans, count), spans)
+    facts[:, 0] = np.where(across >= 0, across * touched, facts[:, 0])
+
+
+def _line_row(step: Step, chunk_shape: tuple[int, ...], library: Library) -> tuple[int, ...]:
+    """The axis of a box's lines, how far one reaches, its count and block, and how many there are: -1 for points."""
+    selection = step.selection
+    if isinstance(selection, Points) or not selection.size:
+        return 0, 0, 0, 0, -1
+    axis = numpy_axis(step, chunk_shape) if isinstance(library, Zarr) else selection.ndim - 1
+    count, block = selection.count[axis], selection.block[axis]
+    reach = selection.stride[axis] * (count - 1) + block - 1
+    return axis, reach, count, block, int(selection.size) // int(selection.shape[axis])
 
 
 def _facts(step: Step, chunk: tuple[int, ...], library: Library, width: int) -> StepFacts:
     is_zarr, selection = isinstance(library, Zarr), step.selection
     return StepFacts(
-        line_count(step, chunk, numpy_axis(step, chunk) if is_zarr else -1),
+        selection.size,  # the lines of points; those of boxes are set later
         are_apart(step),
         one_by_one(library, step) if isinstance(library, Hdf5 | Zarr) else 0,
         stepped_runs(step) if isinstance(library, Hdf5) else 0,

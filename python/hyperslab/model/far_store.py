@@ -28,7 +28,7 @@ from hyperslab.lab.scratch import scratch_below
 from hyperslab.lab.served import ServedFiles
 from hyperslab.lab.timers import Timing
 from hyperslab.lab.worker import LocalWorkers, Workbench
-from hyperslab.model.calibrate import observation_of, profile_of
+from hyperslab.model.calibrating import observation_of, profile_of
 from hyperslab.model.cells import ModelCell
 from hyperslab.model.counting import Variables, count_operations
 from hyperslab.model.file_layout import layout_of

@@ -119,6 +119,8 @@ class PaperZarr:
 
 
 Library: TypeAlias = Hdf5 | Zarr | Flat | HyperslabEngine | PaperHdf5 | PaperZarr
+# What can be calibrated, by name.
+LIBRARIES: dict[str, Library] = {library.name: library for library in (Hdf5(), Zarr(), HyperslabEngine(), Flat())}
 
 
 def options_of(library: Library, layout: Layout) -> dict[str, Any]:

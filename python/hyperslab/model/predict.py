@@ -10,15 +10,13 @@ from typing import Any
 
 from hyperslab.errors import Refused, UsageError
 from hyperslab.meant import meant_or_choose
-from hyperslab.model.calibrate import caches_of
 from hyperslab.model.cells import CellCache, ModelCell
 from hyperslab.model.costs import CodecRate, Cost, computing, price
 from hyperslab.model.counting import Direction, Variables, count_operations
 from hyperslab.model.hdf5_settings import Hdf5Settings
-from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Library, Zarr
-from hyperslab.model.store_profile import StoreProfile, load_store_profile
+from hyperslab.model.libraries import LIBRARIES, Flat, Hdf5, HyperslabEngine, Layout, Library, Zarr
+from hyperslab.model.store_profile import StoreProfile, caches_of, load_store_profile
 from hyperslab.model.terms import EXTENDED, Model
-from hyperslab.model.training import LIBRARIES
 from hyperslab.model.workload import MOST_LENGTH, Workload
 from hyperslab.model.workload_file import load_workload
 from hyperslab.storage.chain import CodecChain

@@ -16,6 +16,7 @@ from hyperslab.lab.environment import Environment, observe
 from hyperslab.model.costs import Coefficient, Coefficients
 from hyperslab.model.counting import Direction, Variables
 from hyperslab.model.fit import Observation, fit, repeated_on
+from hyperslab.model.libraries import Caches
 from hyperslab.model.terms import EXTENDED, Model, Term
 from hyperslab.regular_files import read_regular
 from hyperslab.replacing import replace_with
@@ -114,6 +115,14 @@ class StoreProfile:
         """Write the file completely or not at all. Its directory is created if necessary."""
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         replace_with(Path(path), self.to_json().encode())
+
+
+def caches_of(environment: Environment) -> Caches:
+    """The sizes of the machine's caches."""
+    read_ahead_nbytes = (environment.read_ahead_kib or 0) * 1024
+    if environment.memory_nbytes is None:
+        return Caches(read_ahead_nbytes=read_ahead_nbytes)
+    return Caches(int(environment.memory_nbytes * 0.8), read_ahead_nbytes)
 
 
 def elsewhere(environment: Environment) -> Environment:

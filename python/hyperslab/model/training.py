@@ -27,7 +27,7 @@ from hyperslab.lab.rounds import StopRule
 from hyperslab.model.cells import CellCache, Elements, ModelCell
 from hyperslab.model.generated.drawing import DrawnSize, draw_on_arrays
 from hyperslab.model.hdf5_settings import Hdf5Settings
-from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Library, Zarr
+from hyperslab.model.libraries import LIBRARIES, Flat, Layout, Library
 from hyperslab.model.workload import Workload
 from hyperslab.storage.chain import CodecChain
 from hyperslab.storage.layout import StoredLayout
@@ -36,7 +36,6 @@ Scale = Literal["quick", "full"]
 COLUMN_COUNT = 128
 LARGEST_CACHE_NBYTES = 8 << 20  # HDF5's chunk cache since version 2.0
 PAPER_ROW_COUNT, PAPER_CHUNK_ROW_COUNT = 8_388_608, 65_536
-LIBRARIES: dict[str, Library] = {library.name: library for library in (Hdf5(), Zarr(), HyperslabEngine(), Flat())}
 # What the small arrays with codecs hold: noise, data that compress about twofold, and small integers.
 ELEMENTS: tuple[Elements, ...] = ("uniform", "waves", "integers")
 WRITING = ("hdf5", "zarr")  # the paper compares their writes; the other libraries only read

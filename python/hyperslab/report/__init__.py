@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hyperslab.bench.results import Run
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hyperslab.bench.results import Run
 
 
 def make_report(run: Run) -> Path:

@@ -17,33 +17,48 @@ BLOCK = 1 << 14
 def valid_rows(table: AccessTable) -> npt.NDArray[np.bool_]:
     """Which rows name an array, and select elements inside of it."""
     is_valid = np.zeros(len(table), bool)
-    columns = table.columns
-    lengths = np.diff(table.offsets)
-    is_known = (columns["array"] >= 0) & (columns["array"] < len(table.arrays))
-    is_known &= (columns["memory_type"] >= 0) & (columns["memory_type"] < len(table.memory_types))
-    is_known &= columns["operation"] < len(OPERATIONS)
-    is_known &= (columns["nbytes"] >= 0) & (columns["duration_ns"] >= 0) & np.isin(columns["kind"], list(NAMES))
-    is_known &= (np.abs(columns["start_ns"]) < MOST) & (columns["duration_ns"] < MOST) & (lengths >= 0)
-    for rows in _by_array(columns["array"], np.flatnonzero(is_known)):
-        shape = np.array([min(max(n, 0), MOST) for n in table.arrays[columns["array"][rows[0]]].shape], np.int64)
-        kinds = columns["kind"][rows]
-        is_valid[rows] = np.isin(kinds, (ALL, NOTHING)) & (lengths[rows] == 0)
-        slabs = rows[(kinds == HYPERSLAB) & (lengths[rows] == 4 * len(shape))]
-        for first in range(0, len(slabs), BLOCK):
-            some = slabs[first : first + BLOCK]
-            places = table.offsets[some][:, None] + np.arange(4 * len(shape))
-            is_valid[some] = _are_inside(table.numbers[places].reshape(len(some), len(shape), 4), shape)
-        for row in rows[np.isin(kinds, (BOXES, POINTS, LISTS, BOUNDS))].tolist():
-            is_valid[row] = _is_inside(*table.selection(row), shape)
+    ndims = np.array([len(array.shape) for array in table.arrays], np.int64)
+    shapes = {ndim: _shapes(table, ndim) for ndim in set(ndims.tolist())}
+    for first in range(0, len(table), BLOCK):
+        rows = np.arange(first, min(first + BLOCK, len(table)))
+        rows = rows[_are_known(table, rows)]
+        numbers = table.columns["array"][rows]
+        for ndim in np.unique(ndims[numbers]).tolist():  # a program may read thousands of arrays, in turns
+            same = ndims[numbers] == ndim
+            is_valid[rows[same]] = _select_inside(table, rows[same], shapes[ndim][numbers[same]])
     return is_valid
 
 
-def _by_array(arrays: npt.NDArray[np.int32], rows: npt.NDArray[np.intp]) -> list[npt.NDArray[np.intp]]:
-    """Rows in groups of the same array. A program may read thousands of arrays, once each."""
-    if not len(rows):
-        return []
-    ordered = rows[np.argsort(arrays[rows], kind="stable")]
-    return np.split(ordered, np.flatnonzero(np.diff(arrays[ordered])) + 1)
+def _shapes(table: AccessTable, ndim: int) -> npt.NDArray[np.int64]:
+    """The shapes of the arrays with so many axes; those of others are zeros."""
+    rows = [array.shape if len(array.shape) == ndim else (0,) * ndim for array in table.arrays]
+    return np.array([[min(max(n, 0), MOST) for n in shape] for shape in rows], np.int64).reshape(len(rows), ndim)
+
+
+def _are_known(table: AccessTable, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    """Which rows have an array, a memory type, an operation, a kind and times that there are."""
+    columns = {name: column[rows] for name, column in table.columns.items()}
+    is_known: npt.NDArray[np.bool_] = (columns["array"] >= 0) & (columns["array"] < len(table.arrays))
+    is_known &= (columns["memory_type"] >= 0) & (columns["memory_type"] < len(table.memory_types))
+    is_known &= columns["operation"] < len(OPERATIONS)
+    is_known &= (columns["nbytes"] >= 0) & (columns["duration_ns"] >= 0) & np.isin(columns["kind"], list(NAMES))
+    is_known &= (np.abs(columns["start_ns"]) < MOST) & (columns["duration_ns"] < MOST)
+    return is_known & (table.offsets[rows + 1] >= table.offsets[rows])
+
+
+def _select_inside(
+    table: AccessTable, rows: npt.NDArray[np.intp], shapes: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Which of some rows select elements inside their arrays, which have these shapes."""
+    ndim = shapes.shape[1]
+    kinds, lengths = table.columns["kind"][rows], table.offsets[rows + 1] - table.offsets[rows]
+    is_inside: npt.NDArray[np.bool_] = np.isin(kinds, (ALL, NOTHING)) & (lengths == 0)
+    slabs = np.flatnonzero((kinds == HYPERSLAB) & (lengths == 4 * ndim))
+    places = table.offsets[rows[slabs]][:, None] + np.arange(4 * ndim)
+    is_inside[slabs] = _are_inside(table.numbers[places].reshape(len(slabs), ndim, 4), shapes[slabs])
+    for place in np.flatnonzero(np.isin(kinds, (BOXES, POINTS, LISTS, BOUNDS))).tolist():
+        is_inside[place] = _is_inside(*table.selection(int(rows[place])), shapes[place])
+    return is_inside
 
 
 def _are_inside(slabs: npt.NDArray[np.int64], shape: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

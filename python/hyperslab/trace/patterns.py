@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +17,10 @@ from hyperslab.trace.trace import Trace
 MOST_PATTERNS = 5
 IN_ORDER = 0.8
 """If this share of the accesses follows the one before it, they are in order."""
+MOST_CODES = 1 << 62
+_FORMS = ("the whole array", "strided boxes", "single elements", "ranges", "rows", "columns", "boxes")
 _LISTS = {BOXES: "several boxes", POINTS: "points", LISTS: "lists of indices", BOUNDS: "irregular", NOTHING: "nothing"}
+_NAMES = (*_FORMS, *_LISTS.values())
 
 
 _Form = tuple[str, str, tuple[int, ...]]
@@ -33,7 +36,7 @@ class Pattern:
     lengths: tuple[int, ...]
     count: int
     order: str
-    """"in order", "in order along axis k", "random", "always the same", or "" for a single one."""
+    """"in order", "in order along axis k", "random", "always the same", or "" where there is nothing to say."""
     repeat_count: int
     """How many select what an earlier one selected."""
 
@@ -48,36 +51,60 @@ class Pattern:
         return f"{verb} of {self.name}{shape}{order}{again}"
 
 
-def patterns_of(trace: Trace, rows: Sequence[int], shape: Sequence[int]) -> list[Pattern]:
+def patterns_of(trace: Trace, rows: Sequence[int] | npt.NDArray[np.intp], shape: Sequence[int]) -> list[Pattern]:
     """The most frequent patterns of some accesses to one array, the most frequent first."""
-    all_rows = np.asarray(rows, np.intp)
-    groups: dict[_Form, npt.NDArray[np.intp]] = {}
-    for form, mine in _by_form(trace, all_rows, shape):
-        before = groups.get(form)
-        groups[form] = mine if before is None else np.sort(np.concatenate([before, mine]))
-    largest = sorted(_merged(groups).items(), key=lambda item: -len(item[1]))[:MOST_PATTERNS]
+    groups = _groups(trace, np.asarray(rows, np.intp), shape)
+    largest = sorted(groups, key=lambda group: (-len(group[1]), group[1][0]))[:MOST_PATTERNS]
     return [
         Pattern(operation, name, lengths, len(mine), *_ordered(trace, mine, len(shape)))
         for (operation, name, lengths), mine in largest
     ]
 
 
-def _by_form(
+def _groups(
     trace: Trace, rows: npt.NDArray[np.intp], shape: Sequence[int]
 ) -> Iterator[tuple[_Form, npt.NDArray[np.intp]]]:
-    """Rows that do the same to parts of the same form, in the order of their first rows."""
-    kinds, is_write = trace.columns["kind"][rows], trace.columns["operation"][rows] != 0
-    keys = np.zeros((len(rows), 3 + len(shape)), np.int64)
-    keys[:, 0], keys[:, 1] = is_write, kinds
+    """Rows that do the same to parts of the same form. What comes in very many lengths is said without them."""
+    names, lengths = _forms(trace, rows, shape)
+    kinds = names + len(_NAMES) * (trace.columns["operation"][rows] != 0)
+    for kind in np.unique(kinds).tolist():
+        is_write, name = divmod(kind, len(_NAMES))
+        said = (OPERATIONS[is_write], _NAMES[name])
+        mine = np.flatnonzero(kinds == kind)
+        distinct, places = np.unique(_codes(lengths[mine]), return_inverse=True)
+        if len(distinct) > MOST_PATTERNS or name >= len(_FORMS):
+            yield (*said, ()), rows[mine]
+            continue
+        for place in range(len(distinct)):
+            same = mine[places == place]
+            yield (*said, tuple(lengths[same[0]].tolist())), rows[same]
+
+
+def _forms(
+    trace: Trace, rows: npt.NDArray[np.intp], shape: Sequence[int]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """For each row, which of `_NAMES` is the name of what it selects, and its lengths along the axes."""
+    kinds = trace.columns["kind"][rows]
+    names = np.zeros(len(rows), np.int64)
+    lengths = np.tile(np.array(shape, np.int64), (len(rows), 1))
+    for kind, name in _LISTS.items():
+        names[kinds == kind] = _NAMES.index(name)
     slabs = np.flatnonzero(kinds == HYPERSLAB)
     stride, count, block = np.moveaxis(_numbers(trace, rows[slabs], len(shape)), 2, 0)[1:]
-    keys[slabs, 2] = ((count > 1) & (stride > block)).any(axis=1)
-    keys[slabs, 3:] = count * block
-    groups = _equal(keys)
-    for places in sorted(groups, key=lambda places: int(places[0])):
-        mine = rows[places]
-        name, lengths = classified(*trace.selection(int(mine[0])), shape)
-        yield (OPERATIONS[int(is_write[places[0]])], name, lengths), mine
+    long = count * block
+    is_full = long == np.array(shape, np.int64)
+    rules = {
+        "strided boxes": ((count > 1) & (stride > block)).any(axis=1),
+        "the whole array": is_full.all(axis=1),
+        "single elements": (long == 1).all(axis=1),
+        "ranges": np.full(len(slabs), len(shape) == 1),
+        "rows": is_full[:, 1:].all(axis=1),
+        "columns": is_full[:, :1].all(axis=1) & ~is_full[:, 1:].any(axis=1),
+    }
+    numbers = [_NAMES.index(name) for name in rules]
+    names[slabs] = np.select(list(rules.values()), numbers, _NAMES.index("boxes"))
+    lengths[slabs] = long
+    return names, lengths
 
 
 def _numbers(trace: Trace, rows: npt.NDArray[np.intp], ndim: int) -> npt.NDArray[np.int64]:
@@ -87,55 +114,32 @@ def _numbers(trace: Trace, rows: npt.NDArray[np.intp], ndim: int) -> npt.NDArray
     return result
 
 
-def _equal(keys: npt.NDArray[np.int64]) -> list[npt.NDArray[np.intp]]:
-    """The rows of a table in groups of equal ones, each ascending."""
-    if not len(keys):
-        return []
-    order = np.lexsort(keys.T[::-1])
-    ordered = keys[order]
-    return np.split(order, np.flatnonzero((ordered[1:] != ordered[:-1]).any(axis=1)) + 1)
-
-
-def _merged(groups: dict[_Form, npt.NDArray[np.intp]]) -> dict[_Form, npt.NDArray[np.intp]]:
-    """If a kind of selection comes in very many forms, say it without them."""
-    counts = Counter((operation, name) for operation, name, _ in groups)
-    parts: dict[_Form, list[npt.NDArray[np.intp]]] = {}
-    for (operation, name, lengths), rows in groups.items():
-        is_varied = counts[operation, name] > MOST_PATTERNS
-        parts.setdefault((operation, name, () if is_varied else lengths), []).append(rows)
-    return {form: np.sort(np.concatenate(rows)) for form, rows in parts.items()}
-
-
-def classified(kind: int, numbers: Numbers, shape: Sequence[int]) -> tuple[str, tuple[int, ...]]:
-    """The name of what a selection is, and its lengths along the axes if they are regular."""
-    if kind == ALL:
-        return "the whole array", tuple(shape)
-    if kind != HYPERSLAB:
-        return _LISTS[kind], ()
-    axes = numbers.reshape(-1, 4).tolist()
-    lengths = tuple(count * block for _, _, count, block in axes)
-    if any(count > 1 and stride > block for _, stride, count, block in axes):
-        return "strided boxes", lengths
-    is_full = [length == n for length, n in zip(lengths, shape, strict=True)]
-    if all(is_full):
-        return "the whole array", lengths
-    if all(length == 1 for length in lengths):
-        return "single elements", lengths
-    if len(shape) == 1:
-        return "ranges", lengths
-    if all(is_full[1:]):
-        return "rows", lengths
-    if is_full[0] and not any(is_full[1:]):
-        return "columns", lengths
-    return "boxes", lengths
+def _codes(table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """A number for each row of a table: the same for equal rows, and for no others."""
+    codes = np.zeros(len(table), np.int64)
+    if not table.size:
+        return codes
+    least = table.min(axis=0)
+    spans = [int(most) - int(low) + 1 for low, most in zip(least, table.max(axis=0), strict=True)]
+    if math.prod(spans) < MOST_CODES:
+        for axis, span in enumerate(spans):
+            if span > 1:
+                codes = codes * span + (table[:, axis] - least[axis])
+        return codes
+    order = np.lexsort(table.T[::-1])
+    ordered = table[order]
+    codes[order[1:]] = np.cumsum((ordered[1:] != ordered[:-1]).any(axis=1))
+    return codes
 
 
 def _ordered(trace: Trace, rows: npt.NDArray[np.intp], ndim: int) -> tuple[str, int]:
     """How accesses of one kind follow each other, and how many repeat an earlier one."""
-    is_slab = trace.columns["kind"][rows] == HYPERSLAB
+    kinds = trace.columns["kind"][rows]
+    is_slab, is_empty = kinds == HYPERSLAB, np.isin(kinds, (ALL, NOTHING))
     slabs = _numbers(trace, rows[is_slab], ndim)
-    others = {_content(trace, row) for row in rows[~is_slab].tolist()}
-    distinct_count = len(_equal(slabs.reshape(len(slabs), 4 * ndim))) + len(others)
+    others = {_content(trace, row) for row in rows[~is_slab & ~is_empty].tolist()}
+    distinct_count = len(np.unique(_codes(slabs.reshape(len(slabs), 4 * ndim)))) + len(others)
+    distinct_count += len(np.unique(kinds[is_empty]))
     repeat_count = len(rows) - distinct_count
     if len(rows) < 2:
         return "", 0
@@ -146,6 +150,8 @@ def _ordered(trace: Trace, rows: npt.NDArray[np.intp], ndim: int) -> tuple[str, 
     first_indices: Numbers = slabs[:, :, 0]
     steps: Numbers = first_indices[1:] - first_indices[:-1]
     moved: Numbers = steps[np.any(steps != 0, axis=1)]
+    if not len(moved):  # they begin at the same place, and differ in their lengths
+        return "", repeat_count
     axes = [axis for axis in range(ndim) if np.any(moved[:, axis] != 0)]
     # A loop inside another goes back to its beginning, while the outer one advances.
     if _share_forward(moved) >= IN_ORDER:

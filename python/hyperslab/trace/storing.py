@@ -22,6 +22,8 @@ KEY = b"hyperslab.trace"
 LOGS = ".logs"
 """What is appended to a trace's path to name the folder of its raw logs."""
 ROWS_OF_A_GROUP = 1 << 17
+ROWS_OF_A_BATCH = 1 << 13
+READ_NBYTES = 1 << 16
 # For people who read the file with other tools; we have them from the metadata.
 _WORDS = ("library", "file", "name", "shape", "chunks", "dtype", "filters", "cache")
 
@@ -125,13 +127,13 @@ def _read(path: Path) -> AccessTable:
 
     open_regular(path).close()  # a pipe would let pyarrow wait
     try:
-        file = pq.ParquetFile(path)
+        file = pq.ParquetFile(path, buffer_size=READ_NBYTES, pre_buffer=False)
         said = (file.schema_arrow.metadata or {}).get(KEY)
         if said is None:
             raise NotATrace(f"{path} is a Parquet file, but not a trace")
         described = _described(json.loads(said), path)
-        return _assembled(described, file.read([*COLUMNS, "selection"]))
-    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError, RecursionError) as error:
+        return _assembled(described, file)
+    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError, RecursionError, MemoryError) as error:
         if isinstance(error, NotATrace) or getattr(error, "errno", None) is not None:  # the system's error
             raise
         said = (str(error).splitlines() or [type(error).__name__])[0]
@@ -156,29 +158,61 @@ def _described(described: Any, path: Path) -> dict[str, Any]:
     }
 
 
-def _assembled(described: dict[str, Any], table: Any) -> AccessTable:
-    """The table of accesses, in NumPy arrays. No row can be absent."""
+def _assembled(described: dict[str, Any], file: Any) -> AccessTable:
+    """The table of accesses, in NumPy arrays. No row can be absent.
+
+    Few rows are decoded at a time: a long trace at once would need several times its memory.
+    """
+    groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
+    count = sum(group.num_rows for group in groups)
+    columns = {name: np.empty(count, dtype) for name, dtype in COLUMNS.items()}
+    offsets = np.zeros(count + 1, np.int64)
+    numbers = np.empty(sum(map(_value_count, groups)), np.int64)
+    row = end = 0
+    for batch in file.iter_batches(ROWS_OF_A_BATCH, columns=[*COLUMNS, "selection"], use_threads=False):
+        rows = slice(row, row + batch.num_rows)
+        for name, column in columns.items():
+            column[rows] = _elements(batch[name], column.dtype)
+        starts, taken = _selections(batch["selection"])
+        offsets[rows.start + 1 : rows.stop + 1] = starts[1:] + end
+        numbers[end : end + len(taken)] = taken
+        row, end = rows.stop, end + len(taken)
+    if row != count:
+        raise ValueError("it has fewer rows than it says")
+    return AccessTable(columns=columns, offsets=offsets, numbers=numbers[:end], **described)
+
+
+def _value_count(group: Any) -> int:
+    """The most numbers that the selections of a row group may have; an empty selection counts as one."""
+    columns = [group.column(place) for place in range(group.num_columns)]
+    return sum(one.num_values for one in columns if one.path_in_schema.startswith("selection."))
+
+
+def _selections(listed: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Where the selection of each row begins, with the end of the last one, and the numbers of all."""
     import pyarrow as pa
 
-    are_whole = all(pa.types.is_integer(table[name].type) for name in COLUMNS)
-    if not are_whole or any(one.null_count for one in table.columns) or not pa.types.is_list(table["selection"].type):
+    if listed.null_count or not pa.types.is_list(listed.type):
         raise ValueError("it has rows without numbers")
-    listed = table["selection"].combine_chunks()
-    lengths = _elements(listed.value_lengths(), np.dtype(np.int64))
-    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
-    numbers = _elements(listed.flatten(), np.dtype(np.int64))
-    if len(numbers) != offsets[-1]:
-        raise ValueError("its selections do not fit its rows")
-    columns = {name: _elements(table[name].combine_chunks(), np.dtype(dtype)) for name, dtype in COLUMNS.items()}
-    return AccessTable(columns=columns, offsets=offsets, numbers=numbers, **described)
+    offsets = _elements(listed.offsets, np.dtype(np.int64))
+    return offsets - offsets[0], _elements(listed.values, np.dtype(np.int64))[offsets[0] : offsets[-1]]
 
 
 def _elements(array: Any, dtype: np.dtype[Any]) -> np.ndarray:
-    """The numbers of an array of pyarrow's, which must fit. Its own `to_numpy` imports pandas, if that is there."""
+    """The numbers of an array of pyarrow's, which must fit.
+
+    Its own `to_numpy` imports pandas, if that is there, and its `cast` all functions of pyarrow.
+    """
     import pyarrow as pa
 
-    fitting = array.cast(pa.from_numpy_dtype(dtype))
-    if fitting.null_count:
+    if not pa.types.is_integer(array.type) or array.null_count:
         raise ValueError("it has rows without numbers")
-    content = fitting.buffers()[1]
-    return np.frombuffer(content or b"", dtype, len(fitting), fitting.offset * dtype.itemsize if content else 0)
+    stored = np.dtype(array.type.to_pandas_dtype())
+    content = array.buffers()[1]
+    numbers = np.frombuffer(content or b"", stored, len(array), array.offset * stored.itemsize if content else 0)
+    if stored == dtype or not len(numbers):
+        return numbers.astype(dtype, copy=False)
+    most = np.iinfo(dtype)
+    if int(numbers.min()) < most.min or int(numbers.max()) > most.max:
+        raise ValueError(f"it has numbers that are not {dtype}")
+    return numbers.astype(dtype)

@@ -21,24 +21,16 @@ from hyperslab.model.calibration_journal import calibration_journal
 from hyperslab.model.costs import Coefficients
 from hyperslab.model.counting import count_operations
 from hyperslab.model.fit import Observation, fit, repeated_on
-from hyperslab.model.libraries import Caches
+from hyperslab.model.libraries import LIBRARIES, Caches
 from hyperslab.model.measuring import CellTimings, disk_nbytes, key_of, measure
-from hyperslab.model.store_profile import StoreProfile
+from hyperslab.model.store_profile import StoreProfile, caches_of
 from hyperslab.model.terms import EXTENDED
-from hyperslab.model.training import LIBRARIES, SIZES, Scale, TrainingSize, design, nbytes, smaller
+from hyperslab.model.training import SIZES, Scale, TrainingSize, design, nbytes, smaller
 
 # The format of the bench that measures each library.
 FORMATS = {"hdf5": "hdf5", "zarr": "zarr3", "hyperslab": "hyperslab", "flat": "npy"}
 # Training may use at most this share of memory for one array, which is held three times, and of the free disk.
 SHARE_OF_MEMORY, SHARE_OF_DISK = 0.2, 0.5
-
-
-def caches_of(environment: Environment) -> Caches:
-    """The sizes of the machine's caches."""
-    read_ahead_nbytes = (environment.read_ahead_kib or 0) * 1024
-    if environment.memory_nbytes is None:
-        return Caches(read_ahead_nbytes=read_ahead_nbytes)
-    return Caches(int(environment.memory_nbytes * 0.8), read_ahead_nbytes)
 
 
 def calibrate(
