@@ -207,6 +207,8 @@ def _print_one(one: ArrayAdvice, out: Any) -> None:
     calls = ", ".join(f"{counted(len(each.steps), 'call', 'calls')} of {each.name}" for each in one.demands)
     out.print(line(f"{one.array.title}, {' × '.join(map(str, one.array.shape))} {one.array.dtype}: {calls}"))
     out.print(line(f"advice: {one.verdict}"), soft_wrap=True)
+    if one.with_run is not None:
+        out.print(line(f"with `hyperslab run`: {one.with_run.verdict}"), soft_wrap=True)
     if one.tips:
         out.print("without rewriting any data:")
     for place, (text, call) in enumerate(tip_lines(one), start=1):
