@@ -30,8 +30,8 @@ def judge(advice: ArrayAdvice, verification: Verification) -> None:
         interval = None if mine is None else mine.interval(weights)
         by_run = None if option.by_run is None else verification.of(option.by_run)
         run_seconds = None if by_run is None else by_run.seconds(weights)
-        measured = {"measured_seconds": seconds, "measured_interval": interval, "measured_run_seconds": run_seconds}
-        ranked.append(replace(option, **measured))
+        took = replace(option, measured_seconds=seconds, measured_interval=interval)
+        ranked.append(replace(took, measured_run_seconds=run_seconds))
     advice.options = in_order(ranked, advice)
     advice.today = next(one for one in advice.options if one.candidate.is_today)
     advice.verified = [f"measured on {verification.words}"]
