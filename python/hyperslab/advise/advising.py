@@ -208,6 +208,7 @@ def _option(array: StoredArray, search: Search, one: Candidate, today: Candidate
     readers = (today.reader, "hyperslab")
     shape = array.shape if one.order is None else tuple(array.shape[axis] for axis in one.order)
     nbytes = array.stored_nbytes if one.is_today else one.stored_nbytes(shape, array.dtype.itemsize)
+    files = array.file_count if one.is_today else one.file_count(shape)
     cost = None if limits.price_per_request is None else limits.price_per_request * price.requests
     needed = None
     if not one.is_today:
@@ -216,9 +217,9 @@ def _option(array: StoredArray, search: Search, one: Candidate, today: Candidate
         one,
         price,
         None if one.is_today else gain(pricer.profile, now, price, (today.reader, one.reader)),
-        nbytes,
-        array.file_count if one.is_today else one.file_count(shape),
-        None if one.is_today else conversion_cost(array, pricer, today, one),
+        nbytes * array.count,
+        files * array.count if one.format.startswith("zarr") else files,
+        None if one.is_today else conversion_cost(array, pricer, today, one).times(array.count),
         request_price=cost,
         reason="" if one.is_today else reason_of(pricer.demands, today, one, needed),
         breaks=None if one.is_today else search.broken_limit(one),

@@ -1,4 +1,4 @@
-"""Advice as JSON, and as the file that `convert --like` reads."""
+"""Advice as JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.advise.verdict import pareto
-from hyperslab.conversion.advice import AdviceFile, AdvisedArray
 
 
 def document(advice: ArrayAdvice) -> dict[str, Any]:
@@ -15,6 +14,8 @@ def document(advice: ArrayAdvice) -> dict[str, Any]:
     front = {one.candidate.key for one in pareto(advice.options)}
     return {
         "array": array.name,
+        "file": array.file,
+        "alike": [{"file": file, "array": name} for file, name in array.members],
         "shape": list(array.shape),
         "dtype": str(array.dtype),
         "calls": [
@@ -108,11 +109,3 @@ def _run_document(one: Option, today: Option) -> dict[str, Any] | None:
         "runs_until_it_pays": one.runs_until_it_pays(today, with_run=True),
         "measured_seconds": one.measured_run_seconds,
     }
-
-
-def advice_file(file: str, arrays: list[ArrayAdvice]) -> AdviceFile:
-    """The file that `convert --like` reads."""
-    made: dict[str, AdvisedArray] = {}
-    for advice in arrays:
-        made[advice.array.name] = advice.chosen.candidate.advised(advice.verdict, advice.append_axis)
-    return AdviceFile(source=file, arrays=made)
