@@ -28,6 +28,10 @@ from hyperslab.storage.chain import PLAIN, CodecChain
 # Of each file format and reader, so many layouts are priced with all calls.
 KEPT = 3
 WORTH_ANOTHER_ORDER = 1.2
+ONLY_WRITES = (
+    "these calls only write: if your program makes the array anew, ask for this layout where it creates it, because "
+    "converting helps only what is there already"
+)
 LIBRARY_NAMES = {"hdf5": "h5py", "netcdf4": "netCDF4", "zarr3": "zarr-python"}
 
 
@@ -95,6 +99,8 @@ def advise(
     notes = list(dict.fromkeys(note for demand in demands for note in demand.notes))
     if now.is_sampled:
         notes.append("the calls touch so many chunks that stretches of them are priced, and multiplied")
+    if all(demand.only_writes for demand in demands):
+        notes.append(ONLY_WRITES)
     if any(one.candidate.format == "netcdf4" for one in ranked):
         notes.append("netCDF4 is priced as h5py with netCDF's own chunk cache: it is not calibrated by itself")
     advice = ArrayAdvice(
@@ -224,7 +230,7 @@ def _option(array: StoredArray, search: Search, one: Candidate, today: Candidate
         reason="" if one.is_today else reason_of(pricer.demands, today, one, needed),
         breaks=None if one.is_today else search.broken_limit(one),
         needs=needed,
-        refused=_refused(one, needed, limits),
+        refused=_refused(one, needed, limits, grows=array.grows),
         by_run=by_run,
         run_price=run_price,
         run_gain=None if run_price is None else gain(pricer.profile, now, run_price, readers),
@@ -235,8 +241,10 @@ def _libraries(pricer: Pricer) -> list[str]:
     return [] if pricer.profile is None else list(pricer.profile.libraries)
 
 
-def _refused(one: Candidate, needed: str | None, limits: Limits) -> str | None:
+def _refused(one: Candidate, needed: str | None, limits: Limits, *, grows: bool = False) -> str | None:
     """Why a layout is shown, but never advised; None if it can be."""
+    if grows and one.layout.contiguous:
+        return "the array can grow today, and in one piece it could not"
     if one.order is not None:
         return "convert keeps the order of axes"
     if needed is not None and limits.codecs != "any":

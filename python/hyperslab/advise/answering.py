@@ -14,6 +14,7 @@ from hyperslab.advise.limits import Codecs, Keep, Limits, axis_of
 from hyperslab.advise.results import ArrayAdvice
 from hyperslab.advise.several import ask_about
 from hyperslab.advise.stored import StoredArray
+from hyperslab.advise.verdict import one_format
 from hyperslab.archive.tree.array import Array
 from hyperslab.errors import Refused, UsageError
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
@@ -141,6 +142,7 @@ def answer(
             if len(question.arrays) == 1:
                 raise
             question.notes.append(str(error))
+    one_format(advised, profile)
     if not advised:
         raise Refused(f"{question.file}: there is no advice for any of its arrays: {'; '.join(question.notes)}")
     return advised

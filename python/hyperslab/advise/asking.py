@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from hyperslab.advise.alike import Facts, facts_of, grouped, traced_demands
-from hyperslab.advise.counsel import counsel_on
+from hyperslab.advise.counsel import counsel_on, today_of
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.results import Counsel
 from hyperslab.advise.stored import Member, StoredArray, stored_arrays
 from hyperslab.advise.traced_demands import SummarizedTrace, open_trace, summaries_by_name
+from hyperslab.advise.with_run import share_served
 from hyperslab.advise.words import demand_of
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.meant import meant_or_known
@@ -119,10 +120,18 @@ def _by_words(question: Question, named: list[str] | None, like: str, options: M
                 raise
             question.notes.append(f"{_listed(group)} left out: {error}")
             continue
-        demands = demand_of(like, stored.shape, stored.priced_dtype, stored.dims)
-        counted = [replace(one, weight=one.weight * len(group)) for one in demands]
+        counted = [
+            replace(one, weight=one.weight * len(group), served_share=_share_served(stored, one))
+            for one in demand_of(like, stored.shape, stored.priced_dtype, stored.dims)
+        ]
         arrays.append((replace(stored, alike=_members(path, group)), counted))
     question.arrays += sorted(arrays, key=lambda each: -each[0].nbytes * each[0].count)
+
+
+def _share_served(stored: StoredArray, demand: Demand) -> float | None:
+    """What `hyperslab run` would serve of calls that no trace has; None if it serves nothing of such files."""
+    today = today_of(stored, [demand], None)
+    return share_served(today, demand) if today.reader == "hdf5" else None
 
 
 def _members(path: str, group: Sequence[str]) -> tuple[Member, ...]:
@@ -215,7 +224,7 @@ def _demand(workload: Workload, stored: StoredArray, where: Path) -> Demand:
     only_writes = all(step.operation == "write" for step in steps)
     grows = any(step.length is not None for step in steps)
     settings = workload.hdf5
-    return Demand(
+    made = Demand(
         where.name,
         stored.shape,
         stored.priced_dtype,
@@ -224,6 +233,7 @@ def _demand(workload: Workload, stored: StoredArray, where: Path) -> Demand:
         cache_nbytes=settings.rdcc_nbytes,
         cache_slots=settings.rdcc_nslots,
     )
+    return replace(made, served_share=_share_served(stored, made))
 
 
 def traced_counsels(

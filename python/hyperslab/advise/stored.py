@@ -76,6 +76,13 @@ class StoredArray:
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
     @property
+    def grows(self) -> bool:
+        """Whether an axis of an HDF5 array can grow, so that a program may append to it."""
+        limits = self.layout.max_shape or self.shape
+        pairs = zip(limits, self.shape, strict=True)
+        return any(limit is None or limit > length for limit, length in pairs)
+
+    @property
     def cut(self) -> list[tuple[int, ...]]:
         """Chunk shapes that are always worth a look, and today's."""
         others = [one.chunk_shape for one in sensible_layouts(self.shape, self.dtype.itemsize, self.layout)]
@@ -137,6 +144,8 @@ def _described(path: str, array: Array, options: Mapping[str, Any], *, samples: 
         raise Refused(f"{path}: {array.name} has the shape {array.shape}, so there is nothing to read in parts")
     if array.dtype.hasobject or array.dtype.itemsize == 0:
         raise Refused(f"{path}: the elements of {array.name} have no fixed width, so their reads cannot be priced")
+    if any(part.startswith("_i_") for part in array.name.split("/")):
+        raise Refused(f"{path}: {array.name} belongs to an index of PyTables, which needs the chunks that it has")
     layout = layout_of(array, facts_of(path, array, options))
     if layout is None:
         raise Refused(f"{path}: the chunks of {array.name} have different shapes, so they cannot be priced")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from hyperslab.advise.pricing import gain
 from hyperslab.advise.reasons import touches_of
 from hyperslab.advise.results import ArrayAdvice, Option, RunAdvice
 from hyperslab.advise.tip import Tip
+from hyperslab.conversion.advice import FORMATS
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.quantities import digits, seconds_text
 
@@ -45,6 +47,29 @@ def choose(advice: ArrayAdvice, profile: StoreProfile) -> None:
     advice.needs_run, advice.verdict = True, f"{WITH_RUN}: {with_run.verdict}"
     advice.chosen = with_run.option
     advice.tip = _run_tip(advice) if with_run.option.candidate.is_today else None
+
+
+def one_format(arrays: Sequence[ArrayAdvice], profile: StoreProfile) -> None:
+    """Choose again where the arrays of a file would go into different formats: a file has one.
+
+    If any of them is kept, it is today's; otherwise that of most arrays.
+    """
+    formats = [one.chosen.candidate.format for one in arrays if one.chosen.candidate.format in FORMATS]
+    if len(set(formats)) < 2:
+        return
+    kept = [one.today.candidate.format for one in arrays if one.keeps and one.today.candidate.format in FORMATS]
+    asked = max(kept or formats, key=(kept or formats).count)
+    for advice in arrays:
+        if advice.chosen.candidate.format != asked:
+            why = f"the file becomes {asked}, which is better for its other arrays"
+            why = f"the file stays {asked}: other arrays are best as they are" if kept else why
+            advice.options = [
+                one if one.candidate.format == asked or one.candidate.is_today else replace(one, refused=why)
+                for one in advice.options
+            ]
+            advice.options = in_order(advice.options, advice)
+            advice.today = next(one for one in advice.options if one.candidate.is_today)
+            choose(advice, profile)
 
 
 def _choose_plainly(advice: ArrayAdvice, profile: StoreProfile) -> bool:

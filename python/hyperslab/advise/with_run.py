@@ -17,6 +17,7 @@ from hyperslab.advise.tips import WITHOUT_LIBHDF5, WORTH_COUNTED
 from hyperslab.storage.chain import PLAIN
 from hyperslab.trace.byte_ranges import LAYOUT
 from hyperslab.trace.served import worth_serving
+from hyperslab.trace.table import TracedArray
 
 SERVED = ("hdf5", "netcdf4")
 
@@ -62,20 +63,23 @@ def may_run(demands: Sequence[Demand]) -> bool:
 
 
 def _is_served(one: Candidate, demand: Demand) -> bool:
-    """Whether `hyperslab run` would serve what takes the time of these calls; words are taken to be large reads."""
-    summary = demand.summary
-    if summary is None:
-        return True
-    if one.is_today:
+    """Whether `hyperslab run` would serve what takes the time of these calls, in this layout."""
+    if one.is_today and demand.summary is not None:
         return demand.served_share is None or demand.served_share >= WORTH_COUNTED
+    return share_served(one, demand) >= WORTH_COUNTED
+
+
+def share_served(one: Candidate, demand: Demand) -> float:
+    """The share of the selected elements that reads select which `hyperslab run` serves, in a layout."""
     is_whole, chunk = one.layout.contiguous, one.layout.chunk_shape
     if one.order is not None:
         chunk = tuple(chunk[one.order.index(axis)] for axis in range(len(chunk)))
-    filters = () if one.encoding == PLAIN else ("any codec",)
-    array = replace(summary.array, chunks=None if is_whole else chunk, shards=None, filters=filters,
-                    shape=demand.shape, layout="contiguous" if is_whole else "chunked")  # fmt: skip
+    array = TracedArray(
+        demand.caller or "h5py", "", "", demand.shape, None if is_whole else chunk, None, "", demand.element_nbytes,
+        () if one.encoding == PLAIN else ("any codec",), "contiguous" if is_whole else "chunked",
+        one.library(demand.shape).chunk_cache_nbytes if one.reader == "hdf5" else None,  # type: ignore[union-attr]
+    )  # fmt: skip
     counts = np.array([int(step.selection.size) for step in demand.steps], np.int64)
     touched = np.zeros(len(counts), np.int64) if is_whole else demand.touches(chunk).astype(np.int64)
     served = worth_serving(array, counts, counts * demand.element_nbytes, touched)
-    total = int(counts.sum())
-    return total == 0 or int(counts[served].sum()) >= WORTH_COUNTED * total
+    return float(counts[served].sum()) / max(1, int(counts.sum()))

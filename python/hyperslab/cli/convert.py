@@ -91,8 +91,13 @@ def convert(
 
     codecs = _by_path(codec, LAST_CODEC)
     asked = wish(_by_path(chunks), _by_path(shards), codecs, like)
-    wishes = {"chunks": _by_path(chunks), "shards": _by_path(shards), "codec": codecs, "relayout": relayout}
-    ways = {
+    wishes: dict[str, Any] = {
+        "chunks": _by_path(chunks),
+        "shards": _by_path(shards),
+        "codec": codecs,
+        "relayout": relayout,
+    }
+    ways: dict[str, Any] = {
         "format": format, "like": like, "memory": _memory(memory), "verify": verify, "overwrite": overwrite,
         "resume": resume, "threads": _threads() if threads is None else threads, "skip_unsupported": skip_unsupported,
         "scheduler": scheduler,
