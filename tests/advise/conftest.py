@@ -48,3 +48,9 @@ def maps(tmp_path_factory: pytest.TempPathFactory) -> Path:
         file.create_dataset("sst", data=elements, chunks=(1, 40, 50), compression="gzip", shuffle=True)
         file["plain"] = elements[:20]
     return path
+
+
+@pytest.fixture(scope="session")
+def run_profile(tmp_path_factory: pytest.TempPathFactory) -> StoreProfile:
+    """A profile that has our engine too, so that `hyperslab run` has prices."""
+    return made_up_store_profile(tmp_path_factory.mktemp("profile"), ("hdf5", "zarr", "hyperslab"), slow=0.5)

@@ -92,13 +92,9 @@ def test_what_convert_refuses_is_never_first_and_never_advised(maps: Path, profi
     found = advised(maps, profile, Limits())
     first = next(one for one in found.options if one.can_be_advised)
     one = first.candidate
-    assert _refused(one, None, Limits(), is_written=True) is None
-    reasons = [
-        _refused(replace(one, order=(2, 1, 0)), None, Limits(), is_written=True),
-        _refused(one, None, Limits(), is_written=False),
-        _refused(one, "hdf5plugin", Limits(), is_written=True),
-    ]
-    assert _refused(one, "hdf5plugin", Limits(codecs="any"), is_written=True) is None
+    assert _refused(one, None, Limits()) is None
+    reasons = [_refused(replace(one, order=(2, 1, 0)), None, Limits()), _refused(one, "hdf5plugin", Limits())]
+    assert _refused(one, "hdf5plugin", Limits(codecs="any")) is None
     # However much faster it is: it goes behind the others, and something else is advised.
     quick = replace(first.price, seconds=first.price.seconds / 1000, low=0.0)
     for reason in reasons:

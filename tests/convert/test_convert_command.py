@@ -42,7 +42,7 @@ def test_it_converts_and_says_so(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["a.h5"], "give a source and a target"),
-        (["a.h5", "b.h5", "c.nc"], "several sources need --concat"),
+        (["a.h5", "b.h5", "c.nc"], "several sources need -o FOLDER, or --concat"),
         (["nothing.h5", "b.h5"], "nothing.h5"),
         (["a.h5", "b.txt"], "the format is not clear"),
         (["a.h5", "b.h5", "--memory", "much"], "--memory 'much' is not a size"),

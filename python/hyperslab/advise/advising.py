@@ -6,19 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from hyperslab.advise.candidate import Candidate
-from hyperslab.advise.conversion import conversion_prices, conversion_seconds
+from hyperslab.advise.conversion import conversion_cost
 from hyperslab.advise.counsel import counsel_on
 from hyperslab.advise.defaults import default_chunks
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.formats import reader_needs
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.price import Price
-from hyperslab.advise.pricing import FINAL_TOUCHES, SEARCH_TOUCHES, gain
+from hyperslab.advise.pricing import FINAL_TOUCHES, SEARCH_TOUCHES, Pricer, gain
 from hyperslab.advise.reasons import reason_of
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.advise.search import Search
 from hyperslab.advise.stored import StoredArray
 from hyperslab.advise.verdict import AS_GOOD, choose, in_order
+from hyperslab.advise.with_run import SERVED, may_run, plain_reader, under_run, without_run
 from hyperslab.errors import Refused
 from hyperslab.model.codec_sample import MeasuredCodec
 from hyperslab.model.store_profile import StoreProfile
@@ -27,8 +28,11 @@ from hyperslab.storage.chain import PLAIN, CodecChain
 # Of each file format and reader, so many layouts are priced with all calls.
 KEPT = 3
 WORTH_ANOTHER_ORDER = 1.2
+ONLY_WRITES = (
+    "these calls only write: if your program makes the array anew, ask for this layout where it creates it, because "
+    "converting helps only what is there already"
+)
 LIBRARY_NAMES = {"hdf5": "h5py", "netcdf4": "netCDF4", "zarr3": "zarr-python"}
-READERS = {"hdf5": ("hdf5", "hyperslab"), "netcdf4": ("hdf5", "hyperslab"), "zarr3": ("zarr",), "zarr2": ("zarr",)}
 
 
 def advise(
@@ -95,6 +99,8 @@ def advise(
     notes = list(dict.fromkeys(note for demand in demands for note in demand.notes))
     if now.is_sampled:
         notes.append("the calls touch so many chunks that stretches of them are priced, and multiplied")
+    if all(demand.only_writes for demand in demands):
+        notes.append(ONLY_WRITES)
     if any(one.candidate.format == "netcdf4" for one in ranked):
         notes.append("netCDF4 is priced as h5py with netCDF's own chunk cache: it is not calibrated by itself")
     advice = ArrayAdvice(
@@ -107,12 +113,16 @@ def advise(
 
 
 def _readers(format_name: str, profile: StoreProfile, demands: Sequence[Demand]) -> list[str]:
-    """The libraries that can read a format, as far as they are calibrated; ours does not write."""
-    asked = READERS.get(format_name, ())
-    if profile.is_far:
-        asked = ("hyperslab",)
-    only_ours = any(demand.writes for demand in demands)
-    return [name for name in asked if name in profile.libraries and not (only_ours and name == "hyperslab")]
+    """The libraries that read a format, as far as they are calibrated: the program's own, and ours under `run`."""
+    own = plain_reader(format_name, demands, list(profile.libraries), is_far=profile.is_far)
+    if own is None or (profile.is_far and format_name not in SERVED) or (own == "hyperslab" and _writes(demands)):
+        return []
+    is_run = own == "hdf5" and "hyperslab" in profile.libraries and may_run(demands)
+    return [own, "hyperslab"] if is_run else [own]
+
+
+def _writes(demands: Sequence[Demand]) -> bool:
+    return any(demand.writes for demand in demands)
 
 
 def _defaults(array: StoredArray) -> dict[str, tuple[int, ...]]:
@@ -158,7 +168,23 @@ def _finalists(
                     made = replace(like[0], cache_nbytes=usual[0], cache_slots=usual[1], order=None).with_chunks(chunk)
                     made = made.with_encoding(encoding, None if codec is None else codec.ratio)
                     chosen.append(replace(made, label=f"{LIBRARY_NAMES[name]}'s default chunks"))
-    return list({one.key: one for one in chosen}.values())
+    return _rows(chosen, search, measured)
+
+
+def _rows(chosen: Sequence[Candidate], search: Search, measured: Mapping[tuple[str, CodecChain], MeasuredCodec]
+          ) -> list[Candidate]:  # fmt: skip
+    """A row for each file and chunk cache, read without `hyperslab run`: that is the second column of every row."""
+    profile = search.pricer.profile
+    libraries = [] if profile is None else list(profile.libraries)
+    rows: dict[object, Candidate] = {}
+    for one in chosen:
+        own = plain_reader(one.format, search.pricer.demands, libraries, is_far=search.pricer.is_far)
+        plain = one if own is None else without_run(one, search.today, own)
+        codec = measured.get((plain.reader, plain.encoding))
+        if plain is not one and codec is not None and plain.layout.ratio is not None:
+            plain = replace(plain, layout=replace(plain.layout, ratio=codec.ratio))
+        rows.setdefault((plain.file_key, plain.cache_nbytes, plain.cache_slots), plain)
+    return list(rows.values())
 
 
 def _distinct(search: Search, listed: Sequence[Candidate]) -> list[Candidate]:
@@ -183,34 +209,44 @@ def _distinct(search: Search, listed: Sequence[Candidate]) -> list[Candidate]:
 def _option(array: StoredArray, search: Search, one: Candidate, today: Candidate, now: Price) -> Option:
     pricer, limits = search.pricer, search.limits
     price = pricer.price(one, FINAL_TOUCHES)
+    by_run = under_run(one, pricer.demands) if "hyperslab" in _libraries(pricer) else None
+    run_price = None if by_run is None else pricer.price(by_run, FINAL_TOUCHES)
+    readers = (today.reader, "hyperslab")
     shape = array.shape if one.order is None else tuple(array.shape[axis] for axis in one.order)
     nbytes = array.stored_nbytes if one.is_today else one.stored_nbytes(shape, array.dtype.itemsize)
     files = array.file_count if one.is_today else one.file_count(shape)
     cost = None if limits.price_per_request is None else limits.price_per_request * price.requests
-    prices = None if one.is_today else conversion_prices(array, pricer, today, one)
     needed = None
     if not one.is_today:
         needed = reader_needs(one.format, one.encoding, array, pricer.demands, is_far=pricer.is_far)
-    is_written = prices is None or not prices[1].unknown or pricer.is_far
     return Option(
         one,
         price,
         None if one.is_today else gain(pricer.profile, now, price, (today.reader, one.reader)),
-        nbytes,
-        files,
-        None if prices is None else conversion_seconds(prices),
+        nbytes * array.count,
+        files * array.count if one.format.startswith("zarr") else files,
+        None if one.is_today else conversion_cost(array, pricer, today, one).times(array.count),
         request_price=cost,
         reason="" if one.is_today else reason_of(pricer.demands, today, one, needed),
         breaks=None if one.is_today else search.broken_limit(one),
         needs=needed,
-        refused=_refused(one, needed, limits, is_written=is_written),
+        refused=_refused(one, needed, limits, grows=array.grows),
+        by_run=by_run,
+        run_price=run_price,
+        run_gain=None if run_price is None else gain(pricer.profile, now, run_price, readers),
     )
 
 
-def _refused(one: Candidate, needed: str | None, limits: Limits, *, is_written: bool) -> str | None:
+def _libraries(pricer: Pricer) -> list[str]:
+    return [] if pricer.profile is None else list(pricer.profile.libraries)
+
+
+def _refused(one: Candidate, needed: str | None, limits: Limits, *, grows: bool = False) -> str | None:
     """Why a layout is shown, but never advised; None if it can be."""
+    if grows and one.layout.contiguous:
+        return "the array can grow today, and in one piece it could not"
     if one.order is not None:
         return "convert keeps the order of axes"
     if needed is not None and limits.codecs != "any":
         return f"its readers need {needed}: --codecs any allows it"
-    return None if is_written else "what it takes to convert is unknown"
+    return None

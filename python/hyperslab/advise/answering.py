@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from hyperslab.advise.advising import advise as advise_on
-from hyperslab.advise.asking import MOST_ARRAYS, Question, ask
+from hyperslab.advise.asking import Question
 from hyperslab.advise.formats import codecs_of, encodings_of
 from hyperslab.advise.limits import Codecs, Keep, Limits, axis_of
 from hyperslab.advise.results import ArrayAdvice
+from hyperslab.advise.several import ask_about
 from hyperslab.advise.stored import StoredArray
+from hyperslab.advise.verdict import one_format
 from hyperslab.archive.tree.array import Array
 from hyperslab.errors import Refused, UsageError
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
@@ -23,7 +25,7 @@ TracePath = str | os.PathLike[str] | Trace
 
 
 def advise(
-    source: str | os.PathLike[str] | Array | Trace,
+    source: str | os.PathLike[str] | Array | Trace | Sequence[str | os.PathLike[str]],
     *,
     trace: TracePath | Sequence[TracePath] | Mapping[Any, float] | None = None,
     workload: str | os.PathLike[str] | None = None,
@@ -47,8 +49,8 @@ def advise(
 
     Parameters
     ----------
-    source : str | os.PathLike[str] | Array | Trace
-        A file or URL, `FILE:ARRAY`, an array that is open, or a trace: then the files that it names.
+    source : str | os.PathLike[str] | Array | Trace | Sequence[str | os.PathLike[str]]
+        A file or URL, `FILE:ARRAY`, an array that is open, several files, or a trace: then the files that it names.
     trace : str | os.PathLike[str] | Trace | Sequence | Mapping | None
         What `hyperslab trace` or `record` recorded, as a path or in memory; several of them; or a dict that says how
         often each counts.
@@ -84,9 +86,10 @@ def advise(
     Returns
     -------
     list[ArrayAdvice]
-        For each array, those that took most time first, at most eight of a file: `verdict` in words, `today` and
-        `chosen` (seconds, chunk shape, codec, bytes, files), `options` ranked by predicted seconds, `tips` that need no
-        rewriting, with their `call`, and `counsel`, what they follow from.
+        For each array, those that took most time first, at most eight: `verdict` in words, `today` and `chosen`
+        (seconds, chunk shape, codec, bytes, files), `options` ranked by predicted seconds, `tips` that need no
+        rewriting, with their `call`, and `counsel`, what they follow from. One advice is for all arrays that are alike,
+        also in several files: `array.members` names them.
 
     Raises
     ------
@@ -112,12 +115,9 @@ def advise(
         if trace is not None:
             raise UsageError("source is a trace already: leave `trace` out, or name a file as the source")
         trace = source
-    advised: list[ArrayAdvice] = []
-    for target in _targets(source):
-        path = None if workload is None else Path(workload)
-        question = ask(target, _weighted(trace), path, like, storage_options)
-        advised += answer(question, profile, limits_of, progress or (lambda _: None))
-    return advised
+    path = None if workload is None else Path(workload)
+    question = ask_about(_targets(source), _weighted(trace), path, like, storage_options)
+    return answer(question, profile, limits_of, progress or (lambda _: None))
 
 
 def answer(
@@ -142,23 +142,19 @@ def answer(
             if len(question.arrays) == 1:
                 raise
             question.notes.append(str(error))
+    one_format(advised, profile)
     if not advised:
         raise Refused(f"{question.file}: there is no advice for any of its arrays: {'; '.join(question.notes)}")
     return advised
 
 
-def _targets(source: str | os.PathLike[str] | Array | Trace) -> list[str]:
+def _targets(source: str | os.PathLike[str] | Array | Trace | Sequence[str | os.PathLike[str]]) -> list[str]:
+    """The files that are named; none for a trace, which names its own."""
     if isinstance(source, Array):
         return [f"{source.filename}:{source.name}"]
-    if not isinstance(source, Trace):
-        return [os.fspath(source)]
-    files = list(dict.fromkeys(one.file for one in source.arrays if one.is_local and Path(one.file).exists()))
-    if not files:
-        named = ", ".join(dict.fromkeys(one.file for one in source.arrays)) or "no file"
-        raise UsageError(
-            f"no file of the trace is there: it names {named}; name the file as the source, and pass `trace`"
-        )
-    return files[:MOST_ARRAYS]
+    if isinstance(source, Trace):
+        return []
+    return [os.fspath(source)] if isinstance(source, str | os.PathLike) else [os.fspath(one) for one in source]
 
 
 def _weighted(trace: Any) -> list[tuple[Path | Trace, float]]:

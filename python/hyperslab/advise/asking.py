@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hyperslab.advise.counsel import counsel_on
+from hyperslab.advise.alike import Facts, facts_of, grouped, traced_demands
+from hyperslab.advise.counsel import counsel_on, today_of
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.results import Counsel
-from hyperslab.advise.stored import StoredArray, stored_arrays
-from hyperslab.advise.traced_demands import open_trace, summaries_by_name, traced_demand
+from hyperslab.advise.stored import Member, StoredArray, stored_arrays
+from hyperslab.advise.traced_demands import SummarizedTrace, open_trace, summaries_by_name
+from hyperslab.advise.with_run import share_served
 from hyperslab.advise.words import demand_of
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.meant import meant_or_known
@@ -32,14 +34,22 @@ class Question:
     file: str
     arrays: list[tuple[StoredArray, list[Demand]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)  # files that were asked about too
+
+    @property
+    def files(self) -> list[str]:
+        """All files."""
+        return [self.file, *self.others]
 
 
 def ask(
     target: str,
-    traces: Sequence[tuple[Path | Trace, float]],
+    traces: Sequence[tuple[Path | Trace | SummarizedTrace, float]],
     workload: Path | None,
     like: str | None,
     storage_options: Mapping[str, Any] | None = None,
+    *,
+    one_by_one: bool = False,
 ) -> Question:
     """Find the arrays and what is asked of them.
 
@@ -47,7 +57,7 @@ def ask(
     ----------
     target : str
         `FILE` or `FILE:ARRAY`.
-    traces : Sequence[tuple[Path | Trace, float]]
+    traces : Sequence[tuple[Path | Trace | SummarizedTrace, float]]
         Traces, or their paths, with their weights.
     workload : Path | None
         A workload file.
@@ -55,11 +65,13 @@ def ask(
         Words such as `maps and series`.
     storage_options : Mapping[str, Any] | None
         How to reach the file, as in `open`.
+    one_by_one : bool
+        Whether arrays that are alike are asked about one by one.
 
     Returns
     -------
     Question
-        The arrays; with traces, those that took most time come first.
+        The arrays, of those that are alike one for all; with traces, those that took most time come first.
 
     Raises
     ------
@@ -76,30 +88,74 @@ def ask(
     named = [f"/{name.strip('/')}"] if name.strip("/") else None
     options = storage_options or {}
     if traces:
-        _by_traces(question, named, traces, options)
+        _by_traces(question, named, traces, options, one_by_one=one_by_one)
     elif workload is not None:
         _by_workload(question, named, workload, options)
     else:
         assert like is not None
-        arrays = stored_arrays(path, named, options, question.notes)
-        arrays.sort(key=lambda one: -one.nbytes)
-        for one in arrays:
-            question.arrays.append((one, demand_of(like, one.shape, one.priced_dtype, one.dims)))
+        _by_words(question, named, like, options)
     if not question.arrays:
         raise UsageError(f"{path} has no array to advise on: {'; '.join(question.notes) or 'it is empty'}")
     if len(question.arrays) > MOST_ARRAYS:
         left = ", ".join(one.name for one, _ in question.arrays[MOST_ARRAYS:][:5])
-        question.notes.append(f"only the {MOST_ARRAYS} most important arrays are looked at; left out: {left}, …; "
-                              "name one as FILE:ARRAY")  # fmt: skip
+        question.notes.append(f"only the {MOST_ARRAYS} most important kinds of arrays are looked at; left out: {left}, "
+                              "…; name one as FILE:ARRAY")  # fmt: skip
         del question.arrays[MOST_ARRAYS:]
     return question
+
+
+def _by_words(question: Question, named: list[str] | None, like: str, options: Mapping[str, Any]) -> None:
+    path = question.file
+    if named is None:
+        known = _facts(path, None, options)
+        groups = grouped(list(known), known)
+    else:
+        groups = [named]
+    arrays = []
+    for group in groups[: MOST_ARRAYS * 2]:
+        try:
+            (stored,) = stored_arrays(path, group[:1], options, question.notes)
+        except HyperslabError as error:
+            if named is not None:
+                raise
+            question.notes.append(f"{_listed(group)} left out: {error}")
+            continue
+        counted = [
+            replace(one, weight=one.weight * len(group), served_share=_share_served(stored, one))
+            for one in demand_of(like, stored.shape, stored.priced_dtype, stored.dims)
+        ]
+        arrays.append((replace(stored, alike=_members(path, group)), counted))
+    question.arrays += sorted(arrays, key=lambda each: -each[0].nbytes * each[0].count)
+
+
+def _share_served(stored: StoredArray, demand: Demand) -> float | None:
+    """What `hyperslab run` would serve of calls that no trace has; None if it serves nothing of such files."""
+    today = today_of(stored, [demand], None)
+    return share_served(today, demand) if today.reader == "hdf5" else None
+
+
+def _members(path: str, group: Sequence[str]) -> tuple[Member, ...]:
+    return tuple((path, name) for name in group) if len(group) > 1 else ()
+
+
+def _listed(group: Sequence[str]) -> str:
+    return f"{group[0]} is" if len(group) == 1 else f"{group[0]} and {len(group) - 1:,} arrays like it are"
+
+
+def _facts(path: str, names: Sequence[str] | None, options: Mapping[str, Any]) -> dict[str, Facts]:
+    try:
+        return facts_of(path, names, options)
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no file {path}: name an existing file, or an array of it as FILE:ARRAY") from error
 
 
 def _by_traces(
     question: Question,
     named: list[str] | None,
-    traces: Sequence[tuple[Path | Trace, float]],
+    traces: Sequence[tuple[Path | Trace | SummarizedTrace, float]],
     options: Mapping[str, Any],
+    *,
+    one_by_one: bool,
 ) -> None:
     path = question.file
     if "://" not in path and not Path(path).exists():
@@ -108,7 +164,7 @@ def _by_traces(
         )
     opened = []
     for given, weight in traces:
-        one = open_trace(given)
+        one = given if isinstance(given, SummarizedTrace) else open_trace(given)
         where = one.where
         if not one.summaries:
             raise UsageError(f"{where} has no access to any array")
@@ -117,20 +173,20 @@ def _by_traces(
     names = list(dict.fromkeys(name for _, summaries, _ in opened for name in summaries))
     if named is not None and named[0] not in names:
         raise UsageError(f"the trace has no access to {named[0]} of {path}{meant_or_known(named[0], names)}")
-    for name in named or names[: MOST_ARRAYS * 2]:
+    asked = named or names
+    groups = [[name] for name in asked]
+    if len(asked) > 1 and not one_by_one:
+        groups = grouped(asked, _facts(path, asked, options), opened)
+    for group in groups[: MOST_ARRAYS * 2]:
         try:
-            (stored,) = stored_arrays(path, [name], options, question.notes)
-            demands = [
-                traced_demand(one, summary, stored, weight)
-                for one, summaries, weight in opened
-                for summary in summaries.get(name, ())
-            ]
+            (stored,) = stored_arrays(path, group[:1], options, question.notes)
+            demands = traced_demands(group, opened, stored)
         except HyperslabError as error:
             if named is not None:
                 raise
-            question.notes.append(f"{name} is left out: {error}")
+            question.notes.append(f"{_listed(group)} left out: {error}")
             continue
-        question.arrays.append((stored, demands))
+        question.arrays.append((replace(stored, alike=_members(path, group)), demands))
 
 
 def _by_workload(question: Question, named: list[str] | None, where: Path, options: Mapping[str, Any]) -> None:
@@ -168,7 +224,7 @@ def _demand(workload: Workload, stored: StoredArray, where: Path) -> Demand:
     only_writes = all(step.operation == "write" for step in steps)
     grows = any(step.length is not None for step in steps)
     settings = workload.hdf5
-    return Demand(
+    made = Demand(
         where.name,
         stored.shape,
         stored.priced_dtype,
@@ -177,6 +233,7 @@ def _demand(workload: Workload, stored: StoredArray, where: Path) -> Demand:
         cache_nbytes=settings.rdcc_nbytes,
         cache_slots=settings.rdcc_nslots,
     )
+    return replace(made, served_share=_share_served(stored, made))
 
 
 def traced_counsels(
@@ -193,7 +250,7 @@ def traced_counsels(
     UsageError
         The trace is that of another file, or it cannot be read.
     """
-    asked = ask(target, [(trace, 1.0)], None, None, storage_options).arrays
+    asked = ask(target, [(trace, 1.0)], None, None, storage_options, one_by_one=True).arrays
     return {
         array.name: counsel_on(array, [replace(one, cache=cache or one.cache) for one in demands], profile)
         for array, demands in asked

@@ -150,10 +150,15 @@ class Candidate:
         return f"{name}, cache {(self.cache_nbytes or 0) / MIB:.3g} MiB"
 
     @property
+    def file_title(self) -> str:
+        """The file in one line, whoever reads it."""
+        order = "" if self.order is None else f", axes {self.order}"
+        return f"{self.format} {self.shape_text}, {self.encoding.text}{order}"
+
+    @property
     def title(self) -> str:
         """The candidate in one line."""
-        order = "" if self.order is None else f", axes {self.order}"
-        return f"{self.format} {self.shape_text}, {self.encoding.text}{order}, by {self.reader_text}"
+        return f"{self.file_title}, by {self.reader_text}"
 
     def advised(self, reason: str, append_axis: int | None) -> AdvisedArray:
         """What `convert` needs to know."""

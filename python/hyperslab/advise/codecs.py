@@ -50,10 +50,24 @@ def measure_codecs(
     chunk_shape: tuple[int, ...], sample: npt.NDArray[np.generic], asked: dict[str, list[CodecChain]]
 ) -> dict[tuple[str, CodecChain], MeasuredCodec]:
     """Encode and decode a sample by each library with each codec. A codec that a library does not have is left out."""
-    if sample.dtype.fields is not None or sample.dtype.kind not in "iuf":
-        return {}
+    chunk, numbers = _as_numbers(chunk_shape, sample)
     return {
         (library, codecs): one
         for library, chains in asked.items()
-        for codecs, one in measured_chains(sample, chunk_shape, filter(None, chains), library).items()
+        for codecs, one in measured_chains(numbers, chunk, filter(None, chains), library).items()
     }
+
+
+def _as_numbers(
+    chunk_shape: tuple[int, ...], sample: npt.NDArray[np.generic]
+) -> tuple[tuple[int, ...], npt.NDArray[np.generic]]:
+    """The same bytes as numbers, which every library stores: codecs see bytes, and shuffling sees their width.
+
+    Elements whose width no number has, such as compound ones and text, become rows of numbers.
+    """
+    dtype = sample.dtype
+    if dtype.fields is None and dtype.kind in "iuf" and dtype.itemsize > 2 - (dtype.kind in "iu"):
+        return chunk_shape, sample
+    width = next(width for width in (8, 4, 2, 1) if dtype.itemsize % width == 0)
+    each = dtype.itemsize // width
+    return (*chunk_shape[:-1], chunk_shape[-1] * each), np.ascontiguousarray(sample).view(f"u{width}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import suppress
 from typing import Any
 
@@ -17,9 +18,10 @@ def default_chunks(shape: tuple[int, ...], dtype: np.dtype[Any]) -> dict[str, tu
         by_format["hdf5"] = tuple(map(int, guess_chunk(shape, None, dtype.itemsize)))
     with suppress(Exception):
         by_format["netcdf4"] = _netcdf_chunks(shape, dtype)
-    with suppress(Exception):
+    with suppress(Exception), warnings.catch_warnings():
         import zarr
 
+        warnings.simplefilter("ignore")  # of types that Zarr 3 has no specification for
         made = zarr.create_array({}, shape=shape, dtype=dtype)
         by_format["zarr3"] = tuple(map(int, made.chunks))
     return {name: chunk for name, chunk in by_format.items() if len(chunk) == len(shape) and min(chunk) > 0}

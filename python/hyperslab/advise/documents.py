@@ -1,4 +1,4 @@
-"""Advice as JSON, and as the file that `convert --like` reads."""
+"""Advice as JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.advise.verdict import pareto
-from hyperslab.conversion.advice import AdviceFile, AdvisedArray
 
 
 def document(advice: ArrayAdvice) -> dict[str, Any]:
@@ -15,6 +14,8 @@ def document(advice: ArrayAdvice) -> dict[str, Any]:
     front = {one.candidate.key for one in pareto(advice.options)}
     return {
         "array": array.name,
+        "file": array.file,
+        "alike": [{"file": file, "array": name} for file, name in array.members],
         "shape": list(array.shape),
         "dtype": str(array.dtype),
         "calls": [
@@ -25,6 +26,13 @@ def document(advice: ArrayAdvice) -> dict[str, Any]:
         "keep": advice.keeps,
         "chosen": advice.chosen.candidate.title,
         "tip": None if advice.tip is None else advice.tip.what,
+        "needs_run": advice.needs_run,
+        "with_run": None
+        if advice.with_run is None
+        else {
+            "chosen": advice.with_run.option.candidate.file_title,
+            "verdict": advice.with_run.verdict,
+        },
         "counsel": None if advice.counsel is None else advice.counsel.to_dict(),
         "tips": [
             {
@@ -70,11 +78,14 @@ def option_document(one: Option, today: Option) -> dict[str, Any]:
         "unknown": list(one.price.unknown),
         "extrapolating": list(one.price.extrapolating),
         "gain": None if one.gain is None else one.gain.to_dict(),
+        "with_run": _run_document(one, today),
         "files": one.file_count,
         "stored_nbytes": one.stored_nbytes,
         "requests": one.price.requests,
         "request_price": one.request_price,
         "conversion_seconds": one.conversion_seconds,
+        "conversion_interval": None if one.conversion is None else [one.conversion.low, one.conversion.high],
+        "conversion_is_estimate": one.conversion is not None and one.conversion.is_estimate,
         "runs_until_it_pays": one.runs_until_it_pays(today),
         "measured_seconds": one.measured_seconds,
         "measured_interval": None if one.measured_interval is None else list(one.measured_interval),
@@ -84,9 +95,17 @@ def option_document(one: Option, today: Option) -> dict[str, Any]:
     }
 
 
-def advice_file(file: str, arrays: list[ArrayAdvice]) -> AdviceFile:
-    """The file that `convert --like` reads."""
-    made: dict[str, AdvisedArray] = {}
-    for advice in arrays:
-        made[advice.array.name] = advice.chosen.candidate.advised(advice.verdict, advice.append_axis)
-    return AdviceFile(source=file, arrays=made)
+def _run_document(one: Option, today: Option) -> dict[str, Any] | None:
+    """The same row under `hyperslab run`; None if that does not serve the calls."""
+    price = one.run_price
+    if price is None:
+        return None
+    return {
+        "seconds": price.known_seconds,
+        "low": price.low,
+        "high": None if price.unknown else price.high,
+        "unknown": list(price.unknown),
+        "gain": None if one.run_gain is None else one.run_gain.to_dict(),
+        "runs_until_it_pays": one.runs_until_it_pays(today, with_run=True),
+        "measured_seconds": one.measured_run_seconds,
+    }

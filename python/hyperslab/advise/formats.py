@@ -5,8 +5,9 @@ An advice must end well for the program that asked: it reads the new file with t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from hyperslab.advise.codecs import encodings_for, measure_codecs
 from hyperslab.advise.demand import Demand
@@ -19,6 +20,7 @@ from hyperslab.model.store_profile import StoreProfile
 from hyperslab.storage.chain import PLAIN, USUAL_FILTERS, CodecChain, needs
 
 # The libraries of the cost model that open a file of HDF5, and one of Zarr.
+OF_HDF5 = ("hdf5", "netcdf4")
 OPENS_HDF5, OPENS_ZARR = {"hdf5", "hyperslab"}, {"zarr", "hyperslab"}
 
 
@@ -73,13 +75,27 @@ def _formats(array: StoredArray, limits: Limits, profile: StoreProfile, demands:
     if limits.keep == "hdf5":
         hdf5 = "netcdf4" if array.format == "netcdf4" else "hdf5"
     zarr = "zarr2" if array.format == "zarr2" else "zarr3"
+    held = [name for name in (hdf5, zarr) if _holds(name, array)]
     # Requests to far Zarr stores are not calibrated.
-    names = [hdf5] if limits.keep in ("hdf5", "netcdf") or profile.is_far else [hdf5, zarr]
+    names = [hdf5] if limits.keep in ("hdf5", "netcdf") or profile.is_far else held
     makers = {demand.library for demand in demands if demand.library is not None}
     if not makers or limits.keep is not None:
         return names
     opened = [name for name in names if makers <= (OPENS_ZARR if name.startswith("zarr") else OPENS_HDF5)]
     return opened or names
+
+
+def _holds(name: str, array: StoredArray) -> bool:
+    """Whether `convert` writes all that the type of an array says in a format."""
+    dtype = array.dtype
+    about: Mapping[str, Any] = dtype.metadata or {}
+    if name == array.format or (name in OF_HDF5 and array.format in OF_HDF5):
+        return True
+    if dtype.fields is not None or dtype.subdtype is not None or about.get("enum"):
+        return False
+    if name == "netcdf4":
+        return dtype.kind in "iu" or (dtype.kind == "f" and dtype.itemsize > 2)
+    return dtype.kind in "biufc"
 
 
 def codecs_of(

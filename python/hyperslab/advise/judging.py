@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
-from hyperslab.advise.results import ArrayAdvice, Option
-from hyperslab.advise.verdict import in_order, needed_text
+from hyperslab.advise.results import ArrayAdvice, Option, RunAdvice
+from hyperslab.advise.verdict import WITH_RUN, in_order, needed_text
 from hyperslab.advise.verifying import Verification, Verified
 from hyperslab.lab.paired import ratio_of
 from hyperslab.quantities import interval_text, seconds_text
@@ -27,7 +28,10 @@ def judge(advice: ArrayAdvice, verification: Verification) -> None:
         mine = verification.of(option.candidate)
         seconds = None if mine is None else mine.seconds(weights)
         interval = None if mine is None else mine.interval(weights)
-        ranked.append(replace(option, measured_seconds=seconds, measured_interval=interval))
+        by_run = None if option.by_run is None else verification.of(option.by_run)
+        run_seconds = None if by_run is None else by_run.seconds(weights)
+        took = replace(option, measured_seconds=seconds, measured_interval=interval)
+        ranked.append(replace(took, measured_run_seconds=run_seconds))
     advice.options = in_order(ranked, advice)
     advice.today = next(one for one in advice.options if one.candidate.is_today)
     advice.verified = [f"measured on {verification.words}"]
@@ -45,8 +49,36 @@ def _is_tip(advice: ArrayAdvice, one: Verified) -> bool:
 
 
 def _choose(advice: ArrayAdvice, verification: Verification, now: Verified, base: float) -> None:
+    """By the program's own library first; then what is certainly faster under `hyperslab run`."""
     weights = verification.weights
+    by_run = [one for one in verification.each if _is_by_run(advice, one) and one.seconds(weights)]
     tips = [one for one in verification.each if one.option.candidate.is_today and _is_tip(advice, one)]
+    mine = _choose_plainly(advice, verification, now, [one for one in tips if one not in by_run])
+    fastest = min(by_run, key=lambda one: one.seconds(weights) or inf, default=None)
+    advice.needs_run, advice.with_run = False, None
+    if fastest is None or not _is_faster(fastest, mine, weights, len(by_run)):
+        return
+    key = fastest.option.candidate.file_key
+    option = next(one for one in advice.options if one.candidate.file_key == key)
+    seconds = fastest.seconds(weights) or 0.0
+    what = "keep the file" if option.candidate.is_today else f"rewrite as {option.candidate.file_title}"
+    what = "the same layout" if option is advice.chosen and not advice.keeps else what
+    verdict = f"{what}: measured {seconds_text(seconds)} instead of {seconds_text(base)}, {base / seconds:.3g} × faster"
+    if mine is not now:
+        advice.with_run = RunAdvice(option, verdict)
+        return
+    advice.needs_run, advice.verdict, advice.chosen = True, f"{WITH_RUN}: {verdict}", option
+    advice.tip = next((tip for tip in advice.tips if tip.candidate == fastest.option.candidate), None)
+
+
+def _is_by_run(advice: ArrayAdvice, one: Verified) -> bool:
+    return one.option.candidate.reader == "hyperslab" != advice.today.candidate.reader
+
+
+def _choose_plainly(advice: ArrayAdvice, verification: Verification, now: Verified, tips: list[Verified]) -> Verified:
+    """Choose without `hyperslab run`. What was chosen; today's, if nothing is certainly faster."""
+    weights = verification.weights
+    base = now.seconds(weights) or 0.0
     free = min((one for one in [now, *tips] if one.seconds(weights)), key=lambda one: one.seconds(weights) or 0.0)
     known = [one for one in advice.options if one.measured_seconds is not None and one.can_be_advised]
     best = known[0] if known else None  # they are in order
@@ -58,7 +90,7 @@ def _choose(advice: ArrayAdvice, verification: Verification, now: Verified, base
             f"rewrite as {best.candidate.title}: measured {seconds_text(best.measured_seconds)} instead of "
             f"{seconds_text(base)}, {base / (best.measured_seconds or 1.0):.3g} × faster{needed_text(best)}"
         )
-        return
+        return mine
     advice.chosen, advice.tip = advice.today, None
     if free is not now and _is_faster(free, now, weights, len(tips)):
         advice.tip = next(tip for tip in advice.tips if tip.candidate == free.option.candidate)
@@ -66,8 +98,9 @@ def _choose(advice: ArrayAdvice, verification: Verification, now: Verified, base
             f"keep the file and {advice.tip.what}: measured {seconds_text(least)} instead of {seconds_text(base)}, "
             f"{base / least:.3g} × faster"
         )
-        return
+        return free
     advice.verdict = "keep what you have: nothing was measured to be certainly faster"
+    return now
 
 
 def _is_faster(mine: Verified, other: Verified, weights: list[float], choice: int) -> bool:

@@ -7,6 +7,7 @@ from math import ceil
 from typing import Any
 
 from hyperslab.advise.candidate import Candidate
+from hyperslab.advise.conversion import ConversionCost
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.price import Gain, Price
@@ -24,7 +25,7 @@ class Option:
     gain: Gain | None  # over today's layout and library
     stored_nbytes: int
     file_count: int
-    conversion_seconds: float | None = None  # None: unknown, or nothing is rewritten
+    conversion: ConversionCost | None = None  # None: nothing is rewritten
     measured_seconds: float | None = None
     measured_interval: tuple[float, float] | None = None
     request_price: float | None = None
@@ -32,24 +33,42 @@ class Option:
     breaks: str | None = None  # a limit: libraries' defaults are shown for comparison even then
     needs: str | None = None  # what the program must have to read it, beside what it has
     refused: str | None = None  # why it is never advised, though it has a price
+    by_run: Candidate | None = None  # the same file under `hyperslab run`; None if that does not serve the calls
+    run_price: Price | None = None
+    run_gain: Gain | None = None  # over today's layout and library
+    measured_run_seconds: float | None = None
 
     @property
     def seconds(self) -> float | None:
-        """Predicted seconds; None if they are unknown."""
+        """Predicted seconds by the program's own library; None if they are unknown."""
         return None if self.price.unknown else self.price.seconds
 
     @property
-    def can_be_advised(self) -> bool:
-        """Whether it is another layout with a price, within all limits, that `convert` can write."""
-        is_possible = self.breaks is None and self.refused is None
-        return self.seconds is not None and not self.candidate.is_today and is_possible
+    def run_seconds(self) -> float | None:
+        """Predicted seconds under `hyperslab run`; None if they are unknown, or if it does not serve the calls."""
+        return None if self.run_price is None else self.run_price.known_seconds
 
-    def runs_until_it_pays(self, today: Option) -> int | None:
-        """After how many runs the conversion has paid; None if never, or if it is unknown."""
-        if self.conversion_seconds is None or self.seconds is None or today.seconds is None:
+    @property
+    def conversion_seconds(self) -> float | None:
+        """What it takes to convert; None if nothing is rewritten."""
+        return None if self.conversion is None else self.conversion.seconds
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether it is another layout, within all limits, that `convert` can write."""
+        return not self.candidate.is_today and self.breaks is None and self.refused is None
+
+    @property
+    def can_be_advised(self) -> bool:
+        """Whether it is possible, and has a price by the program's own library."""
+        return self.seconds is not None and self.is_possible
+
+    def runs_until_it_pays(self, today: Option, *, with_run: bool = False) -> int | None:
+        """After how many runs the conversion has paid; None if never. With `run`, both are started by it."""
+        mine, now = (self.run_seconds, today.run_seconds) if with_run else (self.seconds, today.seconds)
+        if self.conversion is None or mine is None or now is None:
             return None
-        saved = today.seconds - self.seconds
-        return ceil(self.conversion_seconds / saved) if saved > 0 else None
+        return ceil(self.conversion.seconds / (now - mine)) if now > mine else None
 
 
 @dataclass
@@ -125,6 +144,14 @@ class Counsel:
         }
 
 
+@dataclass(frozen=True)
+class RunAdvice:
+    """What to do in order to be still faster, if the program is started with `hyperslab run`."""
+
+    option: Option  # the layout: the one that is advised without `run`, today's, or a third one
+    verdict: str
+
+
 @dataclass
 class ArrayAdvice:
     """All that is advised for one array."""
@@ -133,7 +160,7 @@ class ArrayAdvice:
     demands: list[Demand]
     today: Option
     tips: list[Tip]
-    options: list[Option]  # the fastest first; today's is among them
+    options: list[Option]  # the fastest by the program's own library first; today's is among them
     chosen: Option
     verdict: str
     considered: int
@@ -143,6 +170,8 @@ class ArrayAdvice:
     verified: list[str] = field(default_factory=list)  # what verification found, in words
     append_axis: int | None = None  # that must be able to grow
     tip: Tip | None = None  # the one that is advised; then the file is kept
+    needs_run: bool = False  # whether what is advised helps under `hyperslab run` only
+    with_run: RunAdvice | None = None  # what is better still under `hyperslab run`
     counsel: Counsel | None = field(default=None, repr=False)  # what the tips and the verdict follow from
 
     @property

@@ -219,8 +219,13 @@ class Search:
                 self.consider(larger)
 
     def larger_caches(self, candidate: Candidate) -> Iterator[Candidate]:
-        """The same with larger chunk caches than HDF5's default, as far as memory allows."""
+        """The same with larger chunk caches than HDF5's default, as far as memory allows and the array needs them."""
         chunk = candidate.chunk_nbytes(self.pricer.element_nbytes)
+        pairs = zip(self.shape, candidate.layout.chunk_shape, strict=True)
+        count = prod(ceil_div(length, part) for length, part in pairs)
+        now = candidate.library(self.shape)
+        if count * chunk <= now.chunk_cache_nbytes and count <= now.chunk_cache_slots:  # type: ignore[union-attr]
+            return  # it holds all chunks already
         for nbytes in CACHES:
             if nbytes >= chunk and nbytes <= self.memory_nbytes * MOST_CACHE_SHARE:
                 yield replace(candidate, cache_nbytes=nbytes, cache_slots=cache_slots(nbytes, chunk))

@@ -28,9 +28,12 @@ NETCDF = (".nc", ".nc4", ".cdf")
 SAMPLE = (256 << 10, 1 << 20, 4 << 20)
 
 
+Member = tuple[str, str]  # a file and the name of an array in it
+
+
 @dataclass(frozen=True)
 class StoredArray:
-    """An array with today's layout, and a sample of its elements."""
+    """An array with today's layout, and a sample of its elements. It may stand for others that are alike."""
 
     file: str
     name: str
@@ -45,16 +48,39 @@ class StoredArray:
     file_count: int
     sample_chunk: tuple[int, ...] = ()
     sample: npt.NDArray[np.generic] | None = field(default=None, repr=False, compare=False)
+    alike: tuple[Member, ...] = field(default=(), repr=False)  # for which it stands, with itself; empty: for itself
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """All arrays for which it stands."""
+        return self.alike or ((self.file, self.name),)
+
+    @property
+    def count(self) -> int:
+        """For how many arrays it stands."""
+        return len(self.members)
 
     @property
     def title(self) -> str:
-        """The name of its file and its own name."""
-        return f"{self.file.rstrip('/').rpartition('/')[2]}:{self.name or '/'}"
+        """The name of its file and its own name, and how many others are alike."""
+        own = f"{self.file.rstrip('/').rpartition('/')[2]}:{self.name or '/'}"
+        if self.count == 1:
+            return own
+        files = len(dict.fromkeys(file for file, _ in self.members))
+        others = f"{self.count - 1:,} other array{'s' if self.count > 2 else ''}"
+        return f"{own} and {others} like it" + (f", in {files:,} files" if files > 1 else "")
 
     @property
     def nbytes(self) -> int:
         """Decoded bytes."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+    @property
+    def grows(self) -> bool:
+        """Whether an axis of an HDF5 array can grow, so that a program may append to it."""
+        limits = self.layout.max_shape or self.shape
+        pairs = zip(limits, self.shape, strict=True)
+        return any(limit is None or limit > length for limit, length in pairs)
 
     @property
     def cut(self) -> list[tuple[int, ...]]:
@@ -118,6 +144,8 @@ def _described(path: str, array: Array, options: Mapping[str, Any], *, samples: 
         raise Refused(f"{path}: {array.name} has the shape {array.shape}, so there is nothing to read in parts")
     if array.dtype.hasobject or array.dtype.itemsize == 0:
         raise Refused(f"{path}: the elements of {array.name} have no fixed width, so their reads cannot be priced")
+    if any(part.startswith("_i_") for part in array.name.split("/")):
+        raise Refused(f"{path}: {array.name} belongs to an index of PyTables, which needs the chunks that it has")
     layout = layout_of(array, facts_of(path, array, options))
     if layout is None:
         raise Refused(f"{path}: the chunks of {array.name} have different shapes, so they cannot be priced")

@@ -1,15 +1,18 @@
-"""What to do: rewrite, help the program without rewriting, or keep what you have."""
+"""What to do: rewrite, help the program without rewriting, or keep what you have; then what `hyperslab run` adds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
-from hyperslab.advise.price import Gain
+from hyperslab.advise.price import Gain, Price
 from hyperslab.advise.pricing import gain
 from hyperslab.advise.reasons import touches_of
-from hyperslab.advise.results import ArrayAdvice, Option
+from hyperslab.advise.results import ArrayAdvice, Option, RunAdvice
+from hyperslab.advise.tip import Tip
+from hyperslab.conversion.advice import FORMATS
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.quantities import digits, seconds_text
 
@@ -18,45 +21,151 @@ from hyperslab.quantities import digits, seconds_text
 AS_GOOD, ALIKE = 1.05, 1.25
 # Rewriting a file for less than this gain is not worth the trouble, however sure it is.
 WORTH_REWRITING = 1.1
+WITH_RUN = "with `hyperslab run`"
+
+
+class _Base(NamedTuple):
+    """What an option must beat: today's price, or that of a tip, and who reads."""
+
+    price: Price
+    reader: str
 
 
 def choose(advice: ArrayAdvice, profile: StoreProfile) -> None:
-    """Choose what to do and say why. Nothing is chosen whose gain lies inside its interval."""
-    today = advice.today
-    known = [one for one in advice.options if one.can_be_advised]
-    tip = next((one for one in advice.tips if one.gain is not None and one.gain.is_sure), None)
-    base_price, base_reader = today.price, today.candidate.reader
+    """Choose what to do and say why. Nothing is chosen whose gain lies inside its interval.
+
+    What helps the program as it is comes first. Only if nothing does, something is advised that needs `hyperslab run`.
+    """
+    advice.needs_run, advice.with_run = False, None
+    is_chosen = _choose_plainly(advice, profile)
+    with_run = _with_run(advice, profile)
+    if with_run is None:
+        return
+    if is_chosen:
+        advice.with_run = with_run
+        return
+    advice.needs_run, advice.verdict = True, f"{WITH_RUN}: {with_run.verdict}"
+    advice.chosen = with_run.option
+    advice.tip = _run_tip(advice) if with_run.option.candidate.is_today else None
+
+
+def one_format(arrays: Sequence[ArrayAdvice], profile: StoreProfile) -> None:
+    """Choose again where the arrays of a file would go into different formats: a file has one.
+
+    If any of them is kept, it is today's; otherwise that of most arrays.
+    """
+    formats = [one.chosen.candidate.format for one in arrays if one.chosen.candidate.format in FORMATS]
+    if len(set(formats)) < 2:
+        return
+    kept = [one.today.candidate.format for one in arrays if one.keeps and one.today.candidate.format in FORMATS]
+    asked = max(kept or formats, key=(kept or formats).count)
+    for advice in arrays:
+        if advice.chosen.candidate.format != asked:
+            why = f"the file becomes {asked}, which is better for its other arrays"
+            why = f"the file stays {asked}: other arrays are best as they are" if kept else why
+            advice.options = [
+                one if one.candidate.format == asked or one.candidate.is_today else replace(one, refused=why)
+                for one in advice.options
+            ]
+            advice.options = in_order(advice.options, advice)
+            advice.today = next(one for one in advice.options if one.candidate.is_today)
+            choose(advice, profile)
+
+
+def _choose_plainly(advice: ArrayAdvice, profile: StoreProfile) -> bool:
+    """Choose by the program's own library. Whether there is anything to do."""
+    today, best = advice.today, _first(advice)
+    tip = next((one for one in advice.tips if one.gain is not None and one.gain.is_sure and not _is_run(one)), None)
+    base = _Base(today.price, today.candidate.reader)
     if tip is not None:
-        base_price, base_reader = tip.price, tip.candidate.reader if tip.candidate is not None else base_reader
-    best = in_order(known, advice)[0] if known else None
-    over = None if best is None else gain(profile, base_price, best.price, (base_reader, best.candidate.reader))
-    if best is not None and over is not None and over.is_sure and over.factor >= WORTH_REWRITING:
+        base = _Base(tip.price, base.reader if tip.candidate is None else tip.candidate.reader)
+    over = None if best is None else gain(profile, base.price, best.price, (base.reader, best.candidate.reader))
+    advice.chosen, advice.tip = today, tip
+    if best is not None and _is_worth(over):
         advice.chosen, advice.tip = best, None
         advice.verdict = (
             f"rewrite as {best.candidate.title}: predicted {seconds_text(best.seconds)} instead of "
             f"{seconds_text(today.seconds)}, {factor_text(best.gain)} faster{needed_text(best)}"
         )
-        return
-    advice.chosen, advice.tip = today, tip
-    if tip is not None:
+    elif tip is not None:
         advice.verdict = f"keep the file and {tip.what}: {factor_text(tip.gain)} faster, without rewriting anything"
-        return
-    advice.verdict = "keep what you have"
-    if best is None or over is None or best.gain is None:
-        advice.verdict += ": no other layout has a price"
-    elif best.gain.factor < WORTH_REWRITING:
-        advice.verdict += ": no layout is predicted to be clearly faster"
     else:
-        advice.verdict += (
-            f": {best.candidate.title} is predicted to be {best.gain.factor:.1f} × faster, but that gain lies inside "
-            f"its interval [{best.gain.low:.2g} to {best.gain.high:.2g}]; --verify measures it"
-        )
+        advice.verdict = _kept(best, over)
+    return bool(advice.tip) or advice.chosen is not today
+
+
+def _kept(best: Option | None, over: Gain | None) -> str:
+    kept = "keep what you have"
+    if best is None or over is None or best.gain is None:
+        return f"{kept}: no other layout has a price"
+    if best.gain.factor < WORTH_REWRITING:
+        return f"{kept}: no layout is predicted to be clearly faster"
+    return (
+        f"{kept}: {best.candidate.title} is predicted to be {best.gain.factor:.1f} × faster, but that gain lies inside "
+        f"its interval [{best.gain.low:.2g} to {best.gain.high:.2g}]; --verify measures it"
+    )
+
+
+def _with_run(advice: ArrayAdvice, profile: StoreProfile) -> RunAdvice | None:
+    """What is surely faster under `hyperslab run` than what is advised without it; the file is kept if that is as good.
+
+    A third layout is named only if it is surely faster than the advised one, both under `run`.
+    """
+    chosen, today = advice.chosen, advice.today
+    base = _Base(chosen.price, chosen.candidate.reader)
+    if chosen.candidate.is_today and advice.tip is not None:
+        tip = advice.tip
+        base = _Base(tip.price, base.reader if tip.candidate is None else tip.candidate.reader)
+    known = [one for one in advice.options if one.run_seconds is not None and one.is_possible]
+    best = min(known, key=lambda one: one.run_seconds or 0.0, default=None)
+    for one in (chosen, best):
+        if one is None or one.run_price is None or one.run_gain is None:
+            continue
+        if not _is_worth(gain(profile, base.price, one.run_price, (base.reader, "hyperslab"))):
+            continue
+        better = best is not None and best.run_price is not None and _is_worth(
+            gain(profile, one.run_price, best.run_price, ("hyperslab", "hyperslab"))
+        )  # fmt: skip
+        chosen = best if better and best is not None else one
+        return RunAdvice(chosen, _run_verdict(chosen, today, advice.chosen))
+    return None
+
+
+def _run_verdict(one: Option, today: Option, advised: Option) -> str:
+    what, without = f"rewrite as {one.candidate.file_title}", ""
+    if one is advised or one is today:
+        what = "keep the file" if one is today else "the same layout"
+    else:
+        without = f"; without `run`, {seconds_text(one.seconds)}"
+    return (
+        f"{what}: predicted {seconds_text(one.run_seconds)} instead of {seconds_text(today.seconds)}, "
+        f"{factor_text(one.run_gain)} faster{without}{needed_text(one)}"
+    )
+
+
+def _is_worth(over: Gain | None) -> bool:
+    return over is not None and over.is_sure and over.factor >= WORTH_REWRITING
+
+
+def _is_run(tip: Tip) -> bool:
+    """Whether a tip is to start the program with `hyperslab run`."""
+    return tip.candidate is not None and tip.candidate.is_today and tip.call.startswith("hyperslab run ")
+
+
+def _run_tip(advice: ArrayAdvice) -> Tip | None:
+    return next((one for one in advice.tips if _is_run(one)), None)
+
+
+def _first(advice: ArrayAdvice) -> Option | None:
+    """The best layout that can be advised, by the program's own library."""
+    return next(iter(in_order([one for one in advice.options if one.can_be_advised], advice)), None)
 
 
 def in_order(options: Sequence[Option], advice: ArrayAdvice) -> list[Option]:
     """The fastest first. Of those that cannot be told from the best, the one that changes least comes first.
 
-    Measured seconds count if there are any, and then predictions do not. What is never advised comes after the others.
+    The program's own library counts. Measured seconds count if there are any, and then predictions do not. What is
+    never advised comes after the others.
     """
     is_measured = any(one.measured_seconds is not None for one in options)
     share = AS_GOOD if is_measured else ALIKE

@@ -169,8 +169,18 @@ def _chosen(advice: ArrayAdvice, count: int) -> list[Option]:
     best = [one for one in advice.options if one.can_be_advised and not one.candidate.label][:count]
     mine = [] if advice.chosen.candidate.is_today else [advice.chosen]
     usual = [one for one in advice.options if one.candidate.label and one.candidate.format == today.candidate.format]
-    listed = [today, *tips, *mine, *best, *(one for one in usual if one.seconds is not None)]
+    listed = [today, *tips, *mine, *_by_run(advice), *best, *(one for one in usual if one.seconds is not None)]
     return list({one.candidate.key: one for one in listed}.values())
+
+
+def _by_run(advice: ArrayAdvice) -> list[Option]:
+    """What is advised for `hyperslab run`, as that reads it."""
+    asked = [advice.chosen, *([] if advice.with_run is None else [advice.with_run.option])]
+    return [
+        replace(one, candidate=one.by_run, price=one.run_price, gain=one.run_gain)
+        for one in asked
+        if one.by_run is not None and one.run_price is not None
+    ]
 
 
 def _predicted(option: Option, pricer: Pricer) -> Verified:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +16,7 @@ from hyperslab.cli.output import console, line
 from hyperslab.errors import UsageError
 
 if TYPE_CHECKING:
+    from hyperslab.advise.applying import Application
     from hyperslab.advise.asking import Question
     from hyperslab.advise.limits import Limits
     from hyperslab.advise.results import ArrayAdvice
@@ -27,7 +27,13 @@ SHOWN = 12
 
 
 def advise(
-    target: Annotated[str, typer.Argument(metavar="FILE[:ARRAY]", help="The file, or an array of it.")],
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE[:ARRAY]]...",
+            help="The file, or an array of it; several files; none: those that the trace names.",
+        ),
+    ] = None,
     trace: Annotated[
         list[Path] | None,
         typer.Option("--trace", help="What `hyperslab trace` recorded; TRACE:3 counts it three times. Repeatable."),
@@ -68,11 +74,15 @@ def advise(
 ) -> None:
     """Say which layout makes your accesses fast, what helps without rewriting, and what it is worth.
 
-    Example: hyperslab advise ocean.nc:sst --trace run.trace
+    Arrays that are alike, also in several files, get one advice, and one command applies it to all of them.
+
+    Example: hyperslab advise ocean.nc:sst --trace run.trace -o advice.json
     Example: hyperslab advise ocean.nc:sst --like "maps and series" --verify 3
+    Example: hyperslab advise --trace run.trace -o advice.json
     """
     from hyperslab.advise.answering import answer
-    from hyperslab.advise.asking import ask
+    from hyperslab.advise.applying import applications
+    from hyperslab.advise.several import ask_about
     from hyperslab.cli.predict_array import profile_text
     from hyperslab.cli.sizes import nbytes_of
 
@@ -81,7 +91,8 @@ def advise(
     given = {"--memory": memory, "--min-chunk": min_chunk, "--max-chunk": max_chunk, "--max-size": max_size}
     sizes = [nbytes_of(text, name) for name, text in given.items()]
     most_sampled = nbytes_of(sample, "--sample") or 0
-    question = ask(target, [_weighted(one) for one in trace or []], workload, like, storage_options(option or []))
+    traces = [_weighted(one) for one in trace or []]
+    question = ask_about(targets or [], traces, workload, like, storage_options(option or []))
     profile = _profile(place, question.file, log)
     if verify is not None and profile.is_far:
         raise UsageError("--verify measures on this machine: leave it out, or leave --target out")
@@ -91,11 +102,12 @@ def advise(
     if verify is not None:
         for one in advised:
             _verify(one, profile, verify, scratch, most_sampled, option or [], log)
-    _write(question.file, advised, profile_text(profile), output, html)
+    made = applications(advised, output)
+    _write(question, advised, made, profile_text(profile), html)
     if as_json:
-        _print_json(advised, question, profile_text(profile))
+        _print_json(advised, made, question, profile_text(profile))
         return
-    _print(advised, question, profile_text(profile), output)
+    _print(advised, made, question, profile_text(profile))
 
 
 def _check(keep: str | None, codecs: str, verify: int | None) -> None:
@@ -162,51 +174,57 @@ def _verify(
     judge(one, verification)
 
 
-def _write(file: str, advised: list[ArrayAdvice], profile: str, output: Path | None, html: Path | None) -> None:
-    if output is not None:
-        from hyperslab.advise.documents import advice_file
-
-        advice_file(file, advised).save(output)
+def _write(
+    question: Question, advised: list[ArrayAdvice], made: list[Application], profile: str, html: Path | None
+) -> None:
+    for one in made:
+        if one.path is not None:
+            one.advice.save(one.path)
     if html is not None:
         from hyperslab.report.advice_page import write_page
 
-        write_page(html, file, advised, profile, output)
+        write_page(html, question.files, advised, profile, made)
 
 
-def _print_json(advised: list[ArrayAdvice], question: Question, profile: str) -> None:
+def _print_json(advised: list[ArrayAdvice], made: list[Application], question: Question, profile: str) -> None:
     from hyperslab.advise.documents import document
 
-    made = {"file": question.file, "profile": profile, "notes": question.notes}
-    typer.echo(json.dumps({**made, "arrays": [document(one) for one in advised]}, indent=1))
+    head = {"file": question.file, "files": question.files, "profile": profile, "notes": question.notes}
+    commands = [{"files": one.files, "advice": one.path, "command": one.command} for one in made]
+    typer.echo(json.dumps({**head, "apply": commands, "arrays": [document(one) for one in advised]}, indent=1))
 
 
-def _print(advised: list[ArrayAdvice], question: Question, profile: str, output: Path | None) -> None:
+def _print(advised: list[ArrayAdvice], made: list[Application], question: Question, profile: str) -> None:
+    from hyperslab.advise.applying import SAVED
+
     out = console()
     for one in advised:
         _print_one(one, out)
     for note in question.notes:
         out.print(line(f"note: {note}"), soft_wrap=True)
     out.print(line(f"store: {profile}"), soft_wrap=True)
-    if output is not None:
-        call = ["hyperslab", "convert", question.file, f"better{_suffix(advised)}", "--like", str(output)]
-        call += ["--format", "zarr2"] if {str(one.chosen.candidate.format) for one in advised} == {"zarr2"} else []
-        out.print(line(f"apply it: {shlex.join(call)}"), soft_wrap=True)
-
-
-def _suffix(advised: list[ArrayAdvice]) -> str:
-    """The ending of a file or folder that may have what is advised for most of its arrays."""
-    formats = [str(one.chosen.candidate.format) for one in advised]
-    name = max(formats, key=formats.count)
-    return {"hdf5": ".h5", "zarr2": ".zarr", "zarr3": ".zarr"}.get(name, ".nc")
+    for each in made:
+        if each.is_saved_first:
+            out.print(line(f"to apply it, repeat this command with -o {SAVED}; then:"), soft_wrap=True)
+        if each.command is not None:
+            out.print(line(f"apply it: {each.command}"), soft_wrap=True)
+    if any(one.needs_run and one.tip is None for one in advised):
+        program = next((each.program for one in advised if one.needs_run for each in one.demands), "")
+        out.print(line(f"and start your program so: hyperslab run -- {program}"), soft_wrap=True)
 
 
 def _print_one(one: ArrayAdvice, out: Any) -> None:
+    from hyperslab.advise.applying import command_of
     from hyperslab.archive.views.display import counted
     from hyperslab.report.advice_rows import tip_lines
 
     calls = ", ".join(f"{counted(len(each.steps), 'call', 'calls')} of {each.name}" for each in one.demands)
     out.print(line(f"{one.array.title}, {' × '.join(map(str, one.array.shape))} {one.array.dtype}: {calls}"))
     out.print(line(f"advice: {one.verdict}"), soft_wrap=True)
+    if one.with_run is not None:
+        out.print(line(f"with `hyperslab run`: {one.with_run.verdict}"), soft_wrap=True)
+        if one.with_run.option is not one.chosen and not one.with_run.option.candidate.is_today:
+            out.print(line(f"     {command_of(one, one.with_run.option)}"), soft_wrap=True)
     if one.tips:
         out.print("without rewriting any data:")
     for place, (text, call) in enumerate(tip_lines(one), start=1):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,8 +31,12 @@ LAST_CODEC = re.compile(r"(?:(.*):(?!\d))?([^:]*(?::\d[^:]*)*)", re.DOTALL)
 def convert(
     sources: Annotated[
         list[str],
-        typer.Argument(help="What to convert, as for `read`; several files with --concat. The target is last."),
+        typer.Argument(help="What to convert, as for `read`; several with --concat or -o. The target is last."),
     ],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="A folder: each file is written into it, under its own name."),
+    ] = None,
     format: Annotated[
         str | None, typer.Option(help="hdf5, netcdf4, zarr2 or zarr3; by default that of the target's suffix.")
     ] = None,
@@ -74,16 +79,32 @@ def convert(
     command with --resume continues.
 
     Example: hyperslab convert maps.nc series.nc --chunks time=-1,lat=10,lon=10 --codec shuffle+deflate:4
+    Example: hyperslab convert 2019.nc 2020.nc 2021.nc -o better --like advice.json
     """
-    given, target = _sources_and_target(sources, concat)
+    given, target = _sources_and_target(sources, concat, output)
     from hyperslab.conversion import convert as run
     from hyperslab.conversion.converting import check_libraries, format_of
     from hyperslab.conversion.wishes import wish
 
-    check_libraries(format_of(Path(target), format), verify)
+    if output is None:
+        check_libraries(format_of(Path(target), format), verify)
 
     codecs = _by_path(codec, LAST_CODEC)
     asked = wish(_by_path(chunks), _by_path(shards), codecs, like)
+    wishes: dict[str, Any] = {
+        "chunks": _by_path(chunks),
+        "shards": _by_path(shards),
+        "codec": codecs,
+        "relayout": relayout,
+    }
+    ways: dict[str, Any] = {
+        "format": format, "like": like, "memory": _memory(memory), "verify": verify, "overwrite": overwrite,
+        "resume": resume, "threads": _threads() if threads is None else threads, "skip_unsupported": skip_unsupported,
+        "scheduler": scheduler,
+    }  # fmt: skip
+    if output is not None:
+        _each(given, output, option or [], allowed, {**wishes, **ways}, as_json=as_json)
+        return
     opened = open_archive(given if concat is not None else given[0], option or [], concat, allowed)
     named, source_format = opened.filename, opened.format
     log = console(stderr=True)
@@ -92,23 +113,58 @@ def convert(
         log.print(line(f"predicted: {_duration(seconds)}"), soft_wrap=True)
 
     with opened, live(log, "MiB") as progress:
-        done = run(
-            opened, target, format=format, chunks=_by_path(chunks), shards=_by_path(shards), codec=codecs,
-            like=like, relayout=relayout, memory=_memory(memory), verify=verify, overwrite=overwrite,
-            resume=resume, threads=_threads() if threads is None else threads, skip_unsupported=skip_unsupported,
-            progress=progress, predicted=say, scheduler=scheduler,
-        )  # fmt: skip
+        done = run(opened, target, progress=progress, predicted=say, **wishes, **ways)
     _print(done, as_json=as_json)
     if not as_json and not relayout:  # no other tool puts the metadata in front
         _say_equivalents(named, target, source_format, format, asked)
 
 
-def _sources_and_target(names: list[str], concat: str | None) -> tuple[list[str], str]:
+def _sources_and_target(names: list[str], concat: str | None, output: Path | None) -> tuple[list[str], str]:
+    if output is not None:
+        if concat is not None:
+            raise UsageError("--concat makes one file of several: name it last, and leave -o out")
+        return names, str(output)
     if len(names) < 2:
         raise UsageError("give a source and a target: hyperslab convert SOURCE TARGET")
     if len(names) > 2 and concat is None:
-        raise UsageError("several sources need --concat DIMENSION; the last name is the target")
+        raise UsageError("several sources need -o FOLDER, or --concat DIMENSION; with it, the last name is the target")
     return names[:-1], names[-1]
+
+
+def _each(
+    sources: list[str],
+    folder: Path,
+    option: list[str],
+    allowed: list[str] | None,
+    options: dict[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Convert several files into a folder. One that fails is named and leaves the others; then the exit status is 1."""
+    from hyperslab.cli.archives import allowed_prefixes, storage_options
+    from hyperslab.conversion.several import convert_each
+
+    opening = {"storage_options": storage_options(option), "allowed": allowed_prefixes(allowed)}
+    log = console(stderr=True)
+    said, failed = [], 0
+    with live(log, "MiB") as progress:
+        for one in convert_each(sources, folder, opening=opening, progress=progress, **options):
+            failed += one.error is not None
+            if as_json:
+                done = {} if one.done is None else {**vars(one.done), "target": str(one.target)}
+                error = None if one.error is None else str(one.error)
+                said.append({"source": one.source, "target": str(one.target), **done, "error": error})
+            elif one.done is not None:
+                _print(one.done, as_json=False)
+            elif one.error is None:
+                console().print(line(f"{one.target}: there already, from {one.source}"), soft_wrap=True)
+            if one.error is not None:
+                log.print(line(f"hyperslab: {one.source} failed: {one.error}"), soft_wrap=True)
+    if as_json:
+        typer.echo(json.dumps(said, indent=1))
+    if failed:
+        log.print(line(f"hyperslab: {failed} of {len(sources)} files failed; the others are written"), soft_wrap=True)
+        sys.exit(1)
 
 
 def _by_path(given: list[str] | None, last: re.Pattern[str] = LAST_VALUE) -> dict[str, str] | None:

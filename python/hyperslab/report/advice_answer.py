@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from hyperslab.advise.applying import SAVED, Application, applications
 from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.price import Gain, Price
 from hyperslab.advise.results import ArrayAdvice
 from hyperslab.quantities import seconds_text
 
 FORMATS = {"hdf5": "HDF5", "netcdf4": "netCDF4", "zarr2": "Zarr 2", "zarr3": "Zarr 3"}
-SUFFIXES = {"hdf5": (".h5", ".hdf5", ".he5"), "netcdf4": (".nc", ".nc4"), "zarr2": (".zarr",), "zarr3": (".zarr",)}
 STYLE = """
 .card.todo { margin: 0 0 1rem; padding: 1rem 1.2rem 1.1rem; }
 .card.todo .what { font-size: .86rem; color: var(--muted); }
@@ -43,10 +42,10 @@ class Answer:
     is_rewritten: bool = False
 
 
-def answer_of(file: str, advice: ArrayAdvice, advice_file: str | None) -> Answer:
+def answer_of(advice: ArrayAdvice, advice_file: str | None = None) -> Answer:
     """The answer for one array; `advice_file` is where its layouts were written for `convert`, if they were."""
     if not advice.keeps:
-        return _rewrite(file, advice, advice_file)
+        return _rewrite(advice, advice_file)
     if advice.tip is not None:
         tip = advice.tip
         what = f"Keep the file, and {tip.what.replace('`', '')}"
@@ -58,22 +57,31 @@ def answer_of(file: str, advice: ArrayAdvice, advice_file: str | None) -> Answer
     return Answer(advice.array.name, "Keep the file as it is", "nothing certain to gain", f"{said}; {why}", "", hint)
 
 
-def _rewrite(file: str, advice: ArrayAdvice, advice_file: str | None) -> Answer:
-    chosen = advice.chosen
-    candidate = chosen.candidate
-    gain, sure = _gain(advice, chosen.gain, chosen.price)
-    runs = chosen.runs_until_it_pays(advice.today)
+def _rewrite(advice: ArrayAdvice, advice_file: str | None) -> Answer:
+    chosen, by_run = advice.chosen, advice.needs_run
+    known, price = (chosen.run_gain, chosen.run_price) if by_run else (chosen.gain, chosen.price)
+    gain, sure = _gain(advice, known, price or chosen.price)
+    runs = chosen.runs_until_it_pays(advice.today, with_run=by_run)
     if runs is not None:
         gain += f"; rewriting pays after {runs:,} run{'s' if runs != 1 else ''}"
-    target = _target(file, candidate)
-    words = ["hyperslab", "convert", file, target, "--like", advice_file or "advice.json"]
-    command = shlex.join(words)
-    if candidate.reader == "hyperslab" and candidate.format in ("hdf5", "netcdf4"):
-        command += f"\nhyperslab run -- python your_program.py  # which opens {target}"
-    hint = "" if advice_file is not None else (
-        "advice.json is what the command that made this page writes with -o advice.json."
-    )  # fmt: skip
-    return Answer(advice.array.name, f"Rewrite it as {_layout(candidate)}", gain, sure, command, hint, True, True)
+    (made,) = applications([advice], None if advice_file is None else Path(advice_file))[:1]
+    command, hint = command_text([made], [advice])
+    what = f"Rewrite it as {_layout(chosen.candidate)}"
+    if by_run:
+        what = f"With hyperslab run: rewrite it as {_layout(chosen.by_run or chosen.candidate)}"
+    return Answer(advice.array.name, what, gain, sure, command, hint, True, True)
+
+
+def command_text(made: Sequence[Application], arrays: Sequence[ArrayAdvice]) -> tuple[str, str]:
+    """What to copy, and what has to be done before; both empty if nothing is rewritten."""
+    lines = [one.command for one in made if one.command is not None]
+    hint = ""
+    if any(one.is_saved_first for one in made):
+        hint = f"{SAVED} is what the command that made this page writes with -o {SAVED}."
+    if lines and any(one.needs_run for one in arrays):
+        program = next(each.program for one in arrays if one.needs_run for each in one.demands)
+        lines.append(f"hyperslab run -- {program}  # which opens what was written")
+    return "\n".join(lines), hint
 
 
 def _layout(candidate: Candidate) -> str:
@@ -109,13 +117,6 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
 
 
-def _target(file: str, candidate: Candidate) -> str:
-    """A name for the new file, with a suffix that fits its format."""
-    suffixes = SUFFIXES.get(candidate.format, (".h5",))
-    suffix = Path(file).suffix
-    return f"better{suffix if suffix in suffixes else suffixes[0]}"
-
-
 def headline(file: str, answers: Sequence[Answer]) -> str:
     """The answer for all arrays in one line."""
     if len(answers) == 1:
@@ -124,6 +125,17 @@ def headline(file: str, answers: Sequence[Answer]) -> str:
         return f"{what}: {one.faster.partition(':')[0]}" if one.is_worth_it else what
     worth = sum(one.is_worth_it for one in answers)
     return f"{worth} of {len(answers)} arrays can be read faster" if worth else "Keep the file as it is"
+
+
+def applied_card(made: Sequence[Application], arrays: Sequence[ArrayAdvice]) -> str:
+    """One command for all arrays and files as HTML; nothing if an array has it already, or nothing is rewritten."""
+    command, hint = command_text(made, arrays)
+    if not command or len(arrays) < 2:
+        return ""
+    return (
+        '<div class="card todo" style="--paint:var(--good)"><p class="do">Apply all of it</p>'
+        f"<pre>{escape(command)}</pre>" + (f'<p class="hint">{escape(hint)}</p>' if hint else "") + "</div>"
+    )
 
 
 def card(place: int, answer: Answer) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
-from importlib.resources import files
+from importlib.resources import files as package_files
 from math import log10
 from pathlib import Path
 
+from hyperslab.advise.applying import Application, applications
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.advise.verdict import pareto
 from hyperslab.quantities import UNKNOWN, nbytes_text, seconds_text
 from hyperslab.replacing import replace_with
 from hyperslab.report.advice_answer import STYLE as ANSWER_STYLE
-from hyperslab.report.advice_answer import answer_of, card, headline
+from hyperslab.report.advice_answer import answer_of, applied_card, card, headline
 from hyperslab.report.advice_heat_map import heat_maps
 from hyperslab.report.advice_rows import HEADER, cells_of, tip_lines
 from hyperslab.report.markup import section
@@ -41,16 +43,23 @@ ORDER = "Of layouts that cannot be told from the best one, the one that changes 
 
 
 def write_page(
-    path: Path, file: str, arrays: Sequence[ArrayAdvice], profile: str, advice_file: Path | None = None
+    path: Path, files: Sequence[str], arrays: Sequence[ArrayAdvice], profile: str, made: Sequence[Application]
 ) -> None:
-    """Write the page. It needs no network and runs no scripts. `advice_file` has the same advice for `convert`."""
-    replace_with(path, render(file, arrays, profile, None if advice_file is None else str(advice_file)).encode())
+    """Write the page. It needs no network and runs no scripts. `made` has the same advice for `convert`."""
+    replace_with(path, render(files, arrays, profile, made).encode())
 
 
-def render(file: str, arrays: Sequence[ArrayAdvice], profile: str, advice_file: str | None = None) -> str:
+def render(
+    files: Sequence[str], arrays: Sequence[ArrayAdvice], profile: str, made: Sequence[Application] | None = None
+) -> str:
     """The HTML of the whole page: the answers first."""
-    answers = [answer_of(file, one, advice_file) for one in arrays]
-    css = files("hyperslab.report").joinpath("page.css").read_text(encoding="utf-8")
+    applied = applications(arrays) if made is None else made
+    answers = [answer_of(one, applied[0].path if applied else None) for one in arrays]
+    shown = answers if len(arrays) < 2 else [
+        replace(one, command="", hint="") if one.is_rewritten else one for one in answers
+    ]  # fmt: skip
+    named = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} others"
+    css = package_files("hyperslab.report").joinpath("page.css").read_text(encoding="utf-8")
     links = "".join(
         f'<li><a href="#array-{place}">{escape(one.array.name)}</a></li>' for place, one in enumerate(arrays)
     )
@@ -59,11 +68,12 @@ def render(file: str, arrays: Sequence[ArrayAdvice], profile: str, advice_file: 
             '<!doctype html><html lang="en"><head><meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>hyperslab advise: {escape(file)}</title><style>{css}{STYLE}{ANSWER_STYLE}</style></head><body>",
+            f"<title>hyperslab advise: {escape(named)}</title><style>{css}{STYLE}{ANSWER_STYLE}</style></head><body>",
             f'<nav aria-label="Contents"><p class="mark">hyperslab</p><ol>{links}</ol></nav>',
-            f'<main><header><p class="kicker">Which layout for your accesses: {escape(file)}</p>',
-            f"<h1>{escape(headline(file, answers))}</h1></header>",
-            *(card(place, one) for place, one in enumerate(answers)),
+            f'<main><header><p class="kicker">Which layout for your accesses: {escape(named)}</p>',
+            f"<h1>{escape(headline(named, answers))}</h1></header>",
+            *(card(place, one) for place, one in enumerate(shown)),
+            applied_card(applied, arrays),
             f'<p class="note">Prices are those of: {escape(profile)}.</p>',
             *(_array(place, one) for place, one in enumerate(arrays)),
             "</main></body></html>",
@@ -81,7 +91,8 @@ def _array(place: int, advice: ArrayAdvice) -> str:
     )  # fmt: skip
     said = "".join(f'<p class="note">{escape(note)}</p>' for note in [*advice.verified, *advice.notes])
     figures = f"{_figure(advice)}{heat_maps(advice)}"
-    inner = f'<p class="verdict">{escape(advice.verdict)}</p><p>{escape(calls)}</p>{tips}{figures}'
+    run = "" if advice.with_run is None else f"<p>With hyperslab run: {escape(advice.with_run.verdict)}</p>"
+    inner = f'<p class="verdict">{escape(advice.verdict)}</p>{run}<p>{escape(calls)}</p>{tips}{figures}'
     return section(f"array-{place}", advice.array.title, f"{inner}{_table(advice)}{said}")
 
 

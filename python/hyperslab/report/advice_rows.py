@@ -6,8 +6,8 @@ from hyperslab.advise.price import Gain
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.quantities import UNKNOWN, interval_text, nbytes_text, seconds_text
 
-HEADER = ("layout", "read by", "predicted", "95 % interval", "gain", "measured", "size", "files", "requests",
-          "conversion", "pays after", "why")  # fmt: skip
+HEADER = ("layout", "read by", "predicted", "95 % interval", "gain", "with run", "measured", "size", "files",
+          "requests", "conversion", "pays after", "why")  # fmt: skip
 
 
 def cells_of(option: Option, advice: ArrayAdvice) -> tuple[str, ...]:
@@ -22,14 +22,38 @@ def cells_of(option: Option, advice: ArrayAdvice) -> tuple[str, ...]:
         "unknown" if option.seconds is None else seconds_text(option.seconds) + mark,
         UNKNOWN if option.seconds is None else interval_text(option.price.low, option.price.high),
         "today" if candidate.is_today else gain_text(option.gain, brief=True),
+        _with_run(option),
         seconds_text(option.measured_seconds),
         nbytes_text(option.stored_nbytes),
         f"{option.file_count:,}",
         _requests(option),
-        UNKNOWN if candidate.is_today else seconds_text(option.conversion_seconds),
+        _conversion(option),
         _pays(option, today),
         _why(option),
     )
+
+
+def _with_run(option: Option) -> str:
+    """The second column: the same file under `hyperslab run`; a dash where that does not serve the calls."""
+    price = option.run_price
+    if price is None:
+        return UNKNOWN
+    if price.unknown:
+        return "unknown"
+    if option.measured_run_seconds is not None:
+        return f"{seconds_text(option.measured_run_seconds)}, measured"
+    mark = "*" if price.extrapolating else ""
+    return f"{seconds_text(price.seconds)}{mark}, {gain_text(option.run_gain, brief=True)}"
+
+
+def _conversion(option: Option) -> str:
+    """What it takes to convert; an estimate has its interval, because it is a wide one."""
+    made = option.conversion
+    if made is None:
+        return UNKNOWN
+    if not made.is_estimate:
+        return seconds_text(made.seconds)
+    return f"about {seconds_text(made.seconds)} {interval_text(made.low, made.high)}"
 
 
 def _why(option: Option) -> str:
@@ -65,7 +89,7 @@ def _pays(option: Option, today: Option) -> str:
         return UNKNOWN
     runs = option.runs_until_it_pays(today)
     if runs is None:
-        return "never" if option.seconds is not None and option.conversion_seconds is not None else "unknown"
+        return "never" if option.seconds is not None else UNKNOWN
     return f"{runs:,} run{'s' if runs != 1 else ''}"
 
 

@@ -31,7 +31,7 @@ def served_reads(trace: Trace, one: ArraySummary) -> Flags:
         return np.zeros(len(rows), bool)
     nbytes = trace.columns["nbytes"][rows]
     touched = one.touch_counts if len(one.touch_counts) == len(rows) else np.zeros(len(rows), np.int64)
-    return _worth(one.array, nbytes // max(one.array.element_nbytes, 1), nbytes, touched)
+    return worth_serving(one.array, nbytes // max(one.array.element_nbytes, 1), nbytes, touched)
 
 
 def served_share(trace: Trace, one: ArraySummary) -> float:
@@ -47,9 +47,10 @@ def _may_be_served(array: TracedArray) -> bool:
     return array.is_local and array.layout in ("chunked", "contiguous", "unknown") and array.dtype != "object"
 
 
-def _worth(
+def worth_serving(
     array: TracedArray, counts: npt.NDArray[np.int64], nbytes: npt.NDArray[np.int64], touched: npt.NDArray[np.int64]
 ) -> Flags:
+    """Which reads would be served, by the elements, bytes and chunks of each."""
     chunk_nbytes = array.chunk_nbytes or 0
     is_filtered = bool(array.filters) and chunk_nbytes > 0
     cache_nbytes = DEFAULT_CACHE_NBYTES if array.cache_nbytes is None else array.cache_nbytes
