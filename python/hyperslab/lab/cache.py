@@ -60,13 +60,16 @@ def make_durable(path: Path) -> None:
             os.fsync(descriptor)
 
 
-def evict(paths: Sequence[Path]) -> None:
-    """Make files cold: sync them, advise the kernel to drop them, and drop all caches if that is permitted."""
+def evict(paths: Sequence[Path], *, others: bool = True) -> None:
+    """Make files cold: sync them and advise the kernel to drop them.
+
+    With `others`, all caches are dropped if that is permitted: directories too, and what other programs need.
+    """
     for path in paths:
         with _descriptor_of(path) as descriptor:
             os.fsync(descriptor)
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    if os.access(DROP_CACHES, os.W_OK):
+    if others and os.access(DROP_CACHES, os.W_OK):
         with open(DROP_CACHES, "w") as control:
             control.write("3")
 
