@@ -65,7 +65,8 @@ def test_the_page_runs_on_a_scheduler_at_an_address(folder: Path) -> None:
     with process([*DASK, "scheduler", *here, "--port", "0", "--scheduler-file", str(told)], folder) as scheduler:
         address = address_in(told, scheduler)
         with process([*DASK, "worker", address, *here, "--nworkers", "2", "--nthreads", "1"], folder):
-            names = run_page(PAGE, folder, **{"tcp://node1:8786": address})
+            fewer = {"--scale quick --scheduler": "--scale quick --trials 1 --scheduler"}
+            names = run_page(PAGE, folder, **fewer, **{"tcp://node1:8786": address})
             names["client"].close()
     for month, days in ((1, 31), (2, 29)):
         source, series = hs.open(f"sst-{month}.nc")["sst"], hs.open(f"series-{month}.nc")["sst"]
