@@ -109,6 +109,11 @@ def execute(code: str) -> None:
     sys.path[0] = ""
     try:
         exec(compile(code, "<string>", "exec"), main.__dict__)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        traceback.print_exception(error.with_traceback(error.__traceback__ and error.__traceback__.tb_next))
+        raise SystemExit(1) from None
     finally:
         atexit._run_exitfuncs()
 

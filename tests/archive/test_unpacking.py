@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import hyperslab as hs
+from draws import few
 from hyperslab.archive.conventions.unpacking import unpacked
 from hyperslab.cli import app
 from hyperslab.errors import Unsupported
@@ -61,7 +62,7 @@ def packed(draw: Any) -> tuple[Any, dict[str, Any]]:
 
 
 @pytest.mark.filterwarnings("ignore:variable 'x' has multiple fill values")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=few(150), deadline=None)
 @given(packed())
 def test_packed_numbers_have_the_bits_of_xarray(tmp_path_factory: pytest.TempPathFactory, given: Any) -> None:
     values, attrs = given
@@ -102,7 +103,7 @@ def times(draw: Any) -> tuple[Any, dict[str, Any]]:
     return made, attrs
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=few(150), deadline=None)
 @given(times())
 def test_times_are_those_of_xarray(tmp_path_factory: pytest.TempPathFactory, given: Any) -> None:
     values, attrs = given

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hyperslab as hs
+from draws import few
 from hyperslab.errors import UsageError
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
@@ -94,7 +95,7 @@ axis = st.one_of(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=few(60))
 @given(time=axis, x=axis)
 def test_lazy_indexing_equals_numpy(ocean, loaded, time, x):
     ours = xr.open_dataset(ocean, engine="hyperslab")

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from zarr.storage import FsspecStore, LocalStore, MemoryStore, ObjectStore, WrapperStore
 
+from draws import few
 from hyperslab.archive import zarr_pipeline
 from hyperslab.errors import DamagedFile, ReadError
 
@@ -93,7 +94,7 @@ def selected(array, kind, key):
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=few(150), deadline=None)
 @given(data=st.data())
 def test_every_selection_equals_zarr_pythons(tmp_path_factory, data):
     said = data.draw(arrays())

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hyperslab as hs
+from draws import few
 from hyperslab.archive.zarr_store import ZarrStore
 
 PIPELINES = ("zarr.core.codec_pipeline.BatchedCodecPipeline", "hyperslab.archive.zarr_pipeline.Pipeline")
@@ -70,7 +71,7 @@ selections = st.tuples(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=few(60))
 @given(key=selections)
 def test_basic_selections(archive, data, key):
     for path in PIPELINES:
@@ -79,7 +80,7 @@ def test_basic_selections(archive, data, key):
             assert np.array_equal(array[key], data[key])
 
 
-@settings(max_examples=30)
+@settings(max_examples=few(30))
 @given(
     rows=st.lists(st.integers(0, 19), min_size=1, max_size=6),
     columns=st.lists(st.integers(0, 16), min_size=1, max_size=6),

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from made import SHAPE, by_hyperslab, by_xarray, check, write
 
 import hyperslab as hs
+from draws import few
 from hyperslab.archive.collections.combining import Combination
 from hyperslab.errors import FileChanged, NotCombinable, Refused
 
@@ -103,7 +104,7 @@ def test_files_packed_differently_are_unpacked_as_xarray_does(tmp_path, first, o
 
 
 @pytest.mark.filterwarnings("ignore:.*multiple fill values.*")
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=few(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(list(PACKINGS)), min_size=2, max_size=4))
 def test_any_packings(tmp_path_factory, names):
     check(packed(tmp_path_factory.mktemp("packed"), names))
@@ -297,7 +298,7 @@ def test_files_without_names_of_dimensions_are_concatenated_by_axis(tmp_path):
     np.testing.assert_array_equal(group[name][:], np.concatenate([image[: n + 1] for n, image in enumerate(images)]))
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=few(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_splits_of_an_array(tmp_path_factory, data):
     """Random arrays, split along a random axis into files with random chunk shapes, with random selections."""

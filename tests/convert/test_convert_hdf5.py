@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hyperslab as hs
+from draws import few
 from hyperslab.errors import Refused, UsageError
 
 CODECS = ("none", "deflate-1", "deflate-4+shuffle", "lzf", "shuffle+lzf", "deflate-9+fletcher32", "fletcher32")
@@ -87,7 +88,7 @@ def _filters(array: h5py.Dataset) -> list[Any]:
     return [found.get_filter(index) for index in range(found.get_nfilters())]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=few(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_shape_and_memory(tmp_path: Path, data: st.DataObject) -> None:
     ndim = data.draw(st.integers(1, 4))

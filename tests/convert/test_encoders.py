@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from draws import few
 from hyperslab._core import encode_chunks
 from hyperslab.storage.chain import CodecChain
 
@@ -54,7 +55,7 @@ def encoded(values: Any, steps: Any) -> tuple[bytes, int]:
 
 
 @pytest.mark.parametrize("codec", HDF5)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=few(12), deadline=None)
 @given(values=elements())
 def test_libhdf5_decodes_what_we_encode(codec: str, values: Any) -> None:
     width = values.dtype.itemsize
@@ -75,7 +76,7 @@ def test_libhdf5_decodes_what_we_encode(codec: str, values: Any) -> None:
 
 
 @pytest.mark.parametrize("codec", ZARR)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=few(12), deadline=None)
 @given(values=elements())
 def test_numcodecs_decodes_what_we_encode(codec: str, values: Any) -> None:
     filters, last, steps = CodecChain.parse(codec).zarr2(values.dtype.itemsize)

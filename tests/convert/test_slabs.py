@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from draws import few
 from hyperslab.conversion.slabs import passes, slab_plan
 from hyperslab.errors import TooLargeForMemory
 
 LENGTHS = st.integers(1, 40)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=few(200))
 @given(axes=st.lists(st.tuples(LENGTHS, LENGTHS, LENGTHS), min_size=1, max_size=3), spare=st.integers(1, 100))
 def test_slabs_are_whole_chunks_within_the_memory(axes: list[tuple[int, int, int]], spare: int) -> None:
     shape, source, target = (tuple(one) for one in zip(*axes, strict=True))

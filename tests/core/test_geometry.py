@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from draws import few
 from hyperslab import ChunkGrid, Hyperslab, Points
 
 
@@ -100,7 +101,7 @@ def indexed_arrays(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[slice | int,
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(hyperslabs() | points())
 def test_chunks_and_runs_match_brute_force(case: Case) -> None:
     grid, expected = case.grid, case.expected_chunks
@@ -117,7 +118,7 @@ def test_chunks_and_runs_match_brute_force(case: Case) -> None:
     assert grid.fully_covered(case.selection).tolist() == [a == b for a, b in zip(distinct, valid, strict=True)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(hyperslabs() | points())
 def test_totals_match_brute_force(case: Case) -> None:
     totals, expected = case.grid.totals(case.selection), case.expected_chunks
@@ -132,7 +133,7 @@ def test_totals_match_brute_force(case: Case) -> None:
         assert totals.read_amplification is None
 
 
-@settings(max_examples=200)
+@settings(max_examples=few(200))
 @given(hyperslabs() | points())
 def test_runs_copy_what_numpy_selects(case: Case) -> None:
     array = np.arange(math.prod(case.shape)).reshape(case.shape)
@@ -146,7 +147,7 @@ def test_runs_copy_what_numpy_selects(case: Case) -> None:
     np.testing.assert_array_equal(output, array[tuple(case.elements.T)])
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(indexed_arrays())
 def test_from_slices_selects_what_numpy_does(indexed: tuple[tuple[int, ...], tuple[slice | int, ...]]) -> None:
     shape, index = indexed

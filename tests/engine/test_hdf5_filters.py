@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hyperslab as hs
+from draws import few
 from hyperslab.errors import DamagedFile, Refused, Unsupported
 
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(max_examples=few(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 NUMBERS = np.arange(600, dtype="i4").reshape(20, 30)
 PLAIN = [(2, (4,)), (1, (6,))]
 SHUFFLED = [(2, "", (4,)), (1, "", (6,)), (3, "", ())]

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hyperslab as hs
+from draws import few
 from hyperslab.errors import Unsupported
 
 SHAPE, CHUNKS = (23, 17), (5, 4)
@@ -42,7 +43,7 @@ def touched(path: Path, name: str, key: tuple[slice, ...]) -> list[Any]:
     return [chunk for chunk, part in zip(chunks, box, strict=True) if wanted[part].any()]
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=few(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(key=KEYS)
 def test_an_encoded_array_costs_its_whole_chunks(files: Path, key: tuple[slice, ...]) -> None:
     plan = hs.open(files)["encoded"].plan(key)
@@ -69,7 +70,7 @@ def test_an_encoded_array_costs_its_whole_chunks(files: Path, key: tuple[slice, 
         )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=few(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(key=KEYS, name=st.sampled_from(["plain", "whole"]))
 def test_plain_arrays_decode_only_what_is_asked(files: Path, key: tuple[slice, ...], name: str) -> None:
     plan = hs.open(files)[name].plan(key)

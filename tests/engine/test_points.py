@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hyperslab
+from draws import few
 from hyperslab import Points
 from hyperslab.archive import Array
 from hyperslab.errors import DamagedFile
@@ -44,7 +45,7 @@ def array_of(path: Path, name: str) -> Array:
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=few(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_points_are_numpys(made, name, data) -> None:
     path, values = made

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hyperslab as hs
+from draws import few
 from hyperslab.errors import DamagedFile, FileChanged, Unsupported
 
 DTYPES = ["<f4", ">f8", "<i2", ">u4", "i1", "<f2", "<c8", "S5", "bool"]
@@ -25,7 +26,7 @@ CODECS: list[dict[str, Any]] = [
     {"compression": "gzip", "shuffle": True},
     {"compression": "lzf", "shuffle": True, "fletcher32": True},
 ]
-FEW = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(max_examples=few(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def elements(shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from preads import Read, preads, selection
 
 import hyperslab as hs
+from draws import few
 
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
@@ -82,7 +83,7 @@ def write(path: Path, made: list[dict[str, Any]], seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=few(12), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(case=cases(), seed=st.integers(0, 1000))
 def test_requests_are_what_the_system_sees(
     tmp_path_factory: pytest.TempPathFactory, case: tuple[list[dict[str, Any]], list[Read]], seed: int

@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hyperslab as hs
+from draws import few
 from hyperslab.errors import DamagedFile, FileChanged
 
-FEW = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(max_examples=few(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 UNLIMITED = h5py.h5s.UNLIMITED
 
 

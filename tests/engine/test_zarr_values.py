@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hyperslab as hs
+from draws import few
 from hyperslab.errors import DamagedFile, Unsupported
 
 zarr = pytest.importorskip("zarr", reason="not installed: pip install 'hyperslab[formats]'")
@@ -78,7 +79,7 @@ def filter_of(codec: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("codec", VALUES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=few(25), deadline=None)
 @given(data=st.data())
 def test_version_2(codec, data):
     shape = tuple(data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=2)))
@@ -105,7 +106,7 @@ def test_version_2(codec, data):
 
 @pytest.mark.parametrize("kind", ["string", "variable_length_bytes"])
 @pytest.mark.parametrize("sharded", [False, True])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=few(20), deadline=None)
 @given(data=st.data())
 def test_version_3(kind, sharded, data):
     values = data.draw(st.lists(TEXTS if kind == "string" else BYTES, min_size=1, max_size=24))

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import hyperslab.h5 as ours
+from draws import few
 
 theirs = pytest.importorskip("h5py")
 
@@ -151,7 +152,7 @@ def is_their_fault(error: Any) -> bool:
     return "not within extent" in said or "different number" in said
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=few(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(layouts(), st.data(), st.integers(0, 1000))
 def test_a_selection_is_read_as_h5py_reads_it(options: dict[str, Any], data: Any, seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -193,7 +194,7 @@ def names_field(selection: Any) -> bool:
 NUMBERS = ["i1", "u1", "<i2", ">u2", "<i4", ">i8", "<u8", "<f4", ">f8", "?"]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=few(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(NUMBERS), st.sampled_from(NUMBERS), st.lists(st.floats(allow_nan=False, width=32), max_size=6))
 @example("<f4", "?", [])  # HDF5 has no such conversion, and does not look for one
 def test_numbers_are_converted_as_hdf5_converts_them(stored: str, wanted: str, numbers: list[float]) -> None:

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_up import TRUTH, made_up_cells, variables
 
+from draws import few
 from hyperslab.errors import TooFewCells
 from hyperslab.model.fit import REPEATED, fit, nnls
 from hyperslab.model.terms import BYTES_ONLY, EXTENDED, IO_ONLY, PAPER
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 @given(st.integers(1, 12), st.integers(1, 30), st.integers(0, 2**32 - 1))
 def test_nnls_is_that_of_scipy(columns: int, rows: int, seed: int) -> None:
     optimize = pytest.importorskip("scipy.optimize")
@@ -31,7 +32,7 @@ def test_nnls_of_columns_without_anything() -> None:
     assert nnls(np.zeros((4, 2)), np.ones(4)).tolist() == [0.0, 0.0]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=few(10), deadline=None)
 @given(st.integers(0, 1000))
 def test_known_coefficients_are_found(seed: int) -> None:
     found = fit(made_up_cells("hdf5", "read", 80, seed), "hdf5", "read")

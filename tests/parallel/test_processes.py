@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from made_up_profile import made_up_parallel_profile
 from typer.testing import CliRunner
 
+from draws import few
 from hyperslab.cli import app
 from hyperslab.cli.arguments import stripe_of
 from hyperslab.errors import NotAStoreProfile, StudyError, TooFewCells, UsageError
@@ -35,7 +36,7 @@ def workload(shape: list[int], operation: str = "read", **access: Any) -> Worklo
 
 
 @given(grids, st.integers(1, 20), st.sampled_from(PARTITIONS), st.integers(0, 9))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=few(200), deadline=None)
 def test_each_chunk_has_one_owner(counts: list[int], processes: int, partition: Any, seed: int) -> None:
     axis = {"rows": 0, "columns": len(counts) - 1}.get(partition)
     if processes > (math.prod(counts) if axis is None else counts[axis]):
@@ -68,7 +69,7 @@ def selections(draw: st.DrawFn) -> tuple[list[int], list[int], dict[str, Any]]:
 
 
 @given(selections(), st.integers(1, 6), st.sampled_from(PARTITIONS))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=few(150), deadline=None)
 def test_the_parts_of_all_processes_are_the_whole(
     drawn: tuple[list[int], list[int], dict[str, Any]], processes: int, partition: Any
 ) -> None:
@@ -96,7 +97,7 @@ def test_what_cannot_be_shared_is_refused() -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**4), st.integers(1, 3000), st.integers(1, 9), st.integers(0, 5))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=few(200), deadline=None)
 def test_pieces_are_the_byte_range(offset: int, nbytes: int, stripe: int, count: int, more: int) -> None:
     pieces = list(Striping(count + more, stripe, count).pieces(offset, nbytes))
     assert sum(length for _, _, length in pieces) == nbytes
@@ -144,7 +145,7 @@ counts = st.floats(1, 1e6)
 
 
 @given(counts, counts, st.integers(1, 64), st.sampled_from(["read", "write"]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=few(100), deadline=None)
 def test_one_process_and_endless_servers_are_serial(n: float, s: float, processes: int, direction: Any) -> None:
     profile = made_up_parallel_profile()
 
@@ -161,7 +162,7 @@ def test_one_process_and_endless_servers_are_serial(n: float, s: float, processe
 
 
 @given(st.integers(1, 8), st.integers(1, 8), st.sampled_from(["hdf5", "zarr"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 def test_more_servers_are_never_slower(c: int, more: int, library: str) -> None:
     profile, asked, layout = made_up_parallel_profile(), workload([64, 8]), Layout((8, 8))
 
@@ -176,7 +177,7 @@ def test_more_servers_are_never_slower(c: int, more: int, library: str) -> None:
     st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), min_size=1, max_size=8), min_size=1, max_size=5),
     st.booleans(),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=few(100), deadline=None)
 def test_turns_are_between_the_busiest_server_and_everything(asked: list[list[tuple[int, int]]], apart: bool) -> None:
     """`apart`: each process has servers of its own, as if there were ever more of them."""
     made = []

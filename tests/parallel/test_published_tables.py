@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from made_up_machines import cells_of, drawn
 from typer.testing import CliRunner
 
+from draws import few
 from hyperslab.cli import app
 from hyperslab.errors import UsageError
 from hyperslab.parallel.contended_storage import Coefficients, Load, seconds_of
@@ -175,7 +176,7 @@ coefficients = st.builds(Coefficients, *[st.floats(1e-7, 10)] * 4, st.floats(0.1
 
 
 @given(loads, coefficients, st.integers(1, 50))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=few(300), deadline=None)
 def test_more_processes_never_move_fewer_bytes_a_second(load: Load, fitted: Coefficients, factor: int) -> None:
     def bandwidth(processes: int) -> float:
         each = Load(**{**vars(load), "processes": processes})

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from draws import few
 from hyperslab._core import contention, serve_requests
 from hyperslab.parallel.simulation import ServerSpeeds, simulate_columns
 
@@ -50,7 +51,7 @@ times = st.floats(0, 10).map(lambda each: round(each, 3))
 @given(
     st.lists(st.lists(st.tuples(st.integers(0, 3), times, times), max_size=12), min_size=1, max_size=6),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=few(200), deadline=None)
 def test_it_serves_as_an_event_loop_does(requests: list[list[tuple[int, float, float]]]) -> None:
     flat = [each for process in requests for each in process]
     starts = np.concatenate([[0], np.cumsum([len(each) for each in requests])]).astype(np.uint64)

@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hyperslab as hs
+from draws import few
 from hyperslab.errors import DamagedFile, Unsupported
 
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(max_examples=few(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 VALUES = np.arange(4 * 6 * 5, dtype=">i4").reshape(4, 6, 5)
 DIMENSIONS = "".join(f'<Dim size="{length}"/>' for length in VALUES.shape)
 

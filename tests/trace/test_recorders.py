@@ -11,12 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hyperslab as hs
+from draws import few
 from hyperslab.trace import selection
 
 h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
 zarr = pytest.importorskip("zarr", reason="not installed: pip install 'hyperslab[formats]'")
 SHAPE = (12, 9)
-FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(max_examples=few(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def masks(trace: hs.Trace) -> list[np.ndarray]:

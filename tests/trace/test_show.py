@@ -17,6 +17,7 @@ from made_traces import Tags, array_of, made_trace
 from typer.testing import CliRunner
 
 import hyperslab as hs
+from draws import few
 from hyperslab.advise.counsel import counsels_on
 from hyperslab.advise.tip import Tip
 from hyperslab.advise.traced_demands import SummarizedTrace
@@ -57,7 +58,7 @@ def test_touched_chunks_are_those_with_a_selected_element(one: Any) -> None:
     assert touched(kind, np.array(numbers), shape, chunks).tolist() == truth.tolist()
 
 
-@settings(max_examples=100)
+@settings(max_examples=few(100))
 @given(data=st.data(), most=st.integers(15, 60))  # no selection alone has more than 15
 def test_the_chunks_of_all_accesses_are_those_of_each(data: st.DataObject, most: int) -> None:
     """Very many accesses are looked at together; one after the other gives the same."""
@@ -380,7 +381,7 @@ def test_a_trace_without_accesses(tmp_path: Path) -> None:
     assert json.loads(shown(tmp_path / "run.trace", "--json"))["accesses"] == 0
 
 
-@settings(max_examples=30)
+@settings(max_examples=few(30))
 @given(data=st.data())
 def test_any_trace_can_be_summarized(data: st.DataObject) -> None:
     ndim = data.draw(st.integers(0, 3))
