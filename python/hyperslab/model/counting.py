@@ -205,7 +205,7 @@ def count(
     """
     steps = workload.steps()
     rows = _rows(steps, workload, layout, library, caches, chunks)
-    return _summed(workload, layout, library, steps, rows, chunks)._replace(**openings(steps))
+    return _summed(workload, layout, library, steps, rows, chunks)._replace(**openings(steps, library))
 
 
 def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Direction, Variables]:
@@ -234,15 +234,19 @@ def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Dire
             mine = [*positions[name], len(steps)] if closes else positions[name]
             chosen = [steps[k] for k in positions[name]]
             variables = _summed(cell.workload, cell.layout, cell.library, chosen, rows[mine], chunks)
-            variables = variables._replace(**(openings(steps) if closes else {"n_array": 0.0}))
+            variables = variables._replace(**(openings(steps, cell.library) if closes else {"n_array": 0.0}))
             by_operation[name] = _with_cache(variables, cell, is_kept)
     return by_operation
 
 
-def openings(steps: Sequence[Step]) -> dict[str, float]:
-    """How often the array is opened, and how many of these times in a file that is open already."""
+def openings(steps: Sequence[Step], library: Library) -> dict[str, float]:
+    """How often the array is opened, and how many of these times in a file that is open already.
+
+    Our engine knows all arrays of an open file that is on a server.
+    """
     files = sum(step.reopens for step in steps[1:])  # before the first call, all is opened anyway
-    arrays = sum(step.reopens_array and not step.reopens for step in steps[1:])
+    knows = isinstance(library, HyperslabEngine) and library.far
+    arrays = 0 if knows else sum(step.reopens_array and not step.reopens for step in steps[1:])
     return {"n_array": float(1 + files + arrays), "n_again": float(arrays)}
 
 
