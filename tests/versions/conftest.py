@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +21,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(7200))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _nothing_waits_for_the_disk() -> Iterator[None]:
+@pytest.fixture(autouse=True)
+def _nothing_waits_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test cuts the power of this machine: those that play power cuts see each sync through the disks of `disks.py`.
     A file that cannot be synced is still an error.
     """
-    with pytest.MonkeyPatch.context() as patched:
-        for name in ("fsync", "fdatasync"):
-            patched.setattr(os, name, lambda descriptor: os.fstat(descriptor) and None)
-        yield
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, lambda descriptor: os.fstat(descriptor) and None)
 
 
 @pytest.fixture(autouse=True)

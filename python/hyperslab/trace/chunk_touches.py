@@ -17,6 +17,8 @@ from hyperslab.trace.table import AccessTable
 
 MOST_PARTS = 10_000
 """Of a selection that is a list: more parts are not looked at."""
+BLOCK = 1 << 14
+"""So many rows are looked at together: what they need then stays in the processor's caches."""
 MOST_TOUCHES = 300_000
 """Of an array: its later accesses are not looked at."""
 
@@ -137,6 +139,13 @@ class _Boxes:
         self.first = np.zeros((len(rows), ndim), np.int64)
         self.lengths = np.zeros((len(rows), ndim), np.int64)
         slabs = np.flatnonzero(table.columns["kind"][rows] == HYPERSLAB) if ndim else np.empty(0, np.intp)
+        for begin in range(0, len(slabs), BLOCK):
+            self._add(table, rows, slabs[begin : begin + BLOCK], chunk_shape)
+
+    def _add(
+        self, table: AccessTable, rows: npt.NDArray[np.intp], slabs: npt.NDArray[np.intp], chunk_shape: Sequence[int]
+    ) -> None:
+        ndim = len(chunk_shape)
         places = table.offsets[rows[slabs]][:, None] + np.arange(4 * ndim)
         start, stride, count, block = np.moveaxis(table.numbers[places].reshape(len(slabs), ndim, 4), 2, 0)
         chunk = np.array(chunk_shape, np.int64)

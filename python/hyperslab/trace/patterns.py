@@ -18,6 +18,8 @@ MOST_PATTERNS = 5
 IN_ORDER = 0.8
 """If this share of the accesses follows the one before it, they are in order."""
 MOST_CODES = 1 << 62
+BLOCK = 1 << 14
+"""So many rows are looked at together: what they need then stays in the processor's caches."""
 _FORMS = ("the whole array", "strided boxes", "single elements", "ranges", "rows", "columns", "boxes")
 _LISTS = {BOXES: "several boxes", POINTS: "points", LISTS: "lists of indices", BOUNDS: "irregular", NOTHING: "nothing"}
 _NAMES = (*_FORMS, *_LISTS.values())
@@ -90,8 +92,17 @@ def _forms(
     for kind, name in _LISTS.items():
         names[kinds == kind] = _NAMES.index(name)
     slabs = np.flatnonzero(kinds == HYPERSLAB)
-    stride, count, block = np.moveaxis(_numbers(trace, rows[slabs], len(shape)), 2, 0)[1:]
-    long = count * block
+    for first in range(0, len(slabs), BLOCK):
+        some = slabs[first : first + BLOCK]
+        names[some], lengths[some] = _forms_of_slabs(_numbers(trace, rows[some], len(shape)), shape)
+    return names, lengths
+
+
+def _forms_of_slabs(
+    slabs: npt.NDArray[np.int64], shape: Sequence[int]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    stride, count, block = np.moveaxis(slabs, 2, 0)[1:]
+    long: npt.NDArray[np.int64] = count * block
     is_full = long == np.array(shape, np.int64)
     rules = {
         "strided boxes": ((count > 1) & (stride > block)).any(axis=1),
@@ -102,9 +113,7 @@ def _forms(
         "columns": is_full[:, :1].all(axis=1) & ~is_full[:, 1:].any(axis=1),
     }
     numbers = [_NAMES.index(name) for name in rules]
-    names[slabs] = np.select(list(rules.values()), numbers, _NAMES.index("boxes"))
-    lengths[slabs] = long
-    return names, lengths
+    return np.select(list(rules.values()), numbers, _NAMES.index("boxes")), long
 
 
 def _numbers(trace: Trace, rows: npt.NDArray[np.intp], ndim: int) -> npt.NDArray[np.int64]:

@@ -163,6 +163,8 @@ def _assembled(described: dict[str, Any], file: Any) -> AccessTable:
 
     Few rows are decoded at a time: a long trace at once would need several times its memory.
     """
+    import pyarrow as pa
+
     groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
     count = sum(group.num_rows for group in groups)
     columns = {name: np.empty(count, dtype) for name, dtype in COLUMNS.items()}
@@ -179,7 +181,15 @@ def _assembled(described: dict[str, Any], file: Any) -> AccessTable:
         row, end = rows.stop, end + len(taken)
     if row != count:
         raise ValueError("it has fewer rows than it says")
+    pa.default_memory_pool().release_unused()
+    columns = {name: _once(column) for name, column in columns.items()}
     return AccessTable(columns=columns, offsets=offsets, numbers=numbers[:end], **described)
+
+
+def _once(column: np.ndarray) -> np.ndarray:
+    """A column whose rows are all the same, held once: most programs are a single process with a single thread."""
+    is_same = len(column) > ROWS_OF_A_BATCH and column.min() == column.max()
+    return np.broadcast_to(column[0], column.shape) if is_same else column
 
 
 def _value_count(group: Any) -> int:

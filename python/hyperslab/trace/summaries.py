@@ -57,7 +57,7 @@ class ArraySummary:
     touch_counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
     """How many chunks each of the analysed accesses touches; empty without chunks."""
     durations: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
-    """Of all accesses, in nanoseconds."""
+    """Of the first `MOST_ROWS` accesses, in nanoseconds."""
     opening_count: int = 1
     """How often the program opened the array, in all accesses."""
     file_opening_count: int = 1
@@ -86,8 +86,11 @@ def summaries_of(trace: Trace) -> list[ArraySummary]:
     if not len(trace):
         return []
     numbers = trace.columns["array"]
-    order = np.argsort(numbers, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
+    if numbers.min() == numbers.max():
+        groups = [np.arange(len(numbers))]
+    else:
+        order = np.argsort(numbers, kind="stable")
+        groups = np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
     summaries = [_summary(trace, trace.arrays[numbers[rows[0]]], rows) for rows in groups]
     return sorted(summaries, key=lambda one: -one.seconds)
 
@@ -107,7 +110,7 @@ def _summary(trace: Trace, array: TracedArray, rows: npt.NDArray[np.int64]) -> A
         int(columns["nbytes"][rows].sum()),
         float(columns["duration_ns"][rows].sum()) / 1e9,
         len(looked_at),
-        durations=columns["duration_ns"][rows],
+        durations=columns["duration_ns"][rows[:MOST_ROWS]],
         opening_count=int(opened.arrays[-1]) + 1,
         file_opening_count=int(opened.files[-1]) + 1,
         process_count=int(opened.processes[-1]) + 1,
