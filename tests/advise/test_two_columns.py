@@ -29,7 +29,7 @@ def advised(path: Path, profile: StoreProfile, words: str = "series", **made: An
 
 
 def test_every_row_has_both_columns(maps: Path, run_profile: StoreProfile) -> None:
-    found = advised(maps, run_profile, library="hdf5", caller="h5py")
+    found = advised(maps, run_profile, "everything", library="hdf5", caller="h5py")
     assert len(found.options) > 3
     for one in found.options:
         assert one.candidate.reader == "hdf5", "the first column is the library that the program has"

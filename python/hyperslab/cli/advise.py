@@ -29,10 +29,7 @@ SHOWN = 12
 def advise(
     targets: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[FILE[:ARRAY]]...",
-            help="The file, or an array of it; several files; none: those that the trace names.",
-        ),
+        typer.Argument(metavar="[FILE[:ARRAY]]...", help="Files, or an array; by default those that the trace names."),
     ] = None,
     trace: Annotated[
         list[Path] | None,
@@ -88,26 +85,25 @@ def advise(
 
     log = console(stderr=True)
     _check(keep, codecs, verify)
-    given = {"--memory": memory, "--min-chunk": min_chunk, "--max-chunk": max_chunk, "--max-size": max_size}
-    sizes = [nbytes_of(text, name) for name, text in given.items()]
+    sizes = [
+        nbytes_of(memory, "--memory"), nbytes_of(min_chunk, "--min-chunk"), nbytes_of(max_chunk, "--max-chunk"),
+        nbytes_of(max_size, "--max-size"),
+    ]  # fmt: skip
     most_sampled = nbytes_of(sample, "--sample") or 0
-    traces = [_weighted(one) for one in trace or []]
-    question = ask_about(targets or [], traces, workload, like, storage_options(option or []))
+    question = ask_about(
+        targets or [], list(map(_weighted, trace or [])), workload, like, storage_options(option or [])
+    )
     profile = _profile(place, question.file, log)
     if verify is not None and profile.is_far:
         raise UsageError("--verify measures on this machine: leave it out, or leave --target out")
     show = (lambda what: log.print(line(f"searching: {what}"), soft_wrap=True)) if log.is_terminal else lambda _: None
     limits_of = partial(_limits, sizes, max_files, append_axis, keep, price_per_request, codecs)
     advised = answer(question, profile, limits_of, show)
-    if verify is not None:
-        for one in advised:
-            _verify(one, profile, verify, scratch, most_sampled, option or [], log)
+    for one in advised if verify is not None else ():
+        _verify(one, profile, verify or 1, scratch, most_sampled, option or [], log)
     made = applications(advised, output)
     _write(question, advised, made, profile_text(profile), html)
-    if as_json:
-        _print_json(advised, made, question, profile_text(profile))
-        return
-    _print(advised, made, question, profile_text(profile))
+    (_print_json if as_json else _print)(advised, made, question, profile_text(profile))
 
 
 def _check(keep: str | None, codecs: str, verify: int | None) -> None:

@@ -19,6 +19,7 @@ from hyperslab.cli.sizes import nbytes_of
 from hyperslab.errors import UsageError
 
 if TYPE_CHECKING:
+    from hyperslab.archive.tree.group import Group
     from hyperslab.conversion import Conversion
 
 MOST_NAMED = 20
@@ -82,23 +83,17 @@ def convert(
     Example: hyperslab convert 2019.nc 2020.nc 2021.nc -o better --like advice.json
     """
     given, target = _sources_and_target(sources, concat, output)
-    from hyperslab.conversion import convert as run
     from hyperslab.conversion.converting import check_libraries, format_of
     from hyperslab.conversion.wishes import wish
 
     if output is None:
         check_libraries(format_of(Path(target), format), verify)
-
-    codecs = _by_path(codec, LAST_CODEC)
-    asked = wish(_by_path(chunks), _by_path(shards), codecs, like)
     wishes: dict[str, Any] = {
-        "chunks": _by_path(chunks),
-        "shards": _by_path(shards),
-        "codec": codecs,
-        "relayout": relayout,
-    }
+        "chunks": _by_path(chunks), "shards": _by_path(shards), "codec": _by_path(codec, LAST_CODEC), "like": like,
+    }  # fmt: skip
+    asked = wish(**wishes)
     ways: dict[str, Any] = {
-        "format": format, "like": like, "memory": _memory(memory), "verify": verify, "overwrite": overwrite,
+        "format": format, "relayout": relayout, "memory": _memory(memory), "verify": verify, "overwrite": overwrite,
         "resume": resume, "threads": _threads() if threads is None else threads, "skip_unsupported": skip_unsupported,
         "scheduler": scheduler,
     }  # fmt: skip
@@ -106,6 +101,13 @@ def convert(
         _each(given, output, option or [], allowed, {**wishes, **ways}, as_json=as_json)
         return
     opened = open_archive(given if concat is not None else given[0], option or [], concat, allowed)
+    _one(opened, target, {**wishes, **ways}, asked, as_json=as_json)
+
+
+def _one(opened: Group, target: str, options: dict[str, Any], asked: object, *, as_json: bool) -> None:
+    """Convert one archive, which is closed then."""
+    from hyperslab.conversion import convert as run
+
     named, source_format = opened.filename, opened.format
     log = console(stderr=True)
 
@@ -113,10 +115,10 @@ def convert(
         log.print(line(f"predicted: {_duration(seconds)}"), soft_wrap=True)
 
     with opened, live(log, "MiB") as progress:
-        done = run(opened, target, progress=progress, predicted=say, **wishes, **ways)
+        done = run(opened, target, progress=progress, predicted=say, **options)
     _print(done, as_json=as_json)
-    if not as_json and not relayout:  # no other tool puts the metadata in front
-        _say_equivalents(named, target, source_format, format, asked)
+    if not as_json and not options["relayout"]:  # no other tool puts the metadata in front
+        _say_equivalents(named, target, source_format, options["format"], asked)
 
 
 def _sources_and_target(names: list[str], concat: str | None, output: Path | None) -> tuple[list[str], str]:
