@@ -55,6 +55,9 @@ def advise(
         int | None,
         typer.Option("--verify", help="Write the best K layouts and the present one, and measure them.", metavar="K"),
     ] = None,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="`--verify` replays the calls, and does not run the traced program again.")
+    ] = False,
     scratch: Annotated[Path | None, typer.Option(help="Where `--verify` writes (default: beside the file).")] = None,
     sample: Annotated[
         str, typer.Option(help="The largest array that `--verify` writes in full; of larger ones it writes a part.")
@@ -90,7 +93,7 @@ def advise(
     advised = answer(question, profile, limits_of, show)
     if verify is not None:
         for one in advised:
-            _verify(one, profile, verify, scratch, most_sampled, option or [], log)
+            _verify(one, profile, verify, scratch, most_sampled, option or [], log, replays=replay)
     _write(question.file, advised, profile_text(profile), output, html)
     if as_json:
         _print_json(advised, question, profile_text(profile))
@@ -147,18 +150,28 @@ def _limits(
 
 
 def _verify(
-    one: ArrayAdvice, profile: StoreProfile, count: int, scratch: Path | None, most: int, option: list[str], log: Any
+    one: ArrayAdvice,
+    profile: StoreProfile,
+    count: int,
+    scratch: Path | None,
+    most: int,
+    option: list[str],
+    log: Any,
+    *,
+    replays: bool,
 ) -> None:
     from hyperslab.advise.judging import judge
-    from hyperslab.advise.verifying import verify
+    from hyperslab.advise.proving import prove
     from hyperslab.cli.progress import live
+    from hyperslab.running.command import library
+    from hyperslab.running.programs import obstacle
 
     directory = scratch or Path(one.array.file).resolve().parent
     if not directory.is_dir():
         raise UsageError(f"--scratch {directory} is not a directory")
     with live(log, "passes") as progress:
-        verification = verify(one, profile, count, directory, most_nbytes=most, storage_options=storage_options(option),
-                       progress=progress)  # fmt: skip
+        verification = prove(one, profile, count, directory, library=library(), obstacle=obstacle, replays=replays,
+                             most_nbytes=most, storage_options=storage_options(option), progress=progress)  # fmt: skip
     judge(one, verification)
 
 
