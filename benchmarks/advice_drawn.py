@@ -18,9 +18,11 @@ import numpy as np
 Random = np.random.Generator
 Shape = tuple[int, ...]
 
-MOST_DECODED = 1_000_000_000
+MOST_DECODED = 400_000_000
 """Bytes: a program makes so many calls that today's layout decodes at most about this much for them, one by one."""
-MOST_CALLS = 300
+MOST_CALLS = 200
+SLOW_CALLS, SLOW_DECODED = 50, 150_000_000
+"""The same for libraries whose calls take milliseconds, however little they read; zarr-python decodes more slowly."""
 LEAST_CALLS = 3
 MOST_CHUNKS, MOST_FILES = 40_000, 3_000
 
@@ -290,14 +292,15 @@ def draw(number: int, seed: int, idiom: Idiom, pattern: Pattern, scale: float = 
     chunks = _chunks(shape, element, idiom, random)
     codec = _codec(chunks, idiom, random)
     code = str(random.integers(1 << 30))
-    count = MOST_CALLS
+    is_slow = idiom.format == "zarr3" or "h5py" not in idiom.imports
+    count, most = (SLOW_CALLS, SLOW_DECODED) if is_slow else (MOST_CALLS, MOST_DECODED)
     while True:
         keys = pattern.keys(shape, count, np.random.default_rng(int(code)))
         boxes = [lengths_of(key, shape) for key in keys_of(keys)]
         decoded = sum(_decoded(box, chunks or box, element) for box in boxes)
-        if decoded <= MOST_DECODED or count <= LEAST_CALLS:
+        if decoded <= most or count <= LEAST_CALLS:
             break
-        count = max(LEAST_CALLS, min(count - 1, round(count * MOST_DECODED / decoded)))
+        count = max(LEAST_CALLS, min(count - 1, round(count * most / decoded)))
     text = HEAD.format(imports=idiom.imports, keys=keys, opens=idiom.opens, read=idiom.read)
     mean = tuple(max(1, round(sum(axis) / len(boxes))) for axis in zip(*boxes, strict=True))
     return Drawn(number, seed, idiom, pattern, shape, dtype, chunks, codec, keys, text, len(boxes), mean)

@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -46,7 +47,7 @@ RESULTS = Path(__file__).parent / "results" / "advice_programs.json"
 HYPERSLAB = [sys.executable, "-m", "hyperslab"]
 RUN = [*HYPERSLAB, "run", "--quiet", "--"]
 TODAY, ADVISED = "today", "advised"
-MOST_SECONDS = 20.0
+MOST_SECONDS = 10.0
 """A run that takes longer is ended."""
 HOPELESS = 3.0
 """A layout whose first run took so many times as long as the fastest one gets no more turns."""
@@ -186,7 +187,13 @@ def advised(file: Path, trace: Path, folder: Path, profile: list[str]) -> dict[s
         "verdicts": {one["array"]: one["verdict"] for one in said["arrays"]},
         "chosen": {one["array"]: one.get("chosen") for one in said["arrays"]},
         "keep": all(one.get("keep", False) for one in wished.values()),
+        "options": {one["array"]: [_known(option) for option in one["options"]] for one in said["arrays"]},
     }
+
+
+def _known(option: Mapping[str, Any]) -> dict[str, Any]:
+    """What was predicted for a layout, so that one can see why the advice was wrong."""
+    return {name: option.get(name) for name in ("title", "label", "seconds", "with_run", "unknown", "refused")}
 
 
 def convert(drawn: Drawn, file: Path, target: Path, chunks: Shape | None, codec: str) -> None:
@@ -373,6 +380,7 @@ def main(words: list[str] | None = None) -> None:
     whole = said.scale == 1.0 and said.only is None
     output = said.output or (RESULTS if whole else None)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the files are removed then too
     with tempfile.TemporaryDirectory(prefix="hyperslab-", dir=said.files) as scratch:
         where = Path(scratch)
         results: dict[str, Any] = {

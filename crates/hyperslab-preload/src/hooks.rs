@@ -17,6 +17,7 @@ use crate::callers::{Hook, Site, site};
 use crate::counts::{self, Count};
 use crate::entries::{Arguments, Called, Next, entry, hook_number};
 use crate::fallback::pass_on;
+use crate::instead::instead;
 use crate::reason::Reason;
 use crate::recording::{self, Asked, Operation, Part};
 use crate::request::Call;
@@ -299,11 +300,15 @@ pub(crate) unsafe extern "C" fn open(called: &Called) -> Next {
     if called.second & WRITABLE != 0 {
         return Next::done(opening_for_writing(|| pass(site, called.arguments())));
     }
-    if !is_serving() || !stack::is_enough() {
+    if !stack::is_enough() || !(is_serving() || settings::settings().instead.is_some()) {
         return Next::jump(site.real);
     }
-    let result = pass(site, called.arguments());
-    if id(result) > 0 {
+    let (name, second, third, fourth, fifth, sixth) = called.arguments();
+    // SAFETY: the program says that it is a name, which ends with a zero.
+    let copy = unsafe { instead(name as *const c_char) };
+    let name = copy.map_or(name, |copy| copy.as_ptr() as usize);
+    let result = pass(site, (name, second, third, fourth, fifth, sixth));
+    if id(result) > 0 && is_serving() {
         opened(site.libhdf5, id(result));
     }
     Next::done(result)

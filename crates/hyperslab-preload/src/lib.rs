@@ -15,6 +15,7 @@
 //! | what a call asks for | `request` |
 //! | whether a read is ours, and the read | `serving`, `reason` |
 //! | what is known of open files and arrays; what is guessed | `files`, `open_file`, `writers`, `known`, `open_array`; `hints` |
+//! | copies that the program reads in the place of its files | `instead` |
 //! | files that change while they are open | `fallback`, `kept_bytes`, `mapped` |
 //! | state behind a lock that nobody waits for | `shared` |
 //! | reads of several arrays in one call | `several` |
@@ -49,6 +50,7 @@ mod files;
 mod folders;
 mod hints;
 mod hooks;
+mod instead;
 mod kept_bytes;
 mod known;
 mod limits;

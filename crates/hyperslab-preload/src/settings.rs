@@ -1,6 +1,6 @@
 //! Settings from the environment, read once when the library is loaded, and the switch of `hyperslab.accelerate`.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,6 +26,8 @@ pub(crate) struct Settings {
     pub trace_folder: Option<Folder>,
     /// `HYPERSLAB_TRACE_POSIX`: 1 if reads of files by libc are recorded too.
     pub records_bytes: bool,
+    /// `HYPERSLAB_INSTEAD`: a list of files, each with the copy that is opened in its place.
+    pub instead: Option<OsString>,
 }
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
@@ -58,6 +60,7 @@ pub(crate) fn settings() -> &'static Settings {
             folder: folder("HYPERSLAB_RUN_FOLDER"),
             trace_folder: folder("HYPERSLAB_TRACE_FOLDER"),
             records_bytes: is("HYPERSLAB_TRACE_POSIX", "1"),
+            instead: text("HYPERSLAB_INSTEAD"),
         };
         // A program that is only traced does its own reads.
         set_serving(settings.trace_folder.is_none() || settings.folder.is_some());

@@ -63,6 +63,17 @@ class Boxes:
 
 
 @dataclass(frozen=True)
+class RecordedProgram:
+    """A program as `hyperslab trace` started it."""
+
+    arguments: tuple[str, ...] = ()
+    directory: str | None = None  # in which it ran; None: nobody knows
+    exit_status: int | None = None
+    seconds: float = 0.0
+    writes_file: bool = False  # whether it wrote to the file of the demand
+
+
+@dataclass(frozen=True)
 class Demand:
     """The calls of one program, or of one description in words, to one array."""
 
@@ -85,6 +96,7 @@ class Demand:
     summary: ArraySummary | None = field(default=None, repr=False, compare=False)  # what the trace says of them
     served_share: float | None = None  # of their time, that of reads which `hyperslab run` serves; None: nobody knows
     starts: frozenset[int] = frozenset()  # the calls that are the first of another process
+    recorded: RecordedProgram | None = field(default=None, compare=False)  # how it was started, if a trace says so
 
     @property
     def writes(self) -> bool:

@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import Hyperslab
-from hyperslab.advise.demand import STRETCHES, Demand
+from hyperslab.advise.demand import STRETCHES, Demand, RecordedProgram
 from hyperslab.advise.stored import NETCDF, StoredArray, stored_arrays
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.model.cells import CellCache
 from hyperslab.model.libraries import Layout
 from hyperslab.model.workload import Step
 from hyperslab.storage.chain import PLAIN, Codec, CodecChain
+from hyperslab.trace.changed import said_of_changes
 from hyperslab.trace.growing import with_largest_shapes
 from hyperslab.trace.openings import by_process, openings_of
 from hyperslab.trace.recording.log import BOUNDS, FAILED, HYPERSLAB
@@ -62,6 +63,7 @@ def open_trace(given: Path | Trace) -> SummarizedTrace:
         raise UsageError(f"there is no trace {where}: record one with `{made}`") from error
     except OSError as error:
         raise UsageError(f"{where} cannot be read: {error.strerror or error}") from error
+    trace.notes += [said for said in said_of_changes(trace) if said not in trace.notes]
     return SummarizedTrace(where, trace, summaries_of(trace))
 
 
@@ -129,6 +131,20 @@ def traced_demand(
         summary,
         served_share(trace, summary),
         starts,
+        _recorded_program(trace, array.file),
+    )
+
+
+def _recorded_program(trace: Trace, file: str) -> RecordedProgram:
+    """How the program was started, and whether it wrote to this file."""
+    writers = np.unique(trace.columns["array"][trace.columns["operation"] != 0]).tolist()
+    said = trace.program
+    return RecordedProgram(
+        tuple(said.get("arguments", ())),
+        said.get("directory"),
+        said.get("exit_status"),
+        trace.seconds,
+        any(trace.arrays[number].file == file for number in writers),
     )
 
 

@@ -144,7 +144,7 @@ def verify(
     """
     chunk = advice.today.candidate.layout.chunk_shape
     sample = sample_for(advice.demands, chunk, most_nbytes)
-    options = _chosen(advice, count)
+    options = measured_options(advice, count)
     nbytes = int(np.prod(sample.shape, dtype=np.int64)) * advice.array.dtype.itemsize
     check_room("verifying", nbytes * (len(options) + 2), nbytes, directory, observe(directory, []).memory_nbytes,
                "verify fewer layouts, or give another --scratch")  # fmt: skip
@@ -161,7 +161,7 @@ def verify(
     return Verification(sample.words, verified, [demand.weight for demand in sample.demands])
 
 
-def _chosen(advice: ArrayAdvice, count: int) -> list[Option]:
+def measured_options(advice: ArrayAdvice, count: int) -> list[Option]:
     """Today's layout, what needs no rewriting, and the best options, each once."""
     today = advice.today
     tips = [replace(today, candidate=tip.candidate, price=tip.price, gain=tip.gain) for tip in advice.tips

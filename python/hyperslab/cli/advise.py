@@ -58,6 +58,9 @@ def advise(
         int | None,
         typer.Option("--verify", help="Write the best K layouts and the present one, and measure them.", metavar="K"),
     ] = None,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="`--verify` replays the calls, and does not run the traced program again.")
+    ] = False,
     scratch: Annotated[Path | None, typer.Option(help="Where `--verify` writes (default: beside the file).")] = None,
     sample: Annotated[
         str, typer.Option(help="The largest array that `--verify` writes in full; of larger ones it writes a part.")
@@ -100,7 +103,7 @@ def advise(
     limits_of = partial(_limits, sizes, max_files, append_axis, keep, price_per_request, codecs)
     advised = answer(question, profile, limits_of, show)
     for one in advised if verify is not None else ():
-        _verify(one, profile, verify or 1, scratch, most_sampled, option or [], log)
+        _verify(one, profile, verify or 1, scratch, most_sampled, option or [], log, replays=replay)
     made = applications(advised, output)
     _write(question, advised, made, profile_text(profile), html)
     (_print_json if as_json else _print)(advised, made, question, profile_text(profile))
@@ -155,18 +158,28 @@ def _limits(
 
 
 def _verify(
-    one: ArrayAdvice, profile: StoreProfile, count: int, scratch: Path | None, most: int, option: list[str], log: Any
+    one: ArrayAdvice,
+    profile: StoreProfile,
+    count: int,
+    scratch: Path | None,
+    most: int,
+    option: list[str],
+    log: Any,
+    *,
+    replays: bool,
 ) -> None:
     from hyperslab.advise.judging import judge
-    from hyperslab.advise.verifying import verify
+    from hyperslab.advise.proving import prove
     from hyperslab.cli.progress import live
+    from hyperslab.running.command import library
+    from hyperslab.running.programs import obstacle
 
     directory = scratch or Path(one.array.file).resolve().parent
     if not directory.is_dir():
         raise UsageError(f"--scratch {directory} is not a directory")
     with live(log, "passes") as progress:
-        verification = verify(one, profile, count, directory, most_nbytes=most, storage_options=storage_options(option),
-                       progress=progress)  # fmt: skip
+        verification = prove(one, profile, count, directory, library=library(), obstacle=obstacle, replays=replays,
+                             most_nbytes=most, storage_options=storage_options(option), progress=progress)  # fmt: skip
     judge(one, verification)
 
 

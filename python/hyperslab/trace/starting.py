@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ from typing import Any
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.preloading import preloading
 from hyperslab.trace.byte_ranges import mapped
+from hyperslab.trace.changed import known_files
 from hyperslab.trace.raw_logs import UNWRITTEN, read_logs, say_program
 from hyperslab.trace.recording.log import clock
 from hyperslab.trace.storing import logs_of, write
@@ -75,6 +77,8 @@ def run_traced(program: Sequence[str], path: Path, library: str | None = None, r
     facts = {
         "arguments": list(program), "begun_ns": begun, "seconds": (clock() - begun) / 1e9, "exit_status": done.status,
     }  # fmt: skip
+    with contextlib.suppress(OSError):  # the folder was removed
+        facts["directory"] = str(Path.cwd())
     if failure is not None:
         done.messages.append(failure)
         shutil.rmtree(folder, ignore_errors=True)
@@ -88,6 +92,7 @@ def _finish(done: Traced, folder: Path, path: Path, facts: dict[str, Any]) -> No
     try:
         done.trace = mapped(read_logs(folder))
         done.trace.program = {name: value for name, value in facts.items() if name != "begun_ns"}
+        done.trace.program["files"] = known_files(done.trace)
         done.trace.notes = [note for note in done.trace.notes if "was killed" not in note or note.startswith("process")]
         write(done.trace, path)
     except (HyperslabError, OSError, MemoryError) as error:
