@@ -23,6 +23,7 @@ BUILT_IN = {
     "UsageError": ValueError,
     "TooLargeForMemory": MemoryError,
     "MissingLibrary": ImportError,
+    "NoSuchFile": FileNotFoundError,
     "RunError": RuntimeError,
     "NoSpace": OSError,
     "ReadError": OSError,
