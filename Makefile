@@ -89,10 +89,14 @@ SECONDS := 60
 fuzz: .stamps/built
 	HYPERSLAB_CORPUS="$(CURDIR)/../shared/corpus" $(BIN)/python fuzz/run.py --seconds $(SECONDS)
 
+# `cargo fmt` does not see modules that a macro declares, as that of the table of codecs does.
+CODECS = $(wildcard crates/hyperslab-engine/src/codecs/*.rs)
+
 lint: lint-rust lint-python
 
 lint-rust:
 	cargo fmt --check
+	rustfmt --edition 2024 --check $(CODECS)
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 
 lint-python: setup
@@ -103,6 +107,7 @@ lint-python: setup
 
 format:
 	cargo fmt
+	rustfmt --edition 2024 $(CODECS)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

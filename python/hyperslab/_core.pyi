@@ -1297,6 +1297,9 @@ class ChunkTable:
     def add(self, digests: bytes, first: int) -> None:
         """Add hashes whose chunks take consecutive slots, starting at `first`."""
 
+def codec_names() -> list[tuple[str, int, str, str]]:
+    """Of each codec in files: its name, HDF5's number (or 0), and its names in numcodecs and in Zarr 3 (or "")."""
+
 def encode_chunks(
     data: npt.NDArray[np.uint8],
     shapes: tuple[Sequence[int], Sequence[int]],

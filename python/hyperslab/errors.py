@@ -8,6 +8,7 @@ HyperslabError                 hyperslab-error       any of these
 │   ├── StudyError             study-error           a study file does not describe a valid experiment
 │   ├── NotCombinable          not-combinable        files cannot form one archive; the message says how two differ
 │   ├── TooLargeForMemory      too-large-for-memory  MemoryError: a selection has more bytes than there is memory
+│   ├── NoSuchFile             no-such-file          FileNotFoundError: there is no local file at a path
 │   ├── NoSuchGroup            no-such-group         KeyError, OSError: a file has no such group
 │   ├── Refused                refused               a format cannot do what you ask; the message has the reason
 │   ├── NotAStoreProfile       not-a-store-profile   a file is not a store profile, or has another version
@@ -33,6 +34,8 @@ HyperslabError                 hyperslab-error       any of these
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import ClassVar, Self
 
 
@@ -75,6 +78,21 @@ class TooLargeForMemory(UsageError, MemoryError):
     """A selection does not fit in memory; the message says how many bytes it has. Select less."""
 
     code = "too-large-for-memory"
+
+
+class NoSuchFile(UsageError, FileNotFoundError):
+    """There is no local file at a path, or none that a pattern matches; check it."""
+
+    code = "no-such-file"
+
+    def __new__(cls, *message: object) -> Self:
+        """Create the error with `OSError`'s constructor: `ValueError`'s comes first, and refuses this class."""
+        return OSError.__new__(cls, *message)
+
+    @classmethod
+    def at(cls, path: str) -> Self:
+        """The error for a path, as Python words it."""
+        return cls(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
 
 class NoSuchGroup(UsageError, OSError, KeyError):

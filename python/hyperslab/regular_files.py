@@ -11,7 +11,7 @@ from io import BufferedReader
 from typing import BinaryIO
 
 from hyperslab._core import open_regular as descriptor_of
-from hyperslab.errors import DamagedFile, HyperslabError
+from hyperslab.errors import DamagedFile, HyperslabError, NoSuchFile
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
@@ -21,8 +21,10 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     ------
     ReadError
         It is a pipe, a device, a folder, or a file of the kernel.
+    NoSuchFile
+        There is no such file.
     OSError
-        There is no such file, or it may not be read.
+        It may not be read.
     """
     if os.name != "posix":
         return open(path, "rb")
@@ -30,6 +32,8 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
         return os.fdopen(descriptor_of(os.fspath(path)), "rb")
     except HyperslabError:
         raise
+    except FileNotFoundError:
+        raise NoSuchFile.at(os.fspath(path)) from None
     except OSError as error:
         raise OSError(error.errno, os.strerror(error.errno or 0), os.fspath(path)) from None
 

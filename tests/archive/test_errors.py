@@ -23,6 +23,7 @@ BUILT_IN = {
     "UsageError": ValueError,
     "TooLargeForMemory": MemoryError,
     "MissingLibrary": ImportError,
+    "NoSuchFile": FileNotFoundError,
     "RunError": RuntimeError,
     "NoSpace": OSError,
     "ReadError": OSError,
@@ -184,6 +185,24 @@ class TestOurErrorsPass:
         damaged.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
         for command in (["info", str(damaged)], ["read", str(damaged), "x"], ["versions", "log", str(damaged)]):
             assert isinstance(CliRunner().invoke(app, command).exception, errors.DamagedFile)
+
+    def test_a_local_file_that_is_not_there(self, tmp_path: Path) -> None:
+        missing = str(tmp_path / "missing.h5")
+        for opened in (
+            lambda: hyperslab.open(missing),
+            lambda: hyperslab.index(missing),
+            lambda: hyperslab.convert(missing, tmp_path / "new.h5"),
+            lambda: hyperslab.VersionedFile(missing, "r+"),
+            lambda: hyperslab.open(str(tmp_path / "missing*.h5"), concat=0),
+        ):
+            with pytest.raises(errors.NoSuchFile, match=r"missing\*?\.h5") as raised:
+                opened()
+            assert isinstance(raised.value, FileNotFoundError)
+            assert raised.value.filename is not None
+        for command in (["info", missing], ["index", missing, "-o", "x.hs"], ["versions", "log", missing]):
+            told = CliRunner().invoke(app, command).exception
+            assert isinstance(told, errors.NoSuchFile)
+            assert f"there is no file {missing}" in str(told)
 
     def test_a_selection_that_is_too_large(self, tmp_path: Path) -> None:
         path = tmp_path / "large.h5"

@@ -6,6 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use hyperslab_core::ChunkGrid;
 use hyperslab_engine::codecs::{self, Encoder, Filter};
+use hyperslab_engine::with_helpers;
 
 use crate::chunk_gathering::{chunk_box, chunk_nbytes, gather_chunk};
 
@@ -91,13 +92,11 @@ pub fn encode_slab<E>(
         state: Mutex::default(),
         changed: Condvar::new(),
     };
-    std::thread::scope(|scope| {
+    let lead = || {
         let _ending = Ending(&work); // even if `take` panics, the helpers must not wait for it
-        for _ in 1..threads {
-            scope.spawn(|| work.help());
-        }
         work.lead(&mut take)
-    })
+    };
+    with_helpers(threads - 1, |_| work.help(), lead)
 }
 
 /// Chunks that wait to be taken, and the number of the one to take next.

@@ -2,7 +2,7 @@
 
 use hyperslab_core::{ChunkBox, ChunkGrid};
 use hyperslab_engine::codecs::{self, Filter};
-use hyperslab_engine::default_thread_count;
+use hyperslab_engine::{default_thread_count, in_shares};
 
 /// Below this many bytes, starting threads takes longer than the work.
 pub(crate) const FEW_NBYTES: usize = 1 << 18;
@@ -14,10 +14,12 @@ pub fn gather_chunks(bytes: &[u8], grid: &ChunkGrid, numbers: &[i64], fill: &[u8
     let chunk_nbytes = chunk_nbytes(grid, width)?;
     let mut out = vec![0_u8; numbers.len().checked_mul(chunk_nbytes)?];
     let nbytes = out.len();
-    in_shares(&mut out, chunk_nbytes, nbytes, |entry, out| {
-        let found = u64::try_from(numbers[entry]).ok().and_then(|number| chunk_box(grid, number));
-        if let Some(chunk) = found {
-            gather_chunk(bytes, grid, &chunk, fill, out);
+    in_shares(&mut out, chunk_nbytes, thread_count(nbytes), |first, share| {
+        for (&number, out) in numbers[first..].iter().zip(share.chunks_exact_mut(chunk_nbytes.max(1))) {
+            let chunk = u64::try_from(number).ok().and_then(|number| chunk_box(grid, number));
+            if let Some(chunk) = chunk {
+                gather_chunk(bytes, grid, &chunk, fill, out);
+            }
         }
     });
     Some(out)
@@ -44,11 +46,15 @@ pub(crate) fn gather_chunk(bytes: &[u8], grid: &ChunkGrid, chunk: &ChunkBox, fil
 /// Stored chunks of equal length, and for each the filters that were skipped.
 pub fn encoded_chunks(chunks: &[u8], chunk_nbytes: usize, filters: &[Filter]) -> Vec<Option<(Vec<u8>, u32)>> {
     let mut out = vec![None; chunks.len() / chunk_nbytes.max(1)];
-    in_shares(&mut out, 1, chunks.len(), |number, out| {
-        let chunk = &chunks[number * chunk_nbytes..(number + 1) * chunk_nbytes];
-        out.fill_with(|| codecs::encode(chunk, filters));
+    in_shares(&mut out, 1, thread_count(chunks.len()), |first, share| {
+        let chunks = chunks.chunks_exact(chunk_nbytes.max(1)).skip(first);
+        share.iter_mut().zip(chunks).for_each(|(out, chunk)| *out = codecs::encode(chunk, filters));
     });
     out
+}
+
+fn thread_count(nbytes: usize) -> usize {
+    if nbytes < FEW_NBYTES { 1 } else { default_thread_count() }
 }
 
 /// Bytes of a whole chunk.
@@ -58,25 +64,6 @@ pub(crate) fn chunk_nbytes(grid: &ChunkGrid, width: usize) -> Option<usize> {
 
 pub(crate) fn chunk_box(grid: &ChunkGrid, number: u64) -> Option<ChunkBox> {
     grid.chunk_index(number).and_then(|index| grid.chunk_box(&index)).ok()
-}
-
-/// Calls a function for each `width` entries of `out`. Uses several threads if there are many bytes.
-fn in_shares<T: Send>(out: &mut [T], width: usize, nbytes: usize, each: impl Fn(usize, &mut [T]) + Sync) {
-    let width = width.max(1);
-    let count = out.len() / width;
-    let threads = if nbytes < FEW_NBYTES { 1 } else { default_thread_count().min(count.max(1)) };
-    let share = count.div_ceil(threads).max(1);
-    let work = |first: usize, part: &mut [T]| {
-        part.chunks_exact_mut(width).enumerate().for_each(|(number, entry)| each(first + number, entry));
-    };
-    let mut parts = (0..).step_by(share).zip(out.chunks_mut(share * width));
-    let Some((_, own)) = parts.next() else { return };
-    std::thread::scope(|scope| {
-        for (first, part) in parts {
-            scope.spawn(move || work(first, part));
-        }
-        work(0, own);
-    });
 }
 
 /// How many axes of a box need a loop. The remaining axes are contiguous in an array of this shape, because the box

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hyperslab_core::{ChunkBox, ChunkGrid};
-use hyperslab_engine::default_thread_count;
+use hyperslab_engine::{default_thread_count, with_helpers};
 use ring::digest::{Context, SHA256};
 use thiserror::Error;
 
@@ -77,10 +77,7 @@ fn in_order(
     let helpers = if nbytes < FEW_NBYTES { 0 } else { default_thread_count() - 1 };
     let (step, mut take) = take.map_or((count, None), |(step, take)| (step, Some(take)));
     let mut digests = Vec::with_capacity(count * DIGEST_NBYTES);
-    std::thread::scope(|scope| {
-        for _ in 0..helpers.min(count.saturating_sub(1)) {
-            scope.spawn(|| ahead.help());
-        }
+    let lead = || {
         let taken = (0..count).step_by(step.max(1)).try_for_each(|first| {
             let last = first.saturating_add(step.max(1)).min(count);
             for digest in ahead.ready(first..last) {
@@ -92,7 +89,8 @@ fn in_order(
         });
         ahead.stop();
         taken.map(|()| digests)
-    })
+    };
+    with_helpers(helpers.min(count.saturating_sub(1)), |_| ahead.help(), lead)
 }
 
 /// The hash of one chunk, whose elements start at `start` in an array of `shape`.

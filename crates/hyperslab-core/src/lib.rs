@@ -44,7 +44,8 @@ mod selection;
 mod unreadable;
 mod virtual_array;
 
-pub use array::codec::{BitshuffleInner, Checksum, Codec, Dither, Framing, Quantum, VALUE_POINTER_NBYTES};
+pub use array::codec::{Checksum, Codec, Dither, Framing, Quantum, VALUE_POINTER_NBYTES};
+pub use array::codec_table::{KnownCodec, known};
 pub use array::element::{
     ByteOrder, Charset, Element, Field, FloatLayout, Member, StringPadding, same_bytes,
 };

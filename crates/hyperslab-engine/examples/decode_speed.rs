@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use hyperslab_core::{BitshuffleInner, Codec};
+use hyperslab_core::{Checksum, Codec, known};
 use hyperslab_engine::codecs::{Decoded, Scratch, decode};
 
 const NBYTES: usize = 1 << 20;
@@ -20,15 +20,14 @@ fn main() {
     let zlib = compressed(&planes);
     println!("{} bytes of float32, {} after shuffle and deflate", field.len(), zlib.len());
     let shuffle = Codec::Shuffle { element_nbytes: 4 };
-    report("deflate", &[Codec::Zlib], &zlib);
-    report("deflate, unshuffle", &[shuffle.clone(), Codec::Zlib], &zlib);
+    report("deflate", &[Codec::known(&known::zlib)], &zlib);
+    report("deflate, unshuffle", &[shuffle.clone(), Codec::known(&known::zlib)], &zlib);
     for element_nbytes in [2, 3, 4, 8, 12, 16] {
         let name = format!("unshuffle elements of {element_nbytes}");
         report(&name, &[Codec::Shuffle { element_nbytes }], &field);
     }
-    let none = BitshuffleInner::None;
-    report("bitshuffle", &[Codec::Bitshuffle { element_nbytes: 4, block_elements: 0, inner: none }], &field);
-    report("fletcher32", &[Codec::Fletcher32], &summed(&field));
+    report("bitshuffle", &[Codec::with(&known::bitshuffle, [4, 0, 0])], &field);
+    report("fletcher32", &[Codec::checksum(Checksum::Fletcher32)], &summed(&field));
     let mut copy = vec![0; NBYTES];
     print("memcpy", || copy.copy_from_slice(black_box(&field)));
 }
@@ -91,7 +90,7 @@ fn summed(bytes: &[u8]) -> Vec<u8> {
     let mut summed = bytes.to_vec();
     summed.extend([0; 4]);
     let mut scratch = Scratch::default();
-    let result = decode(&[Codec::Fletcher32], 0, 0, &summed, NBYTES, &mut scratch);
+    let result = decode(&[Codec::checksum(Checksum::Fletcher32)], 0, 0, &summed, NBYTES, &mut scratch);
     if let Err(hyperslab_engine::Error::Checksum { computed, .. }) = result {
         summed[NBYTES..].copy_from_slice(&computed.to_le_bytes());
     }

@@ -17,7 +17,7 @@ use std::io::{self, BufRead, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
 
-use hyperslab_core::Codec;
+use hyperslab_core::{Codec, known};
 use hyperslab_engine::codecs::{Decoded, Scratch, decode, unshuffle_into};
 
 struct Chunk {
@@ -92,8 +92,15 @@ impl<'a> Worker<'a> {
             self.libdeflate.zlib_decompress(encoded, &mut self.planes).expect("a zlib stream");
             &self.planes
         } else {
-            match decode(&[Codec::Zlib], 0, 0, encoded, field.chunk_nbytes(), &mut self.scratch)
-                .expect("a zlib stream")
+            match decode(
+                &[Codec::known(&known::zlib)],
+                0,
+                0,
+                encoded,
+                field.chunk_nbytes(),
+                &mut self.scratch,
+            )
+            .expect("a zlib stream")
             {
                 Decoded::Plain(planes) => planes,
                 Decoded::Shuffled { .. } => panic!("nothing was to be unshuffled"),

@@ -21,7 +21,7 @@ use crate::plain::{read_plain, read_plain_far, room};
 use crate::read_error::ReadError;
 use crate::scatter::{Destination, Target, index};
 use crate::stores::{Store, Stores};
-use crate::threads::{Helpers, ThreadMemory, join_all};
+use crate::threads::{Helpers, ThreadMemory, with_helpers};
 use crate::values::ValueHeap;
 use pace::Pace;
 
@@ -172,22 +172,15 @@ impl<'a> Job<'a> {
         }
         let helpers = Helpers::grant(self.thread_count - 1);
         let job = &self;
-        std::thread::scope(|scope| {
-            let mut started = Vec::new();
-            for number in 1..=helpers.count() {
-                let work = move || job.work(index(number), &mut || false);
-                // If a helper cannot be started, we go on without it.
-                started.extend(std::thread::Builder::new().spawn_scoped(scope, work));
+        let mut last_poll = Instant::now();
+        let mut poll_now_and_then = || {
+            last_poll.elapsed() >= POLL && {
+                last_poll = Instant::now();
+                poll()
             }
-            let mut last_poll = Instant::now();
-            job.work(0, &mut || {
-                last_poll.elapsed() >= POLL && {
-                    last_poll = Instant::now();
-                    poll()
-                }
-            });
-            join_all(started);
-        });
+        };
+        let help = |number| job.work(number, &mut || false);
+        with_helpers(index(helpers.count()), help, || job.work(0, &mut poll_now_and_then));
         self.outcome()
     }
 

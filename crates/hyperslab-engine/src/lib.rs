@@ -39,6 +39,6 @@ pub use stores::{
     ObjectEnd, Opener, OtherFile, RangeReader, RemoteFolder, RemoteOptions, RemoteStatistics, RemoteStore,
     Stop, Store, Stores, UrlParts, WebUrl, remote_statistics,
 };
-pub use threads::{default_thread_count, join_all};
+pub use threads::{default_thread_count, in_shares, with_helpers};
 pub use tidy::{is_tidy, tidy};
 pub use values::ValueHeap;

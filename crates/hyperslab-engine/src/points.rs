@@ -8,7 +8,7 @@ use hyperslab_core::{PlanError, PointGroup, ReadPlan};
 use crate::execute::{Execution, execute};
 use crate::read_error::ReadError;
 use crate::scatter::index;
-use crate::threads::{Helpers, join_all};
+use crate::threads::{Helpers, with_helpers};
 
 /// How many groups justify another thread.
 const GROUPS_PER_THREAD: usize = 8;
@@ -46,15 +46,7 @@ pub fn read_points(
         }
     };
     let helpers = Helpers::grant(thread_count - 1);
-    std::thread::scope(|scope| {
-        let mut started = Vec::new();
-        for _ in 0..helpers.count() {
-            // If a helper cannot be started, we go on without it.
-            started.extend(std::thread::Builder::new().spawn_scoped(scope, || work(&mut || false)));
-        }
-        work(poll);
-        join_all(started);
-    });
+    with_helpers(index(helpers.count()), |_| work(&mut || false), || work(poll));
     failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
 }
 

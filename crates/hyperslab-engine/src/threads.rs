@@ -4,9 +4,9 @@
 //! a read goes on even if all helpers are busy elsewhere.
 
 use std::num::NonZero;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::thread::ScopedJoinHandle;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{Builder, ScopedJoinHandle};
 
 use crate::brief_lock::lock_briefly;
 use crate::codecs::Scratch;
@@ -49,12 +49,44 @@ impl ThreadMemory {
 
 /// Waits until helpers have ended as threads of the system, and not only finished their work, as a scope does: a program
 /// that forks after a read has only the threads that it knows. A helper's panic goes on here.
-pub fn join_all(helpers: Vec<ScopedJoinHandle<'_, ()>>) {
+pub(crate) fn join_all(helpers: Vec<ScopedJoinHandle<'_, ()>>) {
     for helper in helpers {
         if let Err(panic) = helper.join() {
             std::panic::resume_unwind(panic);
         }
     }
+}
+
+/// Calls `lead` here, and `help` in so many other threads with their numbers, from 1. Where no more threads can be started,
+/// those that there are do all. All have ended when this returns.
+pub fn with_helpers<T>(count: usize, help: impl Fn(usize) + Sync, lead: impl FnOnce() -> T) -> T {
+    std::thread::scope(|scope| {
+        let help = &help;
+        let start = |number| Builder::new().spawn_scoped(scope, move || help(number)).ok();
+        let started = (1..=count).filter_map(start).collect();
+        let led = lead();
+        join_all(started);
+        led
+    })
+}
+
+/// Shares items of `width` elements among threads: `work` gets the number of the first item of a share, and the share.
+pub fn in_shares<T: Send>(
+    elements: &mut [T],
+    width: usize,
+    thread_count: usize,
+    work: impl Fn(usize, &mut [T]) + Sync,
+) {
+    let width = width.max(1);
+    let share_count = (elements.len() / width).div_ceil(thread_count.max(1)).max(1);
+    let shares = Mutex::new(elements.chunks_mut(share_count * width).enumerate());
+    let take = || {
+        let next = || shares.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some((number, share)) = next() {
+            work(number * share_count, share);
+        }
+    };
+    with_helpers(thread_count.saturating_sub(1), |_| take(), take);
 }
 
 /// How many threads a read uses by default: the cores of this process, asked for once.

@@ -5,7 +5,7 @@
 mod golden;
 
 use golden::{Vector, vectors};
-use hyperslab_core::{BitshuffleInner, ByteOrder, Codec, Dither, Element, Quantum};
+use hyperslab_core::{ByteOrder, Checksum, Codec, Dither, Element, KnownCodec, Quantum, known};
 use hyperslab_engine::Error;
 use hyperslab_engine::codecs::{Decoded, Scratch, Shuffled, decode};
 use proptest::prelude::*;
@@ -20,6 +20,10 @@ fn survives(chain: &[Codec], mask: u32, encoded: &[u8], decoded_nbytes: usize) -
     Ok(())
 }
 
+fn decoded_codecs() -> Vec<&'static KnownCodec> {
+    KnownCodec::all().filter(|codec| codec.is_decoded()).collect()
+}
+
 /// Any codec, with parameters that a file could claim.
 fn any_codec() -> impl Strategy<Value = Codec> {
     let small = prop_oneof![0..20_u32, any::<u32>()];
@@ -28,56 +32,36 @@ fn any_codec() -> impl Strategy<Value = Codec> {
     let float = prop_oneof![Just(4_u64), Just(8), Just(2)]
         .prop_map(|nbytes| Element::float(nbytes, ByteOrder::Little).unwrap());
     let number = prop_oneof![element, float];
+    let sums = vec![Checksum::Crc32, Checksum::Adler32, Checksum::Crc32c, Checksum::Fletcher32];
+    let any_sum = (prop::sample::select(sums), any::<bool>());
     prop_oneof![
         prop_oneof![0..20_u64, any::<u64>()].prop_map(|element_nbytes| Codec::Shuffle { element_nbytes }),
-        Just(Codec::Zlib),
-        Just(Codec::Gzip),
-        Just(Codec::Fletcher32),
-        (small.clone(), 0..70_u32, 0..70_u32, small.clone()).prop_map(|(options, bits, block, line)| {
-            Codec::Szip { options, pixel_nbits: bits, pixels_per_block: block, pixels_per_scanline: line }
-        }),
-        prop::collection::vec(small.clone(), 0..30).prop_map(|parameters| Codec::Nbit { parameters }),
-        prop::collection::vec(0..9_u32, 0..12).prop_map(|parameters| Codec::ScaleOffset { parameters }),
-        Just(Codec::Lzf),
-        Just(Codec::Zstd),
-        Just(Codec::Blosc),
-        Just(Codec::Blosc2),
-        Just(Codec::Lz4Hdf5),
-        Just(Codec::Lz4Numcodecs),
-        Just(Codec::Bzip2),
-        (0..20_u64, prop_oneof![0..99_u64, any::<u64>()], 0..3_usize).prop_map(|(width, block, inner)| {
-            let inner = [BitshuffleInner::None, BitshuffleInner::Lz4, BitshuffleInner::Zstd][inner];
-            Codec::Bitshuffle { element_nbytes: width, block_elements: block, inner }
-        }),
-        Just(Codec::Crc32c),
+        (prop::sample::select(decoded_codecs()), prop::collection::vec(small.clone(), 0..30))
+            .prop_map(|(codec, parameters)| Codec::with(codec, parameters)),
+        prop::sample::select(decoded_codecs()).prop_map(Codec::known),
+        (small.clone(), 0..70_u32, 0..70_u32, small.clone())
+            .prop_map(|(options, bits, block, line)| Codec::with(&known::szip, [options, bits, block, line])),
+        prop::collection::vec(0..9_u32, 0..12)
+            .prop_map(|parameters| Codec::with(&known::scaleoffset, parameters)),
+        (0..20_u32, prop_oneof![0..99_u32, any::<u32>()], 0..4_u32)
+            .prop_map(|(width, block, inner)| Codec::with(&known::bitshuffle, [width, block, inner])),
+        any_sum.prop_map(|(sum, at_start)| Codec::Checksum { sum, at_start }),
         Just(Codec::Transpose { order: vec![1, 0] }),
         (number.clone(), number.clone()).prop_map(|(stored, decoded)| Codec::Delta { stored, decoded }),
         (number.clone(), number.clone()).prop_map(|(stored, decoded)| {
             Codec::FixedScaleOffset { scale: 10.0, offset: 3.5, stored, decoded }
         }),
-        (prop_oneof![Just(1_u64), Just(2), Just(4), Just(3)], prop_oneof![0..70_u64, any::<u64>()])
-            .prop_map(|(element_nbytes, block_elements)| Codec::Rice { element_nbytes, block_elements }),
-        Just(Codec::Plio),
-        Just(Codec::RunLength),
-        prop_oneof![0..20_u64, any::<u64>()]
-            .prop_map(|element_nbytes| Codec::SkippingHuffman { element_nbytes }),
-        (0..10_u64, 0..70_u32, 0..70_u32, any::<bool>(), any::<bool>()).prop_map(
-            |(element_nbytes, first_bit, nbits, sign_extended, filled_with_ones)| Codec::NbitHdf4 {
-                element_nbytes,
-                first_bit,
-                nbits,
-                sign_extended,
-                filled_with_ones,
-            }
+        (prop_oneof![Just(1_u32), Just(2), Just(4), Just(3)], prop_oneof![0..70_u32, any::<u32>()])
+            .prop_map(|(width, block)| Codec::with(&known::rice, [width, block])),
+        prop_oneof![0..20_u32, any::<u32>()].prop_map(|width| Codec::with(&known::skipping_huffman, [width])),
+        (0..10_u32, 0..70_u32, 0..70_u32, 0..2_u32, 0..2_u32).prop_map(
+            |(width, first, nbits, sign, ones)| Codec::with(
+                &known::nbit_hdf4,
+                [width, first, nbits, sign, ones]
+            )
         ),
-        (0..70_u32, 0..70_u32, 0..70_u32, any::<bool>()).prop_map(|(options, bits, block, has_header)| {
-            Codec::SzipHdf4 {
-                options,
-                pixel_nbits: bits,
-                pixels_per_block: block,
-                pixels_per_scanline: 2 * block,
-                has_header,
-            }
+        (0..70_u32, 0..70_u32, 0..70_u32, 0..2_u32).prop_map(|(options, bits, block, has_header)| {
+            Codec::with(&known::szip_hdf4, [options, bits, block, 2 * block, has_header])
         }),
         (number, any::<u32>(), any::<f64>(), 0..3_usize, 0..2_usize).prop_map(
             |(decoded, dither_start, scale, dither, count)| Codec::Quantize {
@@ -138,7 +122,7 @@ proptest! {
         let mut chain = vector.chain.clone();
         let index = position.index(chain.len());
         match &mut chain[index] {
-            Codec::Nbit { parameters } | Codec::ScaleOffset { parameters } => {
+            Codec::Known { parameters, .. } if !parameters.is_empty() => {
                 let at = parameter.0.index(parameters.len());
                 parameters[at] = parameter.1;
             }
@@ -169,9 +153,9 @@ fn compressed(bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn bombs_end_in_a_named_error() {
     let bomb = bomb(50_000_000);
-    let one = survives(&[Codec::Zlib], 0, &bomb, 1000);
+    let one = survives(&[Codec::known(&known::zlib)], 0, &bomb, 1000);
     assert_eq!(one, Err(Error::DecodedBeyond { codec: "deflate", limit: 1000 }));
-    let two = survives(&[Codec::Zlib, Codec::Zlib], 0, &bomb, 1000);
+    let two = survives(&[Codec::known(&known::zlib), Codec::known(&known::zlib)], 0, &bomb, 1000);
     assert_eq!(two, Err(Error::DecodedBeyond { codec: "deflate", limit: 2000 + 64 * 1024 }));
 }
 
@@ -201,14 +185,14 @@ fn bombs() -> Vec<(Codec, Vec<u8>)> {
     let blosc = [2, 1, 0x30, 1].into_iter().chain(sizes).chain(20_u32.to_le_bytes());
     let blosc = blosc.chain(u32::try_from(lz4.len()).unwrap().to_le_bytes()).chain(lz4).collect();
     vec![
-        (Codec::Zlib, compressed(&zeros)),
-        (Codec::Gzip, gzipped),
-        (Codec::Bzip2, bzip2.finish().unwrap()),
-        (Codec::Zstd, zstd),
-        (Codec::Lz4Numcodecs, numcodecs),
-        (Codec::Lz4Hdf5, hdf5),
-        (Codec::Lzf, lzf),
-        (Codec::Blosc, blosc),
+        (Codec::known(&known::zlib), compressed(&zeros)),
+        (Codec::known(&known::gzip), gzipped),
+        (Codec::known(&known::bzip2), bzip2.finish().unwrap()),
+        (Codec::known(&known::zstd), zstd),
+        (Codec::known(&known::lz4_numcodecs), numcodecs),
+        (Codec::known(&known::lz4), hdf5),
+        (Codec::known(&known::lzf), lzf),
+        (Codec::known(&known::blosc), blosc),
     ]
 }
 
@@ -217,7 +201,7 @@ fn every_codec_refuses_its_bomb() {
     for (codec, encoded) in bombs() {
         let name = codec.name().to_owned();
         assert!(encoded.len() < 20_000, "{name}");
-        let whole = if codec == Codec::Lzf { 1 + 264 * 4000 } else { 1 << 20 };
+        let whole = if codec == Codec::known(&known::lzf) { 1 + 264 * 4000 } else { 1 << 20 };
         assert_eq!(survives(std::slice::from_ref(&codec), 0, &encoded, whole), Ok(()), "{name}");
         for asked in [0, 1, 1000, 100_000] {
             let found = survives(std::slice::from_ref(&codec), 0, &encoded, asked);
@@ -233,7 +217,7 @@ fn every_codec_refuses_its_bomb() {
 #[test]
 fn sizes_that_differ_are_named() {
     let encoded = compressed(&[1; 100]);
-    let found = |expected| survives(&[Codec::Zlib], 0, &encoded, expected);
+    let found = |expected| survives(&[Codec::known(&known::zlib)], 0, &encoded, expected);
     assert_eq!(found(100), Ok(()));
     assert_eq!(found(101), Err(Error::DecodedSize { codec: "deflate", expected: 101, found: 100 }));
     assert_eq!(found(99), Err(Error::DecodedBeyond { codec: "deflate", limit: 99 }));
@@ -244,7 +228,7 @@ fn sizes_that_differ_are_named() {
 #[test]
 fn unknown_codecs_are_named() {
     let unknown = Codec::Unknown { number: Some(32013), name: "zfp".to_owned() };
-    let error = survives(&[Codec::Zlib, unknown.clone()], 0, &[], 4).unwrap_err();
+    let error = survives(&[Codec::known(&known::zlib), unknown.clone()], 0, &[], 4).unwrap_err();
     assert_eq!(error, Error::UnknownCodec { number: Some(32013), name: "zfp".to_owned() });
     assert_eq!(error.to_string(), "codec zfp (HDF5 filter 32013) is unknown, so this array cannot be read");
     assert_eq!(survives(&[unknown], 1, &[1, 2, 3, 4], 4), Ok(()), "a skipped codec need not be known");
@@ -252,7 +236,9 @@ fn unknown_codecs_are_named() {
 
 #[test]
 fn checksums_are_verified() {
-    for (codec, name) in [(Codec::Fletcher32, "fletcher32"), (Codec::Crc32c, "crc32c")] {
+    for (codec, name) in
+        [(Codec::checksum(Checksum::Fletcher32), "fletcher32"), (Codec::checksum(Checksum::Crc32c), "crc32c")]
+    {
         let error = survives(&[codec], 0, &[1, 2, 3, 4, 5, 6, 7, 8], 4).unwrap_err();
         assert!(matches!(error, Error::Checksum { codec, .. } if codec == name), "{error}");
     }
@@ -277,5 +263,8 @@ fn transpositions_are_left_to_the_caller() {
 #[test]
 fn memory_that_cannot_be_had_is_an_error() {
     let claim = usize::MAX / 4;
-    assert_eq!(survives(&[Codec::Zlib], 0, &bomb(10), claim), Err(Error::OutOfMemory { nbytes: claim }));
+    assert_eq!(
+        survives(&[Codec::known(&known::zlib)], 0, &bomb(10), claim),
+        Err(Error::OutOfMemory { nbytes: claim })
+    );
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use hyperslab_core::{
     Array, AxisIndices, AxisSelection, ByteOrder, ByteRange, ChunkGrid, CoalescePolicy, Codec, Element, Fill,
-    Manifest, Notes, Orthogonal, ReadPlan, Role, Segment, SegmentAxis, StoredChunk, VirtualMappings,
+    Manifest, Notes, Orthogonal, ReadPlan, Role, Segment, SegmentAxis, StoredChunk, VirtualMappings, known,
 };
 use hyperslab_engine::{ChunkCache, Execution, FileStore, ReadError, Store, Stores, execute};
 use proptest::prelude::*;
@@ -324,7 +324,7 @@ fn ten_million_chunks_make_a_small_plan() {
     let segment = Segment {
         axes: SegmentAxis::of_box(&[0, 0], &[10_000, 10_000], &[0, 0]).unwrap(),
         grid,
-        codecs: vec![Codec::Zlib],
+        codecs: vec![Codec::known(&known::zlib)],
         element: Element::integer(2, false, ByteOrder::Little),
         plain_edge_chunks: false,
         manifest: Manifest::empty().into(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyperslab_core::{
     Array, CoalescePolicy, Codec, Element, FIRST_IN_FLIGHT, Fill, Manifest, Notes, Orthogonal, ReadPlan,
-    Role, Segment, SegmentAxis, Selection, StoredChunk, VirtualMappings,
+    Role, Segment, SegmentAxis, Selection, StoredChunk, VirtualMappings, known,
 };
 
 use crate::chunk_locations::ChunkLocations;
@@ -59,7 +59,7 @@ impl OpenHyperslabEngine {
         let segment = Segment {
             axes: SegmentAxis::of_box(&origin, &shape, &origin)?,
             grid: stored.grid.clone(),
-            codecs: if stored.is_encoded() { vec![Codec::Zstd] } else { Vec::new() },
+            codecs: if stored.is_encoded() { vec![Codec::known(&known::zstd)] } else { Vec::new() },
             element: element.clone(),
             plain_edge_chunks: false,
             manifest,

@@ -144,7 +144,7 @@ fn of_codec(codec: &Codec) -> Value {
         Codec::FixedScaleOffset { scale, offset, stored, decoded } => {
             json!(["fixedscaleoffset", scale, offset, of_element(stored), of_element(decoded)])
         }
-        Codec::Lz4Numcodecs => json!(["lz4_numcodecs"]),
+        Codec::Known { codec, .. } if codec.name == "lz4" => json!([codec.file]),
         Codec::Unknown { name, .. } => json!(["unknown", name]),
         other => json!([other.name()]),
     }

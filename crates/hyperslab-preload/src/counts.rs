@@ -11,6 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use rustix::time::ClockId;
+
 use crate::folders::Folder;
 use crate::limits::file_limit;
 use crate::reason::Reason;
@@ -202,19 +204,17 @@ fn decimal(mut value: u64, digits: &mut [u8; 20]) -> &[u8] {
 /// Nanoseconds of a clock that only goes forward.
 #[inline]
 pub(crate) fn now() -> u64 {
-    clock(libc::CLOCK_MONOTONIC)
+    clock(ClockId::Monotonic)
 }
 
 /// Nanoseconds that a processor has worked for this thread.
 pub(crate) fn processor_now() -> u64 {
-    clock(libc::CLOCK_THREAD_CPUTIME_ID)
+    clock(ClockId::ThreadCPUTime)
 }
 
 #[inline]
-fn clock(which: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure is valid for writes.
-    unsafe { libc::clock_gettime(which, &raw mut time) };
+fn clock(which: ClockId) -> u64 {
+    let time = rustix::time::clock_gettime(which);
     let (seconds, nanoseconds) = (time.tv_sec.cast_unsigned(), time.tv_nsec.cast_unsigned());
     seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds).max(1)
 }

@@ -3,12 +3,12 @@
 //! Nobody but their owner may write there. So a process of root that is about to become another user first makes a folder
 //! inside for that user, which the processes that it starts then find too.
 
-#![allow(unsafe_code)]
-
-use std::ffi::{CString, OsStr, OsString};
-use std::fs::Metadata;
+use std::ffi::{OsStr, OsString};
+use std::fs::{DirBuilder, Metadata, Permissions, set_permissions};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, lchown};
+
+use rustix::process::geteuid;
 
 /// A folder that the environment names.
 #[derive(Debug)]
@@ -26,8 +26,7 @@ impl Folder {
 
     /// Where in it this process may write: the path, and the user whose folder inside it is.
     pub fn own(&self) -> (&OsStr, Option<u32>) {
-        // SAFETY: the call has no effect.
-        let user = unsafe { libc::geteuid() };
+        let user = geteuid().as_raw();
         (&self.path, (user != 0 && self.owner == Some(0)).then_some(user))
     }
 
@@ -42,14 +41,11 @@ impl Folder {
         if self.owner != Some(0) {
             return;
         }
-        let paths = (CString::new(self.path.as_bytes()), CString::new(inside(&self.path, user).as_bytes()));
-        let (Ok(folder), Ok(inside)) = paths else { return };
-        // SAFETY: the paths end with a zero. Others may then pass through the folder, and neither list it nor write there.
-        unsafe {
-            libc::chmod(folder.as_ptr(), 0o711);
-            if libc::mkdir(inside.as_ptr(), 0o700) == 0 {
-                libc::lchown(inside.as_ptr(), user, libc::gid_t::MAX);
-            }
+        // Others may then pass through the folder, and neither list it nor write there.
+        let _ = set_permissions(&self.path, Permissions::from_mode(0o711));
+        let inside = inside(&self.path, user);
+        if DirBuilder::new().mode(0o700).create(&inside).is_ok() {
+            let _ = lchown(&inside, Some(user), None);
         }
     }
 }

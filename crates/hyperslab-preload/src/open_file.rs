@@ -11,6 +11,7 @@ use std::sync::Arc;
 use hyperslab_core::{CoalescePolicy, FileIdentity};
 use hyperslab_engine::{FileStore, FileVersion, ReadError, Store};
 use hyperslab_libhdf5::{Id, Library};
+use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::kept_bytes::KeptBytes;
 use crate::mapped;
@@ -145,9 +146,14 @@ fn identity(descriptor: RawFd) -> Option<FileIdentity> {
 
 /// Whether a descriptor was opened for reading only, through the page cache.
 fn is_plainly_read(descriptor: RawFd) -> bool {
-    // SAFETY: the call changes nothing, whatever the number.
-    let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFL) };
-    flags >= 0 && flags & libc::O_ACCMODE == libc::O_RDONLY && flags & libc::O_DIRECT == 0
+    let is_plain =
+        |flags: OFlags| flags & OFlags::ACCMODE == OFlags::RDONLY && !flags.contains(OFlags::DIRECT);
+    flags(descriptor).is_some_and(is_plain)
+}
+
+/// How a descriptor was opened; `None` if it is closed.
+fn flags(descriptor: RawFd) -> Option<OFlags> {
+    if descriptor >= 0 { fcntl_getfl(&*borrowed(descriptor)).ok() } else { None }
 }
 
 /// Whether the process has the file open for writing anywhere, by whatever library. If that cannot be found out, it may.
@@ -155,9 +161,7 @@ fn has_writer(file: &FileIdentity) -> bool {
     let Ok(descriptors) = std::fs::read_dir("/proc/self/fd") else { return true };
     let numbers = descriptors.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<RawFd>().ok());
     numbers.into_iter().any(|descriptor| {
-        // SAFETY: as above.
-        let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFL) };
-        let is_writable = flags >= 0 && flags & libc::O_ACCMODE != libc::O_RDONLY;
+        let is_writable = flags(descriptor).is_some_and(|flags| flags & OFlags::ACCMODE != OFlags::RDONLY);
         is_writable && identity(descriptor).is_some_and(|found| found.is_file(file))
     })
 }

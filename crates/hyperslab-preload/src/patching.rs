@@ -35,7 +35,7 @@ pub(crate) fn patch(replacing: &Replacing) {
 
 /// Puts another address into a slot. Returns whether that changed anything.
 pub(crate) fn replace(place: usize, address: usize, is_sealed: bool) -> bool {
-    let page = 4096_usize.max(usize::try_from(page_nbytes()).unwrap_or(4096));
+    let page = rustix::param::page_size();
     let start = place / page * page;
     let protect = |protection| {
         // SAFETY: only the page of the slot changes, and is as before at the end.
@@ -50,9 +50,4 @@ pub(crate) fn replace(place: usize, address: usize, is_sealed: bool) -> bool {
     entry.store(address, Ordering::Release);
     protect(libc::PROT_READ);
     true
-}
-
-fn page_nbytes() -> i64 {
-    // SAFETY: the call has no effect.
-    unsafe { libc::sysconf(libc::_SC_PAGESIZE) }
 }

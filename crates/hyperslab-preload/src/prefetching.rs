@@ -91,8 +91,7 @@ pub(crate) fn begin(
     let thread_number = Arc::new(AtomicI32::new(0));
     let (array, is_over, number) = (Arc::clone(array), Arc::clone(&is_dropped), Arc::clone(&thread_number));
     let work = move || {
-        // SAFETY: the call has no effect.
-        number.store(unsafe { libc::gettid() }, Ordering::Release);
+        number.store(rustix::thread::gettid().as_raw_pid(), Ordering::Release);
         end_when(is_over);
         let mut elements = memory;
         let missing = nbytes.saturating_sub(elements.len());

@@ -1,10 +1,5 @@
 //! Work on many elements, shared among threads.
 
-use std::sync::{Mutex, PoisonError};
-use std::thread::Builder;
-
-use hyperslab_engine::join_all;
-
 /// How many bytes are worth another thread.
 const NBYTES_PER_THREAD: usize = 4 << 20;
 
@@ -15,24 +10,6 @@ pub(crate) fn in_shares(
     thread_count: usize,
     work: impl Fn(usize, &mut [u8]) + Sync,
 ) {
-    let width = width.max(1);
-    let count = elements.len() / width;
     let thread_count = thread_count.min(elements.len() / NBYTES_PER_THREAD).max(1);
-    let share_count = count.div_ceil(thread_count).max(1);
-    let shares = Mutex::new(elements.chunks_mut(share_count * width).enumerate());
-    let take = || {
-        let next = || shares.lock().unwrap_or_else(PoisonError::into_inner).next();
-        while let Some((number, share)) = next() {
-            work(number * share_count, share);
-        }
-    };
-    std::thread::scope(|scope| {
-        let mut started = Vec::new();
-        for _ in 1..thread_count {
-            // Where there are no more threads, this one does all.
-            started.extend(Builder::new().spawn_scoped(scope, take));
-        }
-        take();
-        join_all(started);
-    });
+    hyperslab_engine::in_shares(elements, width, thread_count, work);
 }

@@ -9,6 +9,7 @@ mod cache_state;
 mod callbacks;
 mod chunk_bytes;
 mod chunk_encoding;
+mod codec_names;
 mod collection;
 mod document_resolver;
 mod dtypes;
@@ -47,6 +48,8 @@ mod _core {
     use crate::chunk_bytes::{gather_chunks, hash_chunks, hash_staged, lzf};
     #[pymodule_export]
     use crate::chunk_encoding::encode_chunks;
+    #[pymodule_export]
+    use crate::codec_names::codec_names;
     #[pymodule_export]
     use crate::collection::{combine, find_counterparts};
     #[pymodule_export]

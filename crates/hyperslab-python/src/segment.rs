@@ -1,7 +1,7 @@
 //! `Segment`: a box of an array with the chunks that hold it, as columns. References are written from these.
 
 use hyperslab_archive::WholeArray;
-use hyperslab_core::{BitshuffleInner, ChunkState, Codec, Fill, SegmentAxis, StoredChunk};
+use hyperslab_core::{ChunkState, Codec, Fill, SegmentAxis, StoredChunk};
 use hyperslab_engine::is_tidy;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -151,24 +151,17 @@ impl Segment {
     }
 }
 
-/// A codec by name and parameters. The parameters have the names of the fields of `hyperslab_core::Codec`.
+/// A codec by name and parameters, which have the names of the fields of `hyperslab_core::Codec`; of a codec of the table also
+/// whether numcodecs has it.
 fn described<'py>(py: Python<'py>, codec: &Codec) -> PyResult<Bound<'py, PyDict>> {
     let found = PyDict::new(py);
     found.set_item("name", codec.name())?;
     match codec {
         Codec::Shuffle { element_nbytes } => found.set_item("element_nbytes", element_nbytes)?,
-        Codec::Bitshuffle { element_nbytes, block_elements, inner } => {
-            let inner = match inner {
-                BitshuffleInner::None => None,
-                BitshuffleInner::Lz4 => Some("lz4"),
-                BitshuffleInner::Zstd => Some("zstd"),
-            };
-            found.set_item("element_nbytes", element_nbytes)?;
-            found.set_item("block_elements", block_elements)?;
-            found.set_item("inner", inner)?;
+        Codec::Known { codec, parameters } => {
+            found.set_item("numcodecs", !codec.numcodecs.is_empty())?;
+            found.set_item("parameters", parameters)?;
         }
-        Codec::Lz4Hdf5 => found.set_item("framing", "hdf5")?,
-        Codec::Lz4Numcodecs => found.set_item("framing", "numcodecs")?,
         Codec::Transpose { order } => found.set_item("order", order.clone())?,
         Codec::Delta { stored, decoded } => {
             found.set_item("stored", dtypes::dtype(py, stored)?)?;

@@ -16,7 +16,7 @@ from hyperslab.archive.far.remote import is_url
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.tree.array import Array
 from hyperslab.archive.tree.group import Group
-from hyperslab.errors import HyperslabError, Refused, UsageError
+from hyperslab.errors import HyperslabError, NoSuchFile, Refused, UsageError
 from hyperslab.meant import meant_or_known
 from hyperslab.model.codec_sample import sample_of
 from hyperslab.model.file_layout import facts_of, layout_of
@@ -116,7 +116,7 @@ def stored_arrays(
                 return _all(path, archive, options, notes)
             return [_described(path, _named(path, archive, name), options, samples=samples) for name in names]
     except FileNotFoundError as error:
-        raise UsageError(f"there is no file {path}: name an existing file, or an array of it as FILE:ARRAY") from error
+        raise NoSuchFile(f"there is no file {path}: name an existing file, or an array of it as FILE:ARRAY") from error
 
 
 def _named(path: str, archive: Group, name: str) -> Array:

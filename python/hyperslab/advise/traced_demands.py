@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hyperslab._core import Hyperslab
 from hyperslab.advise.demand import STRETCHES, Demand, RecordedProgram
 from hyperslab.advise.stored import NETCDF, StoredArray, stored_arrays
-from hyperslab.errors import HyperslabError, UsageError
+from hyperslab.errors import HyperslabError, NoSuchFile, UsageError
 from hyperslab.model.cells import CellCache
 from hyperslab.model.libraries import Layout
 from hyperslab.model.workload import Step
@@ -60,7 +60,7 @@ def open_trace(given: Path | Trace) -> SummarizedTrace:
         trace = with_largest_shapes(given if isinstance(given, Trace) else Trace.open(where))
     except FileNotFoundError as error:
         made = f"hyperslab trace -o {where} -- python your_program.py"
-        raise UsageError(f"there is no trace {where}: record one with `{made}`") from error
+        raise NoSuchFile(f"there is no trace {where}: record one with `{made}`") from error
     except OSError as error:
         raise UsageError(f"{where} cannot be read: {error.strerror or error}") from error
     trace.notes += [said for said in said_of_changes(trace) if said not in trace.notes]

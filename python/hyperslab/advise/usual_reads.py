@@ -24,7 +24,7 @@ from hyperslab.archive.tree.array import Array
 from hyperslab.archive.tree.group import Group
 from hyperslab.archive.tree.whole import check_whole
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.errors import Refused, UsageError
+from hyperslab.errors import NoSuchFile, Refused, UsageError
 from hyperslab.model.cells import CellCache
 from hyperslab.model.file_layout import file_and_array
 from hyperslab.model.libraries import Layout
@@ -202,7 +202,7 @@ def find_array(where: str, storage_options: Mapping[str, Any] | None = None) -> 
             check_whole(archive)
             chosen = _chosen(where, name, archive).name
     except FileNotFoundError as error:
-        raise UsageError(
+        raise NoSuchFile(
             f"there is no file {path}: give a workload (.yaml), or an array as FILE:ARRAY of an existing file"
         ) from error
     (stored,) = stored_arrays(path, [chosen], storage_options or {}, [], samples=not is_url(path))

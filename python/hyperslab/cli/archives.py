@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from hyperslab.errors import DamagedFile, HyperslabError, ReadError, Unsupported, UsageError
+from hyperslab.errors import DamagedFile, HyperslabError, NoSuchFile, ReadError, Unsupported, UsageError
 from hyperslab.meant import meant_or_known
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def open_archive(
         along = int(concat) if concat.isdecimal() else concat
         return hyperslab.open(path, storage_options=reached, concat=along, allowed=prefixes)
     except FileNotFoundError as error:
-        raise UsageError(f"there is no file {error.filename or path}: check the path") from error
+        raise NoSuchFile(f"there is no file {error.filename or path}: check the path") from error
     except HyperslabError:
         raise
     except OSError as error:
@@ -106,7 +106,7 @@ def array_of(root: Group, name: str) -> Array:
         because = "" if repr(f"/{name.strip('/')}") in why else f" ({why})"
         raise UsageError(f"{root.filename} has no array {name!r}{because}{near}") from error
     except FileNotFoundError as error:
-        raise UsageError(f"{name!r} of {root.filename} is in {error.filename}, which does not exist") from error
+        raise NoSuchFile(f"{name!r} of {root.filename} is in {error.filename}, which does not exist") from error
     if isinstance(array_or_group, Group):
         raise UsageError(f"{name!r} of {root.filename} is a group, not an array; {_names(array_or_group)}")
     return array_or_group

@@ -13,7 +13,7 @@ from hyperslab.cli.archives import allowed_prefixes, open_archive, storage_optio
 from hyperslab.cli.arguments import Allowed, Concat, Options
 from hyperslab.cli.output import console, line
 from hyperslab.cli.progress import live
-from hyperslab.errors import HyperslabError, UsageError
+from hyperslab.errors import HyperslabError, NoSuchFile, UsageError
 from hyperslab.needed import need
 
 if TYPE_CHECKING:
@@ -77,10 +77,10 @@ def index(
                 allowed=allowed_prefixes(allowed),
             )
             saved = references.save(output, inline_threshold=inline_threshold, skip_unsupported=skip_unsupported)
+    except FileNotFoundError as error:
+        raise NoSuchFile(f"there is no file {error.filename}: check the path or pattern") from error
     except HyperslabError:
         raise
-    except FileNotFoundError as error:
-        raise UsageError(f"there is no file {error.filename}: check the path or pattern") from error
     except OSError as error:
         raise UsageError(f"{error.filename or output}: {error.strerror or error}") from error
     except KeyboardInterrupt:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hyperslab.errors import UsageError, printable
+from hyperslab.errors import NoSuchFile, UsageError, printable
 from hyperslab.needed import need
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def import_log(
     try:
         log_trace = read_darshan(log)
     except FileNotFoundError as error:
-        raise UsageError(f"there is no Darshan log {log}") from error
+        raise NoSuchFile(f"there is no Darshan log {log}") from error
     path = output or context.obj[0]
     write(log_trace, path)
     arrays = counted(len(log_trace.arrays), "array", "arrays")

@@ -201,7 +201,7 @@ def _numcodec(codec: Mapping[str, Any]) -> dict[str, Any]:
     row = known(name)
     if row is None or row.numcodecs is None:
         raise Refused(f"numcodecs has no codec {name}")
-    if codec.get("framing", "numcodecs") != "numcodecs":
+    if codec.get("numcodecs") is False:
         raise Refused(f"numcodecs cannot decode {name} in HDF5's framing")
     codec_id, settings = row.settings(row.numcodecs, row.words(LEVEL, codec.get("element_nbytes", 0), 0, 0))
     return {"id": codec_id, **settings}

@@ -7,11 +7,27 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from hyperslab.needed import missing
+
+
+def plugins() -> Any:
+    """hdf5plugin, which registers its codecs when it is imported.
+
+    Raises
+    ------
+    MissingLibrary
+        It is not installed.
+    """
+    try:
+        return import_module("hdf5plugin")
+    except ImportError as error:
+        raise missing("hdf5plugin") from error
+
 
 def h5py_with_plugins() -> Any:
     """h5py, whose libhdf5 has all codecs that are installed."""
     with suppress(ImportError):
-        import_module("hdf5plugin")  # registers codecs
+        plugins()
     return import_module("h5py")
 
 
@@ -23,14 +39,14 @@ def h5py_with_own_plugins() -> Any:
     """
     h5py = h5py_with_plugins()
     with suppress(ImportError):
-        import_module("hdf5plugin").register(force=True)
+        plugins().register(force=True)
     return h5py
 
 
 def plugins_version() -> str | None:
     """The version of hdf5plugin; None if it is not installed."""
     try:
-        return str(import_module("hdf5plugin").version)
+        return str(plugins().version)
     except ImportError:
         return None
 

@@ -1,7 +1,7 @@
 """The table of codecs: one line says all that we know of one, whichever file it stands in and whoever reads it.
 
-HDF5's numbers are those of https://github.com/HDFGroup/hdf5_plugins/blob/master/docs/RegisteredFilterPlugins.md. A line
-without `parameters` and `step` describes files that we can read and do not write.
+By what number and names files call a codec stands in one table for Rust and Python, `codec_table.rs` of hyperslab-core.
+The lines here add what writing takes; a codec that is only read needs none.
 
 Settings are written as words. A number stands for itself; `level`, `width` (bytes of an element), `chunk` (bytes of a
 decoded chunk), `shuffle` and `block` stand for what a chain says. `inner` is the compressor inside Blosc or bitshuffle;
@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from hyperslab._core import codec_names
 
 Kind = Literal["shuffle", "compressor", "checksum"]
 MOST_BLOSC_WIDTH = 255
@@ -145,44 +147,67 @@ def _value(word: str, words: Mapping[str, Any]) -> Any:
     return {"False": False}.get(plain, int(plain) if plain.lstrip("-").isdigit() else plain)
 
 
-def _blosc(inner: str, number: int, *, netcdf: str | None = None, is_written: bool = False) -> KnownCodec:
-    settings = f"cname={inner} clevel=level shuffle"
+def _names() -> dict[str, tuple[int | None, str | None, str | None]]:
+    """HDF5's number and the names in numcodecs and Zarr 3, as the table in Rust has them."""
+    names: dict[str, tuple[int | None, str | None, str | None]] = {}
+    for name, hdf5, numcodecs, zarr3 in codec_names():
+        before = names.get(name, (None, None, None))  # LZ4 has two framings, and one name
+        names[name] = hdf5 or before[0], numcodecs or before[1], zarr3 or before[2]
+    return names
+
+
+_NAMES = _names()
+
+
+def _line(
+    name: str, kind: Kind = "compressor", numcodecs: str = "", zarr3: str = "", *, called: str = "", **said: Any
+) -> KnownCodec:
+    """A line of a codec that Rust's table has as `called`; `numcodecs` and `zarr3` are the settings there."""
+    number, in_numcodecs, in_zarr3 = _NAMES[called or name]
     return KnownCodec(
-        f"blosc-{inner}", hdf5=32001, parameters="2 2 width chunk level shuffle inner" if is_written else None,
-        numcodecs=f"blosc {settings} blocksize=0",
-        zarr3=f"blosc cname={inner} clevel=level shuffle=shuffled typesize=width blocksize=0",
+        name, kind, number, numcodecs=in_numcodecs and f"{in_numcodecs} {numcodecs}".strip(),
+        zarr3=in_zarr3 and f"{in_zarr3} {zarr3}".strip(), **said,
+    )  # fmt: skip
+
+
+_BLOSC_ZARR3 = "cname={} clevel=level shuffle=shuffled typesize=width blocksize=0"
+
+
+def _blosc(inner: str, number: int, *, netcdf: str | None = None, is_written: bool = False) -> KnownCodec:
+    return _line(
+        f"blosc-{inner}", called="blosc", parameters="2 2 width chunk level shuffle inner" if is_written else None,
+        numcodecs=f"cname={inner} clevel=level shuffle blocksize=0", zarr3=_BLOSC_ZARR3.format(inner),
         step="blosc inner level shuffle width" if is_written else None, level=5, most=9, inner=(number, number),
         netcdf=netcdf or f"blosc_{inner}", like="blosc-lz4:5",
     )  # fmt: skip
 
 
 def _bitshuffle(name: str, theirs: int, ours: int, level: int | None = None) -> KnownCodec:
-    return KnownCodec(
-        name, hdf5=32008, parameters="0 4 width =0 inner level?", step="bitshuffle width ours level", level=level,
-        inner=(theirs, ours), own=3, like="blosc-lz4-bitshuffle:5",
+    return _line(
+        name, called="bitshuffle", parameters="0 4 width =0 inner level?", step="bitshuffle width ours level",
+        level=level, inner=(theirs, ours), own=3, like="blosc-lz4-bitshuffle:5",
     )  # fmt: skip
 
 
-# Where two lines have the same number, the first one names the filter in general.
-TABLE = (
-    KnownCodec("shuffle", "shuffle", 2, "width", "shuffle elementsize=width", step="shuffle width", h5repack="SHUF"),
-    KnownCodec("deflate", "compressor", 1, "level", "zlib level", step="deflate level", level=4, most=9,
-               h5repack="GZIP={level}", h5py="gzip", netcdf="zlib", same_as="gzip"),
-    KnownCodec("gzip", "compressor", None, None, "gzip level", "gzip level", step="gzip level", level=4, most=9,
-               same_as="deflate"),
-    KnownCodec("fletcher32", "checksum", 3, "", "fletcher32", step="fletcher32", h5repack="FLET"),
-    KnownCodec("crc32c", "checksum", None, None, "crc32c location=end", "crc32c", step="crc32c"),
-    KnownCodec("szip", hdf5=4, h5py="szip", netcdf="szip"),
-    KnownCodec("nbit", hdf5=5),
-    KnownCodec("scaleoffset", hdf5=6),
-    KnownCodec("bzip2", hdf5=307, numcodecs="bz2 level", netcdf="bzip2", level=1, most=9),
-    KnownCodec("lzf", hdf5=32000, parameters="4? 261? chunk?", step="lzf", h5repack="UD=32000,0,0", h5py="lzf",
-               needs="h5py", like="lz4"),
-    KnownCodec("lz4", hdf5=32004, parameters="block?", numcodecs="lz4 acceleration=1", step="lz4_hdf5 block",
-               zarr_step="lz4", h5repack="UD=32004,0,0"),
-    KnownCodec("zstd", "compressor", 32015, "level?", "zstd level", "zstd level checksum=False", step="zstd level",
-               level=3, most=22, h5repack="UD=32015,0,1,{level}", netcdf="zstd"),
-    KnownCodec("blosc", hdf5=32001, numcodecs="blosc cname=lz4 clevel=5 shuffle=1 blocksize=0", like="blosc-lz4:5"),
+# What we say of a codec beside its number and names. Where two lines have the same number, the first one names the
+# filter in general.
+_LINES = (
+    _line("shuffle", "shuffle", "elementsize=width", parameters="width", step="shuffle width", h5repack="SHUF"),
+    _line("deflate", numcodecs="level", parameters="level", step="deflate level", level=4, most=9,
+          h5repack="GZIP={level}", h5py="gzip", netcdf="zlib", same_as="gzip"),
+    _line("gzip", numcodecs="level", zarr3="level", step="gzip level", level=4, most=9, same_as="deflate"),
+    _line("fletcher32", "checksum", parameters="", step="fletcher32", h5repack="FLET"),
+    _line("crc32c", "checksum", "location=end", step="crc32c"),
+    _line("szip", h5py="szip", netcdf="szip"),
+    _line("bzip2", numcodecs="level", netcdf="bzip2", level=1, most=9),
+    _line("lzf", parameters="4? 261? chunk?", step="lzf", h5repack="UD=32000,0,0", h5py="lzf", needs="h5py",
+          like="lz4"),
+    _line("lz4", numcodecs="acceleration=1", parameters="block?", step="lz4_hdf5 block", zarr_step="lz4",
+          h5repack="UD=32004,0,0"),
+    _line("zstd", numcodecs="level", zarr3="level checksum=False", parameters="level?", step="zstd level",
+          level=3, most=22, h5repack="UD=32015,0,1,{level}", netcdf="zstd"),
+    _line("blosc", numcodecs="cname=lz4 clevel=5 shuffle=1 blocksize=0", zarr3=_BLOSC_ZARR3.format("lz4"),
+          like="blosc-lz4:5"),
     _blosc("lz4", 1, is_written=True),
     _blosc("zlib", 4, is_written=True),
     _blosc("zstd", 5, is_written=True),
@@ -192,10 +217,11 @@ TABLE = (
     _bitshuffle("bitshuffle", 0, -1),
     _bitshuffle("bitshuffle-lz4", 2, 1),
     _bitshuffle("bitshuffle-zstd", 3, 5, level=3),
-    KnownCodec("zfp", hdf5=32013),
-    KnownCodec("rice"),
-    KnownCodec("blosc2", hdf5=32026, like="blosc-lz4:5"),
+    _line("blosc2", like="blosc-lz4:5"),
 )  # fmt: skip
+
+# Of all other codecs nothing is to say but how they are called.
+TABLE = _LINES + tuple(_line(name) for name in _NAMES if name not in {row.name for row in _LINES})
 
 
 def known_codecs() -> dict[str, KnownCodec]:

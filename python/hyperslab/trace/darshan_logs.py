@@ -7,12 +7,13 @@ become accesses to chunks.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hyperslab.errors import NotATrace
+from hyperslab.errors import NoSuchFile, NotATrace
 from hyperslab.needed import need
 from hyperslab.regular_files import open_regular
 from hyperslab.trace.byte_ranges import Row, Rows, bytes_of, mapped
@@ -41,7 +42,7 @@ def read_darshan(path: Path) -> AccessTable:
     import darshan
 
     if not path.exists():
-        raise FileNotFoundError(2, "there is no Darshan log", str(path))
+        raise NoSuchFile(errno.ENOENT, "there is no Darshan log", str(path))
     open_regular(path).close()
     try:
         report = darshan.DarshanReport(str(path), read_all=False)

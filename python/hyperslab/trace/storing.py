@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab.errors import NotATrace
+from hyperslab.errors import NoSuchFile, NotATrace
 from hyperslab.needed import need
 from hyperslab.regular_files import open_regular
 from hyperslab.replacing import replacing
@@ -41,7 +42,7 @@ def opened(path: Path) -> AccessTable:
         return _read(path)
     if logs_of(path).is_dir():
         return _checked(logs_of(path))
-    raise FileNotFoundError(2, "there is no trace", str(path))
+    raise NoSuchFile(errno.ENOENT, "there is no trace", str(path))
 
 
 def _checked(folder: Path) -> AccessTable:

@@ -1,5 +1,6 @@
 //! The steps between an array's elements and its stored bytes, as data. The engine executes them.
 
+use crate::array::codec_table::KnownCodec;
 use crate::array::element::Element;
 use crate::array::packing::Packing;
 
@@ -11,59 +12,14 @@ pub enum Codec {
         /// Width of an element in bytes.
         element_nbytes: u64,
     },
-    /// DEFLATE in zlib's framing (RFC 1950): HDF5's filter 1, numcodecs' zlib.
-    Zlib,
-    /// DEFLATE in gzip's framing (RFC 1952).
-    Gzip,
-    /// HDF5's checksum, filter 3: four bytes after the data, verified.
-    Fletcher32,
-    /// HDF5's filter 4: extended-Rice coding by CCSDS 121.0.
-    Szip {
-        /// libsz's option mask.
-        options: u32,
-        /// Bits per pixel.
-        pixel_nbits: u32,
-        /// Pixels per block.
-        pixels_per_block: u32,
-        /// Pixels per scan line.
-        pixels_per_scanline: u32,
-    },
-    /// HDF5's filter 5: packs the significant bits. Has the client data, as in the file.
-    Nbit {
-        /// `cd_values` as HDF5 wrote them.
+    /// A codec of the table that turns bytes into bytes, with the numbers that it needs.
+    Known {
+        /// Its line.
+        codec: &'static KnownCodec,
+        /// The numbers: HDF5's parameters of its filter, or as its decoder says.
         parameters: Vec<u32>,
     },
-    /// HDF5's filter 6: packs offsets from the minimum value. Has the client data, as in the file.
-    ScaleOffset {
-        /// `cd_values` as HDF5 wrote them.
-        parameters: Vec<u32>,
-    },
-    /// Registered filter 32000.
-    Lzf,
-    /// One Zstandard frame: registered filter 32015, Zarr's zstd.
-    Zstd,
-    /// A Blosc-1 (or Blosc-2 chunk) frame, which describes itself: registered filter 32001, Zarr's blosc.
-    Blosc,
-    /// A Blosc-2 frame as registered filter 32026 writes it.
-    Blosc2,
-    /// LZ4 blocks in HDF5's framing: registered filter 32004.
-    Lz4Hdf5,
-    /// One LZ4 block after a little-endian length of four bytes: numcodecs' lz4.
-    Lz4Numcodecs,
-    /// bzip2: registered filter 307, numcodecs' bz2.
-    Bzip2,
-    /// Groups bits of equal significance: registered filter 32008.
-    Bitshuffle {
-        /// Width of an element in bytes.
-        element_nbytes: u64,
-        /// Elements per block; 0 for the default of 8192 bytes.
-        block_elements: u64,
-        /// The compression of the transposed blocks.
-        inner: BitshuffleInner,
-    },
-    /// CRC-32C in four little-endian bytes after the data: Zarr's crc32c.
-    Crc32c,
-    /// A checksum in four little-endian bytes before or after the data: numcodecs' crc32 and adler32.
+    /// A checksum in four little-endian bytes before or after the data, verified.
     Checksum {
         /// Which checksum.
         sum: Checksum,
@@ -110,15 +66,6 @@ pub enum Codec {
         /// The decoded element: a float.
         decoded: Element,
     },
-    /// Differences between integers in Rice's code: FITS's `RICE_1`. Decodes to big-endian integers.
-    Rice {
-        /// Width of an integer in bytes: 1, 2 or 4.
-        element_nbytes: u64,
-        /// Integers per block.
-        block_elements: u64,
-    },
-    /// Runs of a few non-negative integers: FITS's `PLIO_1`. Decodes to big-endian integers of 4 bytes.
-    Plio,
     /// Floats as big-endian integers of 4 bytes, `decoded = stored * scale + zero`: FITS's quantization.
     Quantize {
         /// Scale and zero of each chunk, by its linear index.
@@ -127,41 +74,6 @@ pub enum Codec {
         dither: Dither,
         /// The decoded element: a float.
         decoded: Element,
-    },
-    /// Eight truth values in a byte, highest bit first, after a byte that counts the unused bits: numcodecs' packbits.
-    PackBits,
-    /// Runs of one byte, and plain bytes: HDF4's run-length coding.
-    RunLength,
-    /// A tree that adapts to each byte of an element: HDF4's skipping Huffman coding.
-    SkippingHuffman {
-        /// The number of trees: one for each byte of an element.
-        element_nbytes: u64,
-    },
-    /// Some bits of each big-endian element: HDF4's n-bit coding.
-    NbitHdf4 {
-        /// Width of an element in bytes.
-        element_nbytes: u64,
-        /// The highest stored bit, counted from the least significant one.
-        first_bit: u32,
-        /// How many bits are stored.
-        nbits: u32,
-        /// Whether the bits above repeat the highest stored bit; otherwise they are filled like the bits below.
-        sign_extended: bool,
-        /// Whether bits that are not stored are 1.
-        filled_with_ones: bool,
-    },
-    /// The coding of [`Codec::Szip`], after HDF4's own header or without one.
-    SzipHdf4 {
-        /// libsz's option mask.
-        options: u32,
-        /// Bits per pixel.
-        pixel_nbits: u32,
-        /// Pixels per block.
-        pixels_per_block: u32,
-        /// Pixels per scan line.
-        pixels_per_scanline: u32,
-        /// Whether five bytes come first: a flag that tells whether the data are encoded, and how many bytes follow.
-        has_header: bool,
     },
     /// Values of variable length. The chunk holds them, and each element is a pointer to its value.
     Values {
@@ -245,6 +157,8 @@ pub enum Checksum {
     Adler32,
     /// CRC-32C (RFC 3720).
     Crc32c,
+    /// HDF5's, of its filter 3.
+    Fletcher32,
 }
 
 impl Checksum {
@@ -254,54 +168,46 @@ impl Checksum {
             Self::Crc32 => "crc32",
             Self::Adler32 => "adler32",
             Self::Crc32c => "crc32c",
+            Self::Fletcher32 => "fletcher32",
         }
     }
 }
 
-/// The compression of bitshuffled blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BitshuffleInner {
-    /// Nothing.
-    None,
-    /// LZ4 blocks.
-    Lz4,
-    /// Zstandard frames.
-    Zstd,
-}
-
 impl Codec {
+    /// A codec of the table that needs no numbers.
+    pub fn known(codec: &'static KnownCodec) -> Self {
+        Self::with(codec, [])
+    }
+
+    /// A codec of the table with the numbers that its decoder needs.
+    pub fn with(codec: &'static KnownCodec, parameters: impl Into<Vec<u32>>) -> Self {
+        Self::Known { codec, parameters: parameters.into() }
+    }
+
+    /// A checksum after the data.
+    pub fn checksum(sum: Checksum) -> Self {
+        Self::Checksum { sum, at_start: false }
+    }
+
     /// Its name for people.
     pub fn name(&self) -> &str {
+        if let Self::Unknown { name, .. } = self { name } else { self.kind() }
+    }
+
+    /// The same, if it does not come from the file.
+    pub fn kind(&self) -> &'static str {
         match self {
+            Self::Known { codec, .. } => codec.name,
             Self::Shuffle { .. } => "shuffle",
-            Self::Zlib => "deflate",
-            Self::Gzip => "gzip",
-            Self::Fletcher32 => "fletcher32",
-            Self::Szip { .. } | Self::SzipHdf4 { .. } => "szip",
-            Self::Nbit { .. } | Self::NbitHdf4 { .. } => "nbit",
-            Self::PackBits => "packbits",
-            Self::RunLength => "run-length",
-            Self::SkippingHuffman { .. } => "skipping-huffman",
-            Self::ScaleOffset { .. } => "scaleoffset",
-            Self::Lzf => "lzf",
-            Self::Zstd => "zstd",
-            Self::Blosc => "blosc",
-            Self::Blosc2 => "blosc2",
-            Self::Lz4Hdf5 | Self::Lz4Numcodecs => "lz4",
-            Self::Bzip2 => "bzip2",
-            Self::Bitshuffle { .. } => "bitshuffle",
-            Self::Crc32c => "crc32c",
             Self::Checksum { sum, .. } => sum.name(),
             Self::Transpose { .. } => "transpose",
             Self::Delta { .. } => "delta",
             Self::FixedScaleOffset { .. } => "fixedscaleoffset",
             Self::Convert { .. } => "convert",
             Self::Unpack { .. } => "unpack",
-            Self::Rice { .. } => "rice",
-            Self::Plio => "plio",
             Self::Quantize { .. } => "quantize",
             Self::Values { framing, .. } => framing.name(),
-            Self::Unknown { name, .. } => name,
+            Self::Unknown { .. } => "unknown codec",
         }
     }
 }

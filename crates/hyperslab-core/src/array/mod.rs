@@ -1,6 +1,7 @@
 //! An array of a file that someone else wrote: its shape and elements, and the segments that hold its chunks.
 
 pub(crate) mod codec;
+pub(crate) mod codec_table;
 pub(crate) mod element;
 pub(crate) mod fill;
 pub(crate) mod manifest;

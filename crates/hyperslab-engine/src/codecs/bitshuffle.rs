@@ -1,39 +1,39 @@
 //! Groups bits of equal significance in blocks, compressed or not: registered filter 32008.
 
-use hyperslab_core::BitshuffleInner;
-
 use super::buffer::{Buffer, Size};
 use super::compress::{Compressors, Inner};
 use super::lz4::decode_block;
 use super::reader::Bytes;
-use super::scratch::Tools;
+use super::scratch::{Coded, Tools};
 use super::{shuffle, zstd};
 use crate::Error;
 
 const CODEC: &str = "bitshuffle";
 
+/// The compression of the transposed blocks, as the last parameter says it.
+const PLAIN: u32 = 0;
+const LZ4: u32 = 1;
+const ZSTD: u32 = 2;
+
 /// The default block size in bytes, and the smallest number of elements in a block.
 const DEFAULT_BLOCK_NBYTES: usize = 8192;
 const MIN_DEFAULT_BLOCK_ELEMENTS: usize = 128;
 
-/// Decodes block by block. Elements after the last multiple of eight are stored unchanged.
-pub(super) fn decode(
-    element_nbytes: u64,
-    block_elements: u64,
-    inner: BitshuffleInner,
-    input: &[u8],
-    size: Size,
-    out: &mut Buffer,
-    tools: &mut Tools,
-) -> Result<usize, Error> {
-    let element_nbytes = usize::try_from(element_nbytes).unwrap_or(usize::MAX);
+/// Decodes block by block. The parameters are the width of an element in bytes, the elements of a block (0 for the default
+/// of 8192 bytes), and the compression of the blocks. Elements after the last multiple of eight are stored unchanged.
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, tools: &mut Tools) -> Result<usize, Error> {
+    let Coded { bytes: input, size, .. } = *coded;
+    let [element_nbytes, block_elements, inner] = coded.numbers(CODEC)?;
+    let element_nbytes = element_nbytes as usize;
     if element_nbytes == 0 {
         return Err(Error::Parameters { codec: CODEC, problem: "elements of 0 bytes" });
     }
+    if inner > ZSTD {
+        return Err(Error::Parameters { codec: CODEC, problem: "an unknown compression of the blocks" });
+    }
     let mut input = Bytes::new(CODEC, input);
-    let (nbytes, block_nbytes) = if inner == BitshuffleInner::None {
-        let block_elements = usize::try_from(block_elements).unwrap_or(usize::MAX);
-        (size.admit(CODEC, input.rest().len())?, block_nbytes(block_elements, element_nbytes)?)
+    let (nbytes, block_nbytes) = if inner == PLAIN {
+        (size.admit(CODEC, input.rest().len())?, block_nbytes(block_elements as usize, element_nbytes)?)
     } else {
         // The sizes of the data and of a block, as stored before the data.
         let nbytes = size.admit_claim(CODEC, input.u64_be()?)?;
@@ -66,13 +66,13 @@ fn block_nbytes(elements: usize, element_nbytes: usize) -> Result<usize, Error> 
 }
 
 fn decode_one(
-    inner: BitshuffleInner,
+    inner: u32,
     input: &mut Bytes<'_>,
     element_nbytes: usize,
     block: &mut [u8],
     tools: &mut Tools,
 ) -> Result<(), Error> {
-    if inner == BitshuffleInner::None {
+    if inner == PLAIN {
         let rows = input.take(block.len())?;
         return unshuffle_bits(rows, element_nbytes, block, &mut tools.planes);
     }
@@ -80,7 +80,7 @@ fn decode_one(
     let encoded = input.take(encoded_nbytes)?;
     let expected = block.len();
     let rows = tools.work.space(expected)?;
-    if inner == BitshuffleInner::Lz4 {
+    if inner == LZ4 {
         decode_block(CODEC, encoded, rows)?;
     } else {
         let found = zstd::decode_into(encoded, rows, &mut tools.zstd)?

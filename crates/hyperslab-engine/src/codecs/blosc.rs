@@ -6,7 +6,7 @@
 
 use super::buffer::{Buffer, Size};
 use super::reader::Bytes;
-use super::scratch::{Step, Tools};
+use super::scratch::{Coded, Step, Tools};
 use super::{bitshuffle, blosclz, lz4, shuffle, zlib, zstd};
 use crate::Error;
 
@@ -25,16 +25,11 @@ fn unsupported(feature: &'static str) -> Error {
 }
 
 /// Decodes one chunk. Its elements may stay shuffled.
-pub(super) fn decode(
-    input: &[u8],
-    size: Size,
-    may_stay_shuffled: bool,
-    out: &mut Buffer,
-    tools: &mut Tools,
-) -> Result<Step, Error> {
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, tools: &mut Tools) -> Result<Step, Error> {
+    let Coded { bytes: input, size, is_outermost, .. } = *coded;
     let mut header = Header::of(input)?;
     let nbytes = size.admit_claim(CODEC, header.nbytes as u64)?;
-    let stays_shuffled = may_stay_shuffled && header.can_stay_shuffled();
+    let stays_shuffled = is_outermost && header.can_stay_shuffled();
     if stays_shuffled {
         header.arrangement = Arrangement::Plain;
     }

@@ -7,7 +7,7 @@
 use super::blosc;
 use super::buffer::{Buffer, Size};
 use super::reader::Bytes;
-use super::scratch::Tools;
+use super::scratch::{Coded, Tools};
 use crate::Error;
 
 const CODEC: &str = "blosc2";
@@ -28,7 +28,8 @@ fn unsupported(feature: &'static str) -> Error {
 }
 
 /// Decodes a frame.
-pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer, tools: &mut Tools) -> Result<usize, Error> {
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, tools: &mut Tools) -> Result<usize, Error> {
+    let Coded { bytes: input, size, .. } = *coded;
     let frame = Frame::of(input)?;
     let mut held = std::mem::take(&mut tools.frame);
     let done = match frame.blocks()? {

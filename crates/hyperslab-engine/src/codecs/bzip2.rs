@@ -3,12 +3,14 @@
 use bzip2::{Decompress, Status};
 
 use super::buffer::{Buffer, Size};
+use super::scratch::{Coded, Tools};
 use crate::Error;
 
 const CODEC: &str = "bzip2";
 
 /// Decodes one stream or several. Ignores other bytes after a stream, as Python's bz2 does.
-pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, _: &mut Tools) -> Result<usize, Error> {
+    let Coded { bytes: input, size, .. } = *coded;
     let space = out.space(size.limit())?;
     let (mut taken, mut filled) = (0, 0);
     loop {

@@ -93,7 +93,7 @@ fn decode_chain(
         if is_outermost && shuffle.is_some() {
             continue;
         }
-        name = static_name(codec);
+        name = codec.kind();
         let Scratch { front, back, tools } = &mut *scratch;
         let input = if held.in_front { front.filled(held.nbytes) } else { prefix(encoded, held.nbytes) };
         let made = match step(codec, chunk, input, chain.size_before(index), is_outermost, back, tools)? {
@@ -168,7 +168,7 @@ impl<'c> Chain<'c> {
         self.applied().take_while(|(earlier, _)| *earlier < index).fold(whole, |size, (_, codec)| match codec
         {
             Codec::Shuffle { .. } | Codec::Transpose { .. } => size,
-            Codec::Fletcher32 | Codec::Crc32c | Codec::Checksum { .. } => size.plus(4),
+            Codec::Checksum { .. } => size.plus(4),
             Codec::Quantize { decoded, .. } => size.of_elements(decoded.nbytes(), 4),
             Codec::FixedScaleOffset { stored, decoded, .. }
             | Codec::Delta { stored, decoded }
@@ -176,40 +176,5 @@ impl<'c> Chain<'c> {
             | Codec::Unpack { stored, decoded, .. } => size.of_elements(decoded.nbytes(), stored.nbytes()),
             _ => Size::AtMost(limit.max(size.limit())),
         })
-    }
-}
-
-/// [`Codec::name`] of a codec, for an error.
-fn static_name(codec: &Codec) -> &'static str {
-    match codec {
-        Codec::Shuffle { .. } => "shuffle",
-        Codec::Zlib => "deflate",
-        Codec::Gzip => "gzip",
-        Codec::Fletcher32 => "fletcher32",
-        Codec::Szip { .. } | Codec::SzipHdf4 { .. } => "szip",
-        Codec::Nbit { .. } | Codec::NbitHdf4 { .. } => "nbit",
-        Codec::PackBits => "packbits",
-        Codec::RunLength => "run-length",
-        Codec::SkippingHuffman { .. } => "skipping-huffman",
-        Codec::ScaleOffset { .. } => "scaleoffset",
-        Codec::Lzf => "lzf",
-        Codec::Zstd => "zstd",
-        Codec::Blosc => "blosc",
-        Codec::Blosc2 => "blosc2",
-        Codec::Lz4Hdf5 | Codec::Lz4Numcodecs => "lz4",
-        Codec::Bzip2 => "bzip2",
-        Codec::Bitshuffle { .. } => "bitshuffle",
-        Codec::Crc32c => "crc32c",
-        Codec::Checksum { sum, .. } => sum.name(),
-        Codec::Transpose { .. } => "transpose",
-        Codec::Delta { .. } => "delta",
-        Codec::FixedScaleOffset { .. } => "fixedscaleoffset",
-        Codec::Convert { .. } => "convert",
-        Codec::Unpack { .. } => "unpack",
-        Codec::Rice { .. } => "rice",
-        Codec::Plio => "plio",
-        Codec::Quantize { .. } => "quantize",
-        Codec::Values { framing, .. } => framing.name(),
-        Codec::Unknown { .. } => "unknown codec",
     }
 }

@@ -6,8 +6,10 @@
 
 use std::borrow::Cow;
 
+use hyperslab_core::Checksum;
+
 use super::compress::{Blosc, Compressors, Inner};
-use super::{bitshuffle, blosc_encode, crc32c, fletcher32, lz4, lzf, shuffle};
+use super::{bitshuffle, blosc_encode, checksum, lz4, lz4_numcodecs, lzf, shuffle};
 
 /// One step between elements and stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,15 +63,15 @@ impl Encoder {
             Filter::Deflate(level) => self.0.deflate(bytes, level, false)?,
             Filter::Gzip(level) => self.0.deflate(bytes, level, true)?,
             Filter::Shuffle(width) => shuffle::encode(width.max(1), bytes),
-            Filter::Fletcher32 => fletcher32::encode(bytes),
-            Filter::Crc32c => crc32c::encode(bytes),
+            Filter::Fletcher32 => checksum::encode(Checksum::Fletcher32, bytes),
+            Filter::Crc32c => checksum::encode(Checksum::Crc32c, bytes),
             Filter::Lzf => match lzf::encode(bytes) {
                 shorter if shorter.len() < bytes.len() => shorter,
                 _ => return Some(None),
             },
             Filter::Zstd(level) => self.0.inner(bytes, Inner::Zstd(level))?,
-            Filter::Lz4Hdf5(block_nbytes) => lz4::encode_hdf5(bytes, block_nbytes)?,
-            Filter::Lz4Numcodecs => lz4::encode_numcodecs(bytes)?,
+            Filter::Lz4Hdf5(block_nbytes) => lz4::encode(bytes, block_nbytes)?,
+            Filter::Lz4Numcodecs => lz4_numcodecs::encode(bytes)?,
             Filter::Blosc(blosc) => blosc_encode::encode(bytes, blosc, &mut self.0)?,
             Filter::Bitshuffle(width, inner) => bitshuffle::encode(bytes, width, inner, &mut self.0)?,
         }))
@@ -84,8 +86,9 @@ pub fn encode(chunk: &[u8], filters: &[Filter]) -> Option<(Vec<u8>, u32)> {
 #[cfg(test)]
 mod tests {
     use super::super::buffer::{Buffer, Size};
-    use super::super::{fletcher32, lzf, shuffle};
-    use super::{Filter, encode};
+    use super::super::scratch::{Coded, Tools};
+    use super::super::{checksum, lzf, shuffle};
+    use super::{Checksum, Filter, encode};
 
     pub(in super::super) fn noise(count: u64) -> Vec<u8> {
         let mixed =
@@ -103,7 +106,8 @@ mod tests {
         for bytes in [vec![5; 10_000], vec![0; 5], vec![], words, mixed, far, noise(5000)] {
             let encoded = lzf::encode(&bytes);
             let mut out = Buffer::default();
-            let nbytes = lzf::decode(&encoded, Size::Exact(bytes.len()), &mut out);
+            let coded = Coded::of(&encoded, Size::Exact(bytes.len()));
+            let nbytes = lzf::decode(&coded, &mut out, &mut Tools::default());
             assert_eq!(nbytes, Ok(bytes.len()));
             assert_eq!(out.filled(bytes.len()), bytes);
         }
@@ -130,7 +134,8 @@ mod tests {
         let filters = [Filter::Shuffle(4), Filter::Deflate(4), Filter::Fletcher32];
         let (stored, _) = encode(&[3; 1000], &filters).unwrap_or_default();
         assert!((5..100).contains(&stored.len()));
-        assert!(fletcher32::verify(&stored).is_ok());
+        let (sum, size) = (Checksum::Fletcher32, Size::AtMost(100));
+        assert!(checksum::decode(sum, false, &stored, size, &mut Buffer::default()).is_ok());
         assert_eq!(encode(&bytes, &[Filter::Deflate(99)]), None);
     }
 }

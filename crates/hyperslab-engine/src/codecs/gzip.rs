@@ -2,25 +2,20 @@
 
 use std::io::Read as _;
 
-use libdeflater::Decompressor;
-
 use super::buffer::{Buffer, Size};
+use super::scratch::{Coded, Tools};
 use crate::Error;
 
 const CODEC: &str = "gzip";
 
 /// Decodes all members.
-pub(super) fn decode(
-    input: &[u8],
-    size: Size,
-    out: &mut Buffer,
-    inflate: &mut Decompressor,
-) -> Result<usize, Error> {
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, tools: &mut Tools) -> Result<usize, Error> {
+    let Coded { bytes: input, size, .. } = *coded;
     let space = out.space(size.limit())?;
     if let Size::Exact(expected) = size {
         // There is nearly always one member, and libdeflate is fast. It does not report whether more members follow. If
         // the first one has the right size, further ones could only be empty.
-        if inflate.gzip_decompress(input, space) == Ok(expected) {
+        if tools.inflate.gzip_decompress(input, space) == Ok(expected) {
             return Ok(expected);
         }
     }

@@ -1,14 +1,16 @@
-//! LZ4 blocks in two framings: registered filter 32004's, and numcodecs' lz4.
+//! LZ4 blocks in the framing of registered filter 32004.
 
-use super::buffer::{Buffer, Size};
+use super::buffer::Buffer;
 use super::reader::Bytes;
+use super::scratch::{Coded, Tools};
 use crate::Error;
 
-const CODEC: &str = "lz4";
+pub(super) const CODEC: &str = "lz4";
 
 /// The sizes of the data and of a block, big-endian; then blocks, each after its encoded size. A block of full size is
 /// stored plain.
-pub(super) fn decode_hdf5(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, _: &mut Tools) -> Result<usize, Error> {
+    let Coded { bytes: input, size, .. } = *coded;
     let mut input = Bytes::new(CODEC, input);
     let nbytes = size.admit_claim(CODEC, input.u64_be()?)?;
     let block_nbytes = input.u32_be()? as usize;
@@ -24,14 +26,6 @@ pub(super) fn decode_hdf5(input: &[u8], size: Size, out: &mut Buffer) -> Result<
             decode_block(CODEC, encoded, block)?;
         }
     }
-    Ok(nbytes)
-}
-
-/// The size, little-endian, then one block.
-pub(super) fn decode_numcodecs(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
-    let mut input = Bytes::new(CODEC, input);
-    let nbytes = size.admit_claim(CODEC, u64::from(input.u32_le()?))?;
-    decode_block(CODEC, input.rest(), out.space(nbytes)?)?;
     Ok(nbytes)
 }
 
@@ -56,14 +50,8 @@ pub(super) fn encode_block(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Encodes in numcodecs' framing; `None` above the largest size that it can record.
-pub(super) fn encode_numcodecs(bytes: &[u8]) -> Option<Vec<u8>> {
-    let nbytes = i32::try_from(bytes.len()).ok()?;
-    Some([&nbytes.to_le_bytes()[..], &encode_block(bytes)?].concat())
-}
-
 /// Encodes in the framing of HDF5's filter, in blocks of this many bytes; 0 stands for one block.
-pub(super) fn encode_hdf5(bytes: &[u8], block_nbytes: usize) -> Option<Vec<u8>> {
+pub(super) fn encode(bytes: &[u8], block_nbytes: usize) -> Option<Vec<u8>> {
     let most = if block_nbytes == 0 { 1 << 30 } else { block_nbytes };
     let block_nbytes = most.min(bytes.len()).max(1);
     let mut out = (bytes.len() as u64).to_be_bytes().to_vec();

@@ -2,6 +2,7 @@
 
 use super::buffer::{Buffer, Size};
 use super::reader::Bytes;
+use super::scratch::{Coded, Tools};
 use crate::Error;
 
 const CODEC: &str = "lzf";
@@ -13,7 +14,8 @@ const MOST_LITERALS: usize = 32;
 const TABLE_BITS: u32 = 14;
 
 /// Decodes one block. Each step is a run of literals or a copy of earlier output.
-pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, _: &mut Tools) -> Result<usize, Error> {
+    let Coded { bytes: input, size, .. } = *coded;
     let mut input = Bytes::new(CODEC, input);
     let mut copier = Copier::new(out.space(size.limit())?);
     while !input.rest().is_empty() {

@@ -1,53 +1,47 @@
-//! Codecs: one file each, and one table of all ([`step::step`]).
+//! Codecs: one file each. `hyperslab_core::codec_table!` names those that turn bytes into bytes; [`step::step`] has all.
+//!
+//! A file of the table has a function `decode`, which takes what is [`scratch::Coded`], the buffer to fill and the thread's
+//! [`scratch::Tools`]. It says how many bytes it made, or gives a [`scratch::Step`].
 //!
 //! A chain is in encoding order and is decoded from its last codec to its first. Two buffers of the thread's
 //! [`Scratch`] take turns, so nothing is allocated from chunk to chunk. Input may be hostile: every size is bounded by
 //! the chunk's decoded size before memory is allocated.
 
-mod bitshuffle;
-mod blosc;
-mod blosc2;
 mod blosc_encode;
 mod blosclz;
 mod buffer;
-mod bzip2;
 mod chain;
 mod checksum;
 mod compress;
 mod convert;
-mod crc32c;
 mod delta;
 mod encode;
 mod fixedscaleoffset;
-mod fletcher32;
-mod gzip;
-mod lz4;
-mod lzf;
-mod nbit;
-mod nbit_hdf4;
 mod numbers;
-mod packbits;
 mod planes;
-mod plio;
 mod quantize;
 mod reader;
-mod rice;
-mod run_length;
-mod scaleoffset;
 mod scratch;
 mod shuffle;
 #[cfg(target_arch = "x86_64")]
 mod shuffle_x86;
-mod skipping_huffman;
 mod step;
-mod szip;
 mod values;
-mod zlib;
-mod zstd;
+
+/// Declares the files of the table, and puts their functions in the order of its lines.
+macro_rules! decoders {
+    (decoded { $($file:ident $name:literal $facts:tt)* } others $others:tt) => {
+        $(mod $file;)*
+
+        static DECODERS: &[step::Decoder] = &[$(|coded, out, tools| Ok($file::decode(coded, out, tools)?.into())),*];
+    };
+}
+
+hyperslab_core::codec_table!(decoders);
 
 pub use chain::{Decoded, decode};
+pub use checksum::crc32c;
 pub use compress::{Blosc, Inner};
-pub use crc32c::checksum as crc32c;
 pub use encode::{Encoder, Filter, encode};
 pub use lzf::encode as lzf;
 pub use scratch::Scratch;

@@ -3,8 +3,9 @@
 //! The parameters describe the element as `H5Znbit.c` writes it: how many numbers there are, whether the data are
 //! unpacked, the number of elements, and then the element's class with its own parameters.
 
-use super::buffer::{Buffer, Size};
+use super::buffer::Buffer;
 use super::reader::Bits;
+use super::scratch::{Coded, Step, Tools};
 use crate::Error;
 
 const CODEC: &str = "nbit";
@@ -15,12 +16,16 @@ const MAX_DEPTH: usize = 32;
 const MAX_PARTS: usize = 65_536;
 
 /// Whether the element has no insignificant bits, so the data were not packed.
-pub(super) fn is_identity(parameters: &[u32]) -> bool {
+fn is_identity(parameters: &[u32]) -> bool {
     parameters.get(1).is_some_and(|&flag| flag != 0)
 }
 
 /// Spreads the stored bits over the elements. All other bits are 0.
-pub(super) fn decode(parameters: &[u32], input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, _: &mut Tools) -> Result<Step, Error> {
+    let Coded { bytes: input, size, parameters, .. } = *coded;
+    if is_identity(parameters) {
+        return Ok(Step::Kept(input.len()));
+    }
     let invalid = Error::Parameters { codec: CODEC, problem: "they describe no element" };
     let (Some(&count), Some(&element_nbytes)) = (parameters.get(2), parameters.get(4)) else {
         return Err(invalid);
@@ -41,7 +46,7 @@ pub(super) fn decode(parameters: &[u32], input: &[u8], size: Size, out: &mut Buf
                 .ok_or(Error::Damaged { codec: CODEC, problem: "fewer bits than its elements need" })?;
         }
     }
-    Ok(nbytes)
+    Ok(Step::Made(nbytes))
 }
 
 /// A part of an element that is stored together.

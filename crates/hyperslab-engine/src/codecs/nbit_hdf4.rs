@@ -1,30 +1,18 @@
 //! HDF4's n-bit coding: stores some consecutive bits of each element, the most significant first.
 
-use super::buffer::{Buffer, Size};
+use super::buffer::Buffer;
 use super::reader::Bits;
+use super::scratch::{Coded, Tools};
 use crate::Error;
 
 const CODEC: &str = "nbit";
 
-/// The values of the bits that are not stored.
-#[derive(Clone, Copy)]
-pub(super) struct Fill {
-    /// Bits above the stored ones repeat the highest stored bit.
-    pub sign_extended: bool,
-    /// Other bits are 1.
-    pub ones: bool,
-}
-
-/// Decodes to as many big-endian elements as `size` allows.
-pub(super) fn decode(
-    element_nbytes: u64,
-    first_bit: u32,
-    nbits: u32,
-    fill: Fill,
-    input: &[u8],
-    size: Size,
-    out: &mut Buffer,
-) -> Result<usize, Error> {
+/// Decodes to as many big-endian elements as the size allows. The parameters are the width of an element in bytes, the
+/// highest stored bit, how many are stored, whether bits above repeat the highest one, and whether other bits are 1.
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, _: &mut Tools) -> Result<usize, Error> {
+    let Coded { bytes: input, size, .. } = *coded;
+    let [element_nbytes, first_bit, nbits, sign_extended, filled_with_ones] = coded.numbers(CODEC)?;
+    let element_nbytes = u64::from(element_nbytes);
     let nbytes = size.known(CODEC)?;
     let low_bit = first_bit.checked_add(1).and_then(|end| end.checked_sub(nbits));
     let width = usize::try_from(element_nbytes).unwrap_or(usize::MAX);
@@ -37,14 +25,14 @@ pub(super) fn decode(
     };
     let below = (1_u64 << low_bit) - 1;
     let above = u64::MAX.checked_shl(first_bit + 1).unwrap_or(0);
-    let filled = if fill.ones { above | below } else { 0 };
+    let filled = if filled_with_ones != 0 { above | below } else { 0 };
     let mut bits = Bits::new(input);
     for element in out.space(nbytes)?.chunks_exact_mut(width) {
         let stored = bits.take_wide(nbits);
         let stored =
             stored.ok_or(Error::Damaged { codec: CODEC, problem: "fewer bits than its elements need" })?;
         let mut value = filled | stored << low_bit;
-        if fill.sign_extended {
+        if sign_extended != 0 {
             let is_negative = value >> first_bit & 1 == 1;
             value = if is_negative { value | above } else { value & !above };
         }

@@ -1,13 +1,15 @@
 //! numcodecs' packbits: truth values as bits. The first byte counts the bits at the end that stand for nothing.
 
-use super::buffer::{Buffer, Size};
+use super::buffer::Buffer;
+use super::scratch::{Coded, Tools};
 use crate::Error;
 
 const CODEC: &str = "packbits";
 const BITS: usize = 8;
 
 /// Decodes to one byte for each bit.
-pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, _: &mut Tools) -> Result<usize, Error> {
+    let Coded { bytes: input, size, .. } = *coded;
     let damaged = |problem| Error::Damaged { codec: CODEC, problem };
     let (&unused, packed) = input.split_first().ok_or_else(|| damaged("it has no bytes"))?;
     let bit_count = packed.len().saturating_mul(BITS);
@@ -25,16 +27,21 @@ pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::buffer::Size;
     use super::*;
 
     #[test]
     fn bits_become_bytes() {
         let mut out = Buffer::default();
-        let made = decode(&[6, 0b1010_0001, 0b1100_0000], Size::Exact(10), &mut out).unwrap();
-        assert_eq!(out.filled(made), [1, 0, 1, 0, 0, 0, 0, 1, 1, 1]);
-        assert!(decode(&[], Size::Exact(10), &mut out).is_err());
-        assert!(decode(&[8, 0, 0], Size::Exact(8), &mut out).is_err());
-        assert!(decode(&[1], Size::Exact(0), &mut out).is_err());
-        assert!(decode(&[0, 1, 2], Size::Exact(10), &mut out).is_err());
+        let mut decoded = |bytes: &[u8], nbytes| {
+            let coded = Coded::of(bytes, Size::Exact(nbytes));
+            decode(&coded, &mut out, &mut Tools::default()).map(|made| out.filled(made).to_vec())
+        };
+        let made = decoded(&[6, 0b1010_0001, 0b1100_0000], 10).unwrap();
+        assert_eq!(made, [1, 0, 1, 0, 0, 0, 0, 1, 1, 1]);
+        assert!(decoded(&[], 10).is_err());
+        assert!(decoded(&[8, 0, 0], 8).is_err());
+        assert!(decoded(&[1], 0).is_err());
+        assert!(decoded(&[0, 1, 2], 10).is_err());
     }
 }

@@ -1,7 +1,8 @@
 //! FITS's `PLIO_1` (FITS Standard 4.0, section 10.4.3): IRAF's line lists, whose instructions paint runs of one value.
 //! Decodes to big-endian integers of 4 bytes.
 
-use super::buffer::{Buffer, Size};
+use super::buffer::Buffer;
+use super::scratch::{Coded, Tools};
 use crate::Error;
 
 const CODEC: &str = "plio";
@@ -12,7 +13,8 @@ const OLD_HEADER_WORDS: usize = 3;
 const NEW_HEADER_WORDS: usize = 5;
 
 /// Decodes to as many integers as `size` allows. Elements that the list does not paint are zero.
-pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, _: &mut Tools) -> Result<usize, Error> {
+    let Coded { bytes: input, size, .. } = *coded;
     let nbytes = size.known(CODEC)?;
     let words: Vec<u16> = input
         .chunks_exact(2)

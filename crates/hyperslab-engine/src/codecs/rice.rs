@@ -4,8 +4,9 @@
 //! difference follows, its high part in unary and then its low bits. Differences are mapped so that small ones stay
 //! small: 0, -1, 1, -2, …
 
-use super::buffer::{Buffer, Size};
+use super::buffer::Buffer;
 use super::reader::{Bits, Bytes};
+use super::scratch::{Coded, Tools};
 use crate::Error;
 
 const CODEC: &str = "rice";
@@ -55,14 +56,11 @@ impl Coding {
     }
 }
 
-/// Decodes to as many big-endian integers as `size` allows.
-pub(super) fn decode(
-    element_nbytes: u64,
-    block_elements: u64,
-    input: &[u8],
-    size: Size,
-    out: &mut Buffer,
-) -> Result<usize, Error> {
+/// Decodes to as many big-endian integers as the size allows. The parameters are the width of an integer in bytes, and
+/// how many are in a block.
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, _: &mut Tools) -> Result<usize, Error> {
+    let Coded { bytes: input, size, .. } = *coded;
+    let [element_nbytes, block_elements] = coded.numbers(CODEC)?.map(u64::from);
     let coding = Coding::of(element_nbytes)?;
     let nbytes = size.known(CODEC)?;
     let block_nbytes = usize::try_from(block_elements.saturating_mul(element_nbytes)).unwrap_or(usize::MAX);

@@ -3,8 +3,9 @@
 //! Each step starts with a byte. If its high bit is set, one byte follows that is repeated; otherwise plain bytes
 //! follow.
 
-use super::buffer::{Buffer, Size};
+use super::buffer::Buffer;
 use super::reader::Bytes;
+use super::scratch::{Coded, Tools};
 use crate::Error;
 
 const CODEC: &str = "run-length";
@@ -13,7 +14,8 @@ const RUN: u8 = 0x80;
 const LEAST_RUN: usize = 3;
 
 /// Decodes as many bytes as `size` allows. Nothing marks the end of the data.
-pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, _: &mut Tools) -> Result<usize, Error> {
+    let Coded { bytes: input, size, .. } = *coded;
     let nbytes = size.known(CODEC)?;
     let mut input = Bytes::new(CODEC, input);
     let mut rest = out.space(nbytes)?;

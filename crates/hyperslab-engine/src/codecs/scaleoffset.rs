@@ -6,8 +6,9 @@
 //! value (1), that value (16, of which 8 are used), and the packed offsets. The largest offset stands for the fill
 //! value.
 
-use super::buffer::{Buffer, Size};
+use super::buffer::Buffer;
 use super::reader::{Bits, Bytes};
+use super::scratch::{Coded, Step, Tools};
 use crate::Error;
 
 const CODEC: &str = "scaleoffset";
@@ -15,12 +16,16 @@ const CODEC: &str = "scaleoffset";
 const HEADER_NBYTES: usize = 21;
 
 /// Whether the writer kept all bits of the integers, so the data were not packed.
-pub(super) fn is_identity(parameters: &[u32]) -> bool {
+fn is_identity(parameters: &[u32]) -> bool {
     Layout::of(parameters).is_ok_and(|layout| !layout.float && layout.factor == 8 * i64::from(layout.nbytes))
 }
 
 /// Unpacks the offsets and adds the minimum value to them.
-pub(super) fn decode(parameters: &[u32], input: &[u8], size: Size, out: &mut Buffer) -> Result<usize, Error> {
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, _: &mut Tools) -> Result<Step, Error> {
+    let Coded { bytes: input, size, parameters, .. } = *coded;
+    if is_identity(parameters) {
+        return Ok(Step::Kept(input.len()));
+    }
     let layout = Layout::of(parameters)?;
     let nbytes = size.admit_claim(CODEC, u64::from(layout.count) * u64::from(layout.nbytes))?;
     let (offset_nbits, least) = header(input)?;
@@ -37,14 +42,14 @@ pub(super) fn decode(parameters: &[u32], input: &[u8], size: Size, out: &mut Buf
         // Plain elements in the writer's order, which is little-endian on all machines we know.
         let stored = packed.chunks_exact(layout.nbytes as usize);
         elements.zip(stored).for_each(|(out, bytes)| layout.put(little_endian(bytes), out));
-        return Ok(nbytes);
+        return Ok(Step::Made(nbytes));
     }
     let restore = layout.restorer(offset_nbits, least);
     let mut bits = Bits::new(packed);
     for out in elements {
         layout.put(restore(bits.take_wide(offset_nbits).unwrap_or(0)), out);
     }
-    Ok(nbytes)
+    Ok(Step::Made(nbytes))
 }
 
 /// The number of bits of an offset, and the minimum value.

@@ -1,6 +1,7 @@
 //! What one thread keeps from chunk to chunk, and the result of a codec.
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, Size};
+use crate::Error;
 
 /// What one thread keeps from chunk to chunk: memory and decompressors.
 #[derive(Default)]
@@ -33,6 +34,35 @@ impl Default for Tools {
     }
 }
 
+/// What a codec of the table decodes.
+#[derive(Clone, Copy)]
+pub(crate) struct Coded<'a> {
+    /// The encoded bytes.
+    pub(super) bytes: &'a [u8],
+    /// What the output must have.
+    pub(super) size: Size,
+    /// The numbers of [`hyperslab_core::Codec::Known`].
+    pub(super) parameters: &'a [u32],
+    /// Whether scatter comes next.
+    pub(super) is_outermost: bool,
+}
+
+impl Coded<'_> {
+    /// The parameters, if there are so many.
+    pub(super) fn numbers<const COUNT: usize>(&self, codec: &'static str) -> Result<[u32; COUNT], Error> {
+        let given = self.parameters.try_into();
+        given.map_err(|_| Error::Parameters { codec, problem: "another number of them is needed" })
+    }
+}
+
+#[cfg(test)]
+impl<'a> Coded<'a> {
+    /// Bytes of a codec without parameters.
+    pub(super) fn of(bytes: &'a [u8], size: Size) -> Self {
+        Self { bytes, size, parameters: &[], is_outermost: false }
+    }
+}
+
 /// The result of a codec.
 pub(crate) enum Step {
     /// The output is the first bytes of the input: this many.
@@ -48,4 +78,10 @@ pub(crate) enum Step {
         /// Bytes of each block except the last: a multiple of the element width.
         block_nbytes: usize,
     },
+}
+
+impl From<usize> for Step {
+    fn from(nbytes: usize) -> Self {
+        Self::Made(nbytes)
+    }
 }

@@ -3,8 +3,9 @@
 //! From D. W. Jones, "Application of splay trees to data compression", CACM 31 (1988). The tree starts balanced. After
 //! each byte, encoder and decoder halve that byte's path to the root by semi-rotations.
 
-use super::buffer::{Buffer, Size};
+use super::buffer::Buffer;
 use super::reader::Bits;
+use super::scratch::{Coded, Tools};
 use crate::Error;
 
 const CODEC: &str = "skipping-huffman";
@@ -12,7 +13,7 @@ const CODEC: &str = "skipping-huffman";
 const LEAF: u16 = 256;
 const ROOT: u16 = 0;
 /// No encoder writes wider elements.
-const MAX_ELEMENT_NBYTES: u64 = 1024;
+const MAX_ELEMENT_NBYTES: u32 = 1024;
 
 /// A tree. Inner nodes are numbered from the root, 0; byte `b` is leaf `256 + b`.
 #[derive(Clone)]
@@ -67,13 +68,10 @@ impl Tree {
     }
 }
 
-/// Decodes as many bytes as `size` allows. Nothing marks the end of the data.
-pub(super) fn decode(
-    element_nbytes: u64,
-    input: &[u8],
-    size: Size,
-    out: &mut Buffer,
-) -> Result<usize, Error> {
+/// Decodes as many bytes as the size allows. The parameter is the width of an element in bytes. Nothing marks the end of the data.
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, _: &mut Tools) -> Result<usize, Error> {
+    let Coded { bytes: input, size, .. } = *coded;
+    let [element_nbytes] = coded.numbers(CODEC)?;
     let nbytes = size.known(CODEC)?;
     if !(1..=MAX_ELEMENT_NBYTES).contains(&element_nbytes) {
         return Err(Error::Parameters { codec: CODEC, problem: "elements of an unsupported width" });

@@ -1,17 +1,17 @@
-//! HDF5's filter 4 and HDF4's coder 5: extended-Rice coding by CCSDS 121.0-B, in libsz's framing.
+//! HDF5's filter 4: extended-Rice coding by CCSDS 121.0-B, in libsz's framing.
 //!
 //! HDF5 writes the decoded size in four little-endian bytes, then a stream of bits. Samples come in scan lines. Each
 //! line is coded on its own (a "reference sample interval" of the standard) and padded to whole blocks. With
 //! preprocessing, a sample is its mapped difference to the one before, and the first block of a line starts with a
 //! plain sample. Pixels of 32 and 64 bits are coded as planes of bytes.
 
-use super::buffer::{Buffer, Size};
+use super::buffer::Buffer;
 use super::reader::{Bits, Bytes};
-use super::scratch::Tools;
+use super::scratch::{Coded, Tools};
 use super::shuffle;
 use crate::Error;
 
-const CODEC: &str = "szip";
+pub(super) const CODEC: &str = "szip";
 
 /// libsz's options: most significant byte first, and preprocessing by nearest neighbour.
 const MSB: u32 = 16;
@@ -25,46 +25,16 @@ fn damaged(problem: &'static str) -> Error {
     Error::Damaged { codec: CODEC, problem }
 }
 
-/// Decodes an HDF5 chunk. `layout` has libsz's options, bits per pixel, pixels per block and pixels per scan line.
-pub(super) fn decode(
-    layout: [u32; 4],
-    input: &[u8],
-    size: Size,
-    out: &mut Buffer,
-    tools: &mut Tools,
-) -> Result<usize, Error> {
+/// Decodes an HDF5 chunk. The parameters are libsz's options, bits per pixel, pixels per block and pixels per scan line.
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, tools: &mut Tools) -> Result<usize, Error> {
+    let Coded { bytes: input, size, .. } = *coded;
     let mut input = Bytes::new(CODEC, input);
     let nbytes = size.admit_claim(CODEC, u64::from(input.u32_le()?))?;
-    decode_pixels(layout, input.rest(), nbytes, out, tools)
+    decode_pixels(coded.numbers(CODEC)?, input.rest(), nbytes, out, tools)
 }
 
-/// Decodes an HDF4 chunk. Since 4.2r1 it has a header: a byte that tells whether the data are encoded, and how many
-/// bytes follow.
-pub(super) fn decode_hdf4(
-    layout: [u32; 4],
-    has_header: bool,
-    input: &[u8],
-    size: Size,
-    out: &mut Buffer,
-    tools: &mut Tools,
-) -> Result<usize, Error> {
-    let nbytes = size.known(CODEC)?;
-    let mut input = Bytes::new(CODEC, input);
-    if !has_header {
-        return decode_pixels(layout, input.rest(), nbytes, out, tools);
-    }
-    let is_plain = input.byte()? == 1;
-    let encoded_nbytes = usize::try_from(input.u32_be()?).unwrap_or(usize::MAX);
-    let encoded = input.take(encoded_nbytes)?;
-    if is_plain {
-        size.admit(CODEC, encoded_nbytes)?;
-        out.space(nbytes)?.copy_from_slice(encoded);
-        return Ok(nbytes);
-    }
-    decode_pixels(layout, encoded, nbytes, out, tools)
-}
-
-fn decode_pixels(
+/// Decodes a stream of pixels. `layout` has libsz's options, bits per pixel, pixels per block and pixels per scan line.
+pub(super) fn decode_pixels(
     layout: [u32; 4],
     input: &[u8],
     nbytes: usize,

@@ -2,19 +2,17 @@
 
 use libdeflater::{DecompressionError, Decompressor};
 
-use super::buffer::{Buffer, Size};
+use super::buffer::Buffer;
+use super::scratch::{Coded, Tools};
 use crate::Error;
 
 pub(super) const CODEC: &str = "deflate";
 
 /// Decodes one stream. Ignores bytes after its end, as zlib does.
-pub(super) fn decode(
-    input: &[u8],
-    size: Size,
-    out: &mut Buffer,
-    inflate: &mut Decompressor,
-) -> Result<usize, Error> {
-    let nbytes = inflate_into(input, out.space(size.limit())?, inflate)?.ok_or(size.exceeded(CODEC))?;
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, tools: &mut Tools) -> Result<usize, Error> {
+    let Coded { bytes: input, size, .. } = *coded;
+    let nbytes =
+        inflate_into(input, out.space(size.limit())?, &mut tools.inflate)?.ok_or(size.exceeded(CODEC))?;
     size.admit(CODEC, nbytes)
 }
 

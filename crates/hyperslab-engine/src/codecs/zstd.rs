@@ -2,14 +2,15 @@
 
 use zstd_safe::{CCtx, DCtx};
 
-use super::buffer::{Buffer, Size};
-use super::scratch::Tools;
+use super::buffer::Buffer;
+use super::scratch::{Coded, Tools};
 use crate::Error;
 
 const CODEC: &str = "zstd";
 
 /// Decodes all frames.
-pub(super) fn decode(input: &[u8], size: Size, out: &mut Buffer, tools: &mut Tools) -> Result<usize, Error> {
+pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, tools: &mut Tools) -> Result<usize, Error> {
+    let Coded { bytes: input, size, .. } = *coded;
     let nbytes =
         decode_into(input, out.space(size.limit())?, &mut tools.zstd)?.ok_or(size.exceeded(CODEC))?;
     size.admit(CODEC, nbytes)

@@ -12,7 +12,7 @@ use super::{Encoded, Job};
 use crate::read_error::ReadError;
 use crate::scatter::index;
 use crate::stores::FarStore;
-use crate::threads::ThreadMemory;
+use crate::threads::{ThreadMemory, join_all};
 
 /// How often the caller is asked whether to go on.
 const POLL: Duration = Duration::from_millis(20);
@@ -22,17 +22,16 @@ impl Job<'_> {
     pub(super) fn run_far(&self, pace: &Pace, poll: &mut dyn FnMut() -> bool) {
         std::thread::scope(|scope| {
             let (at_work, all_done) = channel::<()>();
-            let mut is_alone = true;
+            let mut started = Vec::new();
             for _ in 0..pace.thread_count {
                 let at_work = at_work.clone();
-                let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
+                started.extend(std::thread::Builder::new().spawn_scoped(scope, move || {
                     self.work(0, &mut || false);
                     drop(at_work);
-                });
-                is_alone &= spawned.is_err();
+                }));
             }
             drop(at_work);
-            if is_alone {
+            if started.is_empty() {
                 return self.work(0, poll);
             }
             while matches!(all_done.recv_timeout(POLL), Err(RecvTimeoutError::Timeout)) {
@@ -40,6 +39,7 @@ impl Job<'_> {
                     self.fail(ReadError::Cancelled);
                 }
             }
+            join_all(started);
         });
     }
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::io::Read;
 
 use hyperslab_core::{
-    Array, ByteOrder, ChunkGrid, Codec, Element, Fill, Manifest, Notes, Role, Segment, StoredChunk,
-    Unreadable, VirtualMappings,
+    Array, ByteOrder, Checksum, ChunkGrid, Codec, Element, Fill, Manifest, Notes, Role, Segment, StoredChunk,
+    Unreadable, VirtualMappings, known,
 };
 
 use super::linked::DATA_FILE;
@@ -72,7 +72,7 @@ fn held_here(
         let problem = format!("{} of {nbytes} bytes are in the document", bytes.len());
         return Err(Unreadable::damaged(problem));
     }
-    let codecs = if is_deflated { vec![Codec::Zlib] } else { Vec::new() };
+    let codecs = if is_deflated { vec![Codec::known(&known::zlib)] } else { Vec::new() };
     whole(shape, element, Manifest::of_inline(bytes), codecs)
 }
 
@@ -195,8 +195,8 @@ impl<'n> Storage<'n> {
         }
         let codec = |name: &&str| match *name {
             "shuffle" => Codec::Shuffle { element_nbytes },
-            "deflate" => Codec::Zlib,
-            "fletcher32" => Codec::Fletcher32,
+            "deflate" => Codec::known(&known::zlib),
+            "fletcher32" => Codec::checksum(Checksum::Fletcher32),
             other => Codec::Unknown { number: None, name: other.to_owned() },
         };
         filters.iter().map(codec).collect()

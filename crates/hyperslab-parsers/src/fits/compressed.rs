@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use hyperslab_core::{
     Array, ByteOrder, ByteRange, ChunkGrid, Codec, Dither, Element, Fill, Manifest, Quantum, Segment,
-    SegmentAxis, StoredChunk, Unreadable,
+    SegmentAxis, StoredChunk, Unreadable, known,
 };
 
 use super::hdu::Hdu;
@@ -174,7 +174,7 @@ impl Coding {
             Some("SUBTRACTIVE_DITHER_2") => Some(Dither::KeepingZeros),
             Some(other) => return Err(Unreadable::unsupported(format!("an image quantized by {other}"))),
         };
-        let fallback = rows.column("GZIP_COMPRESSED_DATA").map(|_| Codec::Gzip);
+        let fallback = rows.column("GZIP_COMPRESSED_DATA").map(|_| Codec::known(&known::gzip));
         let compressed_mask = u32::from(fallback.is_some());
         let quantize =
             dither.map(|dither| Codec::Quantize { chunks: Vec::new(), dither, decoded: element.clone() });
@@ -218,21 +218,22 @@ fn method(hdu: &Hdu, element: &Element, has_wide_gzip: bool) -> Result<Vec<Codec
         "NOCOMPRESS" => Ok(Vec::new()),
         "GZIP_1" if has_wide_gzip && matches!(element, Element::Integer { .. }) => {
             let coded = Element::integer(4, true, ByteOrder::Big);
-            Ok(converted(coded, element).into_iter().chain([Codec::Gzip]).collect())
+            Ok(converted(coded, element).into_iter().chain([Codec::known(&known::gzip)]).collect())
         }
-        "GZIP_1" => Ok(vec![Codec::Gzip]),
-        "GZIP_2" => Ok(vec![Codec::Shuffle { element_nbytes: element.nbytes() }, Codec::Gzip]),
+        "GZIP_1" => Ok(vec![Codec::known(&known::gzip)]),
+        "GZIP_2" => Ok(vec![Codec::Shuffle { element_nbytes: element.nbytes() }, Codec::known(&known::gzip)]),
         "RICE_1" | "RICE_ONE" if !matches!(element, Element::Float { .. }) => {
             let positive =
                 |name, default| u64::try_from(parameter(hdu, name).unwrap_or(default)).unwrap_or(0);
             let element_nbytes = positive("BYTEPIX", 4);
             let coded = Element::integer(element_nbytes, element_nbytes > 1, ByteOrder::Big);
-            let rice = Codec::Rice { element_nbytes, block_elements: positive("BLOCKSIZE", 32) };
+            let narrow = |value| u32::try_from(value).unwrap_or(u32::MAX);
+            let rice = Codec::with(&known::rice, [narrow(element_nbytes), narrow(positive("BLOCKSIZE", 32))]);
             Ok(converted(coded, element).into_iter().chain([rice]).collect())
         }
         "PLIO_1" if !matches!(element, Element::Float { .. }) => {
             let coded = Element::integer(4, true, ByteOrder::Big);
-            Ok(converted(coded, element).into_iter().chain([Codec::Plio]).collect())
+            Ok(converted(coded, element).into_iter().chain([Codec::known(&known::plio)]).collect())
         }
         other => Err(Unreadable::unsupported(format!("a compressed image ({other})"))),
     }

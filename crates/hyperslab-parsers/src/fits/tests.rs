@@ -1,6 +1,6 @@
 //! Hand-made headers, good and damaged.
 
-use hyperslab_core::{AxisSelection, ByteRange, Codec, Dither, Element, Link, Segment, Unreadable};
+use hyperslab_core::{AxisSelection, ByteRange, Codec, Dither, Element, Link, Segment, Unreadable, known};
 
 use super::*;
 use crate::hostile::{damage, parsed};
@@ -177,7 +177,7 @@ fn a_compressed_image_and_the_chunks_that_its_end_cuts() {
     let Codec::Quantize { chunks, dither, .. } = &segments[1].codecs[0] else { panic!("not quantized") };
     let scales: Vec<_> = chunks.iter().map(|it| (it.scale, it.dither_start)).collect();
     assert_eq!((scales, *dither), (vec![(2.0, 8), (5.0, 11), (8.0, 14)], Dither::Subtractive));
-    assert_eq!(segments[0].codecs[1], Codec::Rice { element_nbytes: 4, block_elements: 16 });
+    assert_eq!(segments[0].codecs[1], Codec::with(&known::rice, [4, 16]));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::file::File;
 use super::text::until_zero;
 use crate::cursor::Cursor;
 use crate::error::Error;
-use hyperslab_core::{ByteRange, Codec};
+use hyperslab_core::{ByteRange, Codec, known};
 
 const WHAT: &str = "the header of an HDF4 special element";
 const MAX_NDIM: u64 = 32; // H4_MAX_VAR_DIMS
@@ -55,21 +55,22 @@ impl Coder {
         let unknown = |name: String| Codec::Unknown { number: None, name };
         vec![match self {
             Self::None => return Vec::new(),
-            Self::RunLength => Codec::RunLength,
+            Self::RunLength => Codec::known(&known::run_length),
             Self::Nbit { sign_extended, filled_with_ones, first_bit, nbits } => {
-                Codec::NbitHdf4 { element_nbytes, first_bit, nbits, sign_extended, filled_with_ones }
+                let width = u32::try_from(element_nbytes).unwrap_or(u32::MAX);
+                let flags = [sign_extended, filled_with_ones].map(u32::from);
+                Codec::with(&known::nbit_hdf4, [width, first_bit, nbits, flags[0], flags[1]])
             }
             Self::SkippingHuffman { element_nbytes } => {
-                Codec::SkippingHuffman { element_nbytes: element_nbytes.into() }
+                Codec::with(&known::skipping_huffman, [element_nbytes])
             }
-            Self::Deflate => Codec::Zlib,
-            Self::Szip { line_pixels, options, pixel_nbits, block_pixels } => Codec::SzipHdf4 {
-                options: options & !SZIP_HAS_HEADER,
-                pixel_nbits: pixel_nbits.into(),
-                pixels_per_block: block_pixels.into(),
-                pixels_per_scanline: line_pixels,
-                has_header: options & SZIP_HAS_HEADER != 0,
-            },
+            Self::Deflate => Codec::known(&known::zlib),
+            Self::Szip { line_pixels, options, pixel_nbits, block_pixels } => {
+                let has_header = u32::from(options & SZIP_HAS_HEADER != 0);
+                let (options, width) = (options & !SZIP_HAS_HEADER, u32::from(pixel_nbits));
+                let parameters = [options, width, u32::from(block_pixels), line_pixels, has_header];
+                Codec::with(&known::szip_hdf4, parameters)
+            }
             Self::Other(7) => unknown("JPEG".into()),
             Self::Other(12) => unknown("HDF4 IMCOMP".into()),
             Self::Other(other) => unknown(format!("HDF4 coder {other}")),

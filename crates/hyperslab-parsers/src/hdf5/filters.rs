@@ -1,37 +1,10 @@
 //! The filter pipeline message as a chain of codecs (HDF5 File Format Specification 3.0, IV.A.2.l).
 
-use hyperslab_core::{BitshuffleInner, Codec};
+use hyperslab_core::{Checksum, Codec, KnownCodec, known};
 
 use super::text;
 use crate::cursor::Cursor;
 use crate::error::Error;
-
-/// Names of registered filters that we cannot decode, for messages.
-const REGISTERED: &[(u16, &str)] = &[
-    (305, "lzo"),
-    (32002, "mafisc"),
-    (32003, "snappy"),
-    (32005, "cbf"),
-    (32006, "jpeg-xr"),
-    (32009, "spdp"),
-    (32010, "lpc-rice"),
-    (32011, "ccsds-123"),
-    (32012, "jpeg-ls"),
-    (32013, "zfp"),
-    (32014, "fpzip"),
-    (32016, "b3d"),
-    (32017, "sz"),
-    (32018, "fcidecomp"),
-    (32019, "jpeg"),
-    (32020, "vbz"),
-    (32021, "fapec"),
-    (32022, "bitgroom"),
-    (32023, "granular bitround"),
-    (32024, "sz3"),
-    (32025, "delta-rice"),
-    (32027, "flac"),
-    (32028, "sperr"),
-];
 
 /// A filter from the message, including parameters that only encoding needs, such as a compression level.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,23 +79,27 @@ fn pass_extensions(cursor: &mut Cursor<'_>, number: u16) -> Result<(), Error> {
 }
 
 fn codec(filter: Filter, element_nbytes: u64) -> Codec {
-    let parameter = |position: usize| filter.parameters.get(position).copied();
-    match filter.number {
-        1 => Codec::Zlib,
-        2 => Codec::Shuffle { element_nbytes: parameter(0).map_or(element_nbytes, u64::from) },
-        3 => Codec::Fletcher32,
-        4 => szip(&filter).unwrap_or_else(|| unknown(filter)),
-        5 => Codec::Nbit { parameters: filter.parameters },
-        6 => Codec::ScaleOffset { parameters: filter.parameters },
-        307 => Codec::Bzip2,
-        32000 => Codec::Lzf,
-        32001 => Codec::Blosc,
-        32004 => Codec::Lz4Hdf5,
-        32008 => bitshuffle(&filter, element_nbytes).unwrap_or_else(|| unknown(filter)),
-        32015 => Codec::Zstd,
-        32026 => Codec::Blosc2,
-        _ => unknown(filter),
+    let number = u32::from(filter.number);
+    let Some(codec) = KnownCodec::of_hdf5(number) else {
+        let is_named = !filter.name.trim().is_empty();
+        let name = if is_named { filter.name } else { "without a name".to_owned() };
+        return Codec::Unknown { number: Some(number), name };
+    };
+    let unknown = || Codec::Unknown { number: Some(number), name: codec.name.to_owned() };
+    match codec.name {
+        "shuffle" => Codec::Shuffle { element_nbytes: width(&filter, 0, element_nbytes) },
+        "fletcher32" => Codec::checksum(Checksum::Fletcher32),
+        "szip" => szip(&filter).unwrap_or_else(unknown),
+        "bitshuffle" => bitshuffle(&filter, element_nbytes).unwrap_or_else(unknown),
+        _ if codec.has_parameters => Codec::with(codec, filter.parameters),
+        _ if codec.is_decoded() => Codec::known(codec),
+        _ => unknown(),
     }
+}
+
+/// The parameter that has the width of an element, which may be missing.
+fn width(filter: &Filter, position: usize, element_nbytes: u64) -> u64 {
+    filter.parameters.get(position).map_or(element_nbytes, |&width| u64::from(width))
 }
 
 /// Client data as the library completes them: mask, pixels per block, bits per pixel, pixels per scan line.
@@ -130,27 +107,18 @@ fn szip(filter: &Filter) -> Option<Codec> {
     let [options, pixels_per_block, pixel_nbits, pixels_per_scanline, ..] = *filter.parameters else {
         return None;
     };
-    Some(Codec::Szip { options, pixel_nbits, pixels_per_block, pixels_per_scanline })
+    Some(Codec::with(&known::szip, [options, pixel_nbits, pixels_per_block, pixels_per_scanline]))
 }
 
 /// Client data: two for the version, then the width of an element, elements per block, compression of blocks.
 fn bitshuffle(filter: &Filter, element_nbytes: u64) -> Option<Codec> {
     let parameter = |position: usize| filter.parameters.get(position).copied();
-    Some(Codec::Bitshuffle {
-        element_nbytes: parameter(2).map_or(element_nbytes, u64::from),
-        block_elements: u64::from(parameter(3).unwrap_or(0)),
-        inner: match parameter(4).unwrap_or(0) {
-            0 => BitshuffleInner::None,
-            2 => BitshuffleInner::Lz4,
-            3 => BitshuffleInner::Zstd,
-            _ => return None,
-        },
-    })
-}
-
-fn unknown(filter: Filter) -> Codec {
-    let registered = REGISTERED.iter().find(|(number, _)| *number == filter.number);
-    let name = registered.map_or(filter.name, |(_, name)| (*name).to_string());
-    let name = if name.trim().is_empty() { "without a name".to_owned() } else { name };
-    Codec::Unknown { number: Some(u32::from(filter.number)), name }
+    let width = u32::try_from(width(filter, 2, element_nbytes)).ok()?;
+    let inner = match parameter(4).unwrap_or(0) {
+        0 => 0,
+        2 => 1,
+        3 => 2,
+        _ => return None,
+    };
+    Some(Codec::with(&known::bitshuffle, [width, parameter(3).unwrap_or(0), inner]))
 }

@@ -11,6 +11,7 @@
 
 mod check;
 mod columns;
+mod known_codecs;
 mod schema;
 mod stored;
 mod tables;
@@ -34,9 +35,11 @@ use tables::{ManifestLocation, StoredArray, StoredSegment, Tables};
 
 /// The signature of a file of references.
 pub const SIGNATURE: &[u8] = b"\x89HSR\r\n\x1a\n";
-/// The version that we write. We also read version 1, which has no values of variable length in chunks.
+/// The version that we write, unless only the newest has a codec of the file: it stores codecs by name. We also read
+/// version 1, which has no values of variable length in chunks.
 const VERSION: u32 = 2;
 const OLDEST_VERSION: u32 = 1;
+const NEWEST_VERSION: u32 = 3;
 const FOOTER_NBYTES: u64 = 24; // offset and length of the tables, version, checksum
 
 /// An open file of references: everything except the manifests.
@@ -60,7 +63,7 @@ impl References {
         let mut footer =
             Cursor::new("references", footer_offset, checked("references", footer_offset, &bytes)?);
         let (offset, nbytes, version) = (footer.u64()?, footer.u64()?, footer.u32()?);
-        if !(OLDEST_VERSION..=VERSION).contains(&version) {
+        if !(OLDEST_VERSION..=NEWEST_VERSION).contains(&version) {
             return Err(Error::unsupported(format!("version {version} of references")));
         }
         if offset.checked_add(nbytes).is_none_or(|end| end > footer_offset) {
@@ -206,7 +209,8 @@ impl<W: Write> Writer<W> {
         self.tables.write(&mut bytes);
         let location = self.section(&mut bytes)?;
         let mut footer = [location.offset.to_le_bytes(), location.nbytes.to_le_bytes()].concat();
-        footer.extend(VERSION.to_le_bytes());
+        let version = if self.tables.name_codecs() { NEWEST_VERSION } else { VERSION };
+        footer.extend(version.to_le_bytes());
         self.section(&mut footer)?;
         Ok(self.out)
     }

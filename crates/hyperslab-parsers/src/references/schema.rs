@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use hyperslab_core::{
-    Array, Attribute, BitshuffleInner, ByteOrder, Charset, Checksum, Codec, Dither, Element, Field, Fill,
-    FloatLayout, Framing, Group, Link, Member, Notes, Packing, Quantum, Role, Segment, SegmentAxis,
-    StringPadding, Unreadable, Value, VirtualMappings,
+    Array, Attribute, ByteOrder, Charset, Checksum, Codec, Dither, Element, Field, Fill, FloatLayout,
+    Framing, Group, Link, Member, Notes, Packing, Quantum, Role, Segment, SegmentAxis, StringPadding,
+    Unreadable, Value, VirtualMappings,
 };
 
+use super::known_codecs;
 use super::stored::{Input, Stored};
 use super::tables::{ManifestLocation, SourceFile, StoredArray, StoredSegment, Tables};
 use crate::error::Error;
@@ -29,7 +30,7 @@ macro_rules! records {
 }
 
 macro_rules! kinds {
-    ($($name:ident { $($number:literal $variant:ident $({ $($field:ident),* })? $(( $inner:ident ))?,)* })*) => { $(
+    ($($name:ident $(beside $beside:ident)? { $($number:literal $variant:ident $({ $($field:ident),* })? $(( $inner:ident ))?,)* })*) => { $(
         impl Stored for $name {
             fn write(&self, out: &mut Vec<u8>) {
                 match self {
@@ -38,11 +39,16 @@ macro_rules! kinds {
                         $($($field.write(out);)*)?
                         $($inner.write(out);)?
                     })*
+                    $(_ => $beside::write(self, out),)?
                 }
             }
 
             fn read(input: &mut Input<'_>) -> Result<Self, Error> {
-                input.deeper(|input| match input.cursor.u8()? {
+                let kind = input.cursor.u8()?;
+                $(if let Some(codec) = $beside::read(kind, input)? {
+                    return Ok(codec);
+                })?
+                input.deeper(|input| match kind {
                     $($number => {
                         $($(let $field = Stored::read(input)?;)*)?
                         $(let $inner = Stored::read(input)?;)?
@@ -84,9 +90,8 @@ kinds! {
     StringPadding { 0 NullTerminated, 1 NullPadded, 2 SpacePadded, 3 Unpadded, }
     Charset { 0 Ascii, 1 Utf8, }
     Framing { 0 Utf8, 1 Bytes, 2 Sequences { element_nbytes }, 3 Json, }
-    Checksum { 0 Crc32, 1 Adler32, 2 Crc32c, }
+    Checksum { 0 Crc32, 1 Adler32, 2 Crc32c, 3 Fletcher32, }
     Dither { 0 None, 1 Subtractive, 2 KeepingZeros, }
-    BitshuffleInner { 0 None, 1 Lz4, 2 Zstd, }
     Element {
         0 Integer { nbytes, signed, order, bit_offset, precision },
         1 Float { nbytes, order, layout },
@@ -104,39 +109,16 @@ kinds! {
         13 VlenBytes { nbytes },
         14 Json { nbytes },
     }
-    Codec {
+    Codec beside known_codecs {
         0 Shuffle { element_nbytes },
-        1 Zlib,
-        2 Gzip,
-        3 Fletcher32,
-        4 Szip { options, pixel_nbits, pixels_per_block, pixels_per_scanline },
-        5 Nbit { parameters },
-        6 ScaleOffset { parameters },
-        7 Lzf,
-        8 Zstd,
-        9 Blosc,
-        10 Blosc2,
-        11 Lz4Hdf5,
-        12 Lz4Numcodecs,
-        13 Bzip2,
-        14 Bitshuffle { element_nbytes, block_elements, inner },
-        15 Crc32c,
         16 Transpose { order },
         17 Delta { stored, decoded },
         18 FixedScaleOffset { scale, offset, stored, decoded },
         19 Convert { stored, decoded },
-        20 Rice { element_nbytes, block_elements },
-        21 Plio,
         22 Quantize { chunks, dither, decoded },
-        23 RunLength,
-        24 SkippingHuffman { element_nbytes },
-        25 NbitHdf4 { element_nbytes, first_bit, nbits, sign_extended, filled_with_ones },
-        26 SzipHdf4 { options, pixel_nbits, pixels_per_block, pixels_per_scanline, has_header },
         27 Unknown { number, name },
-        28 Checksum { sum, at_start },
         29 Unpack { packing, stored, decoded },
         30 Values { framing, fill },
-        31 PackBits,
     }
 }
 

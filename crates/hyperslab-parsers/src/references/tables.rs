@@ -1,5 +1,6 @@
 //! The contents of a file of references, besides manifests.
 
+use super::known_codecs::is_named;
 use hyperslab_core::{Array, ChunkGrid, Codec, Element, FileIndex, Fill, Group, SegmentAxis, Unreadable};
 
 /// A file that holds chunks.
@@ -51,4 +52,12 @@ pub(super) struct Tables {
     pub(super) groups: Vec<Group>,
     pub(super) arrays: Vec<StoredArray>,
     pub(super) manifests: Vec<ManifestLocation>,
+}
+
+impl Tables {
+    /// Whether a codec is stored by name.
+    pub(super) fn name_codecs(&self) -> bool {
+        let segments = self.arrays.iter().filter_map(|array| array.segments.as_ref().ok()).flatten();
+        segments.flat_map(|segment| &segment.codecs).any(is_named)
+    }
 }

@@ -1,6 +1,8 @@
 //! Codecs by name: numcodecs' identifiers (version 2, and `numcodecs.…` in version 3), and version 3's own names.
 
-use hyperslab_core::{ByteOrder, Checksum, Codec, Element, Framing, Unreadable, is_convertible, same_bytes};
+use hyperslab_core::{
+    ByteOrder, Checksum, Codec, Element, Framing, KnownCodec, Unreadable, is_convertible, same_bytes,
+};
 use serde_json::Value;
 
 use super::shards::Shards;
@@ -72,7 +74,7 @@ fn index_codecs(list: Option<&Value>, ndim: usize) -> Result<(ByteOrder, bool), 
     let index = chain(Some(list), ndim.saturating_add(1))?;
     match index.codecs.as_slice() {
         [] => Ok((index.order, false)),
-        [Codec::Crc32c] => Ok((index.order, true)),
+        [Codec::Checksum { sum: Checksum::Crc32c, at_start: false }] => Ok((index.order, true)),
         _ => Err(Unreadable::unsupported("a compressed shard index")),
     }
 }
@@ -89,13 +91,10 @@ fn order(configuration: &Value) -> Result<ByteOrder, Unreadable> {
 fn codec(name: &str, configuration: &Value, ndim: usize) -> Result<Option<Codec>, Unreadable> {
     Ok(Some(match name {
         "transpose" => Codec::Transpose { order: permutation(configuration, ndim)? },
-        "gzip" => Codec::Gzip,
-        "zstd" => Codec::Zstd,
-        "blosc" => Codec::Blosc,
-        "crc32c" => Codec::Crc32c,
+        "crc32c" => Codec::checksum(Checksum::Crc32c),
         _ => match name.strip_prefix("numcodecs.") {
             Some(name) => return numcodec(name, configuration),
-            None => unknown(name),
+            None => KnownCodec::of_zarr3(name).map_or_else(|| unknown(name), Codec::known),
         },
     }))
 }
@@ -132,13 +131,6 @@ pub(super) fn numcodec(name: &str, configuration: &Value) -> Result<Option<Codec
             let ((stored, _), (decoded, _)) = (of("encode_dtype")?, of("decode_dtype")?);
             return Ok(cast(name, stored, decoded));
         }
-        "packbits" => Codec::PackBits,
-        "zlib" => Codec::Zlib,
-        "gzip" => Codec::Gzip,
-        "bz2" => Codec::Bzip2,
-        "zstd" => Codec::Zstd,
-        "blosc" => Codec::Blosc,
-        "lz4" => Codec::Lz4Numcodecs,
         "vlen-utf8" => Codec::Values { framing: Framing::Utf8, fill: Vec::new() },
         "vlen-bytes" => Codec::Values { framing: Framing::Bytes, fill: Vec::new() },
         "vlen-array" => Codec::Values { framing: Framing::Sequences { element_nbytes: 1 }, fill: Vec::new() },
@@ -158,11 +150,11 @@ pub(super) fn numcodec(name: &str, configuration: &Value) -> Result<Option<Codec
                 .ok_or_else(|| Unreadable::damaged("fixedscaleoffset without numbers"))?;
             Codec::FixedScaleOffset { scale, offset, stored, decoded }
         }
-        "fletcher32" => Codec::Fletcher32,
+        "fletcher32" => Codec::checksum(Checksum::Fletcher32),
         "crc32" => checksum(Checksum::Crc32, configuration, "start")?,
         "adler32" => checksum(Checksum::Adler32, configuration, "start")?,
         "crc32c" => checksum(Checksum::Crc32c, configuration, "end")?,
-        _ => unknown(name),
+        _ => KnownCodec::of_numcodecs(name).map_or_else(|| unknown(name), Codec::known),
     }))
 }
 
@@ -198,8 +190,7 @@ fn holds_all(wide: &Element, narrow: &Element) -> bool {
 /// A numcodecs checksum, at one end of the data.
 fn checksum(sum: Checksum, configuration: &Value, default: &str) -> Result<Codec, Unreadable> {
     match document::string(configuration, "location").unwrap_or(default) {
-        "end" if sum == Checksum::Crc32c => Ok(Codec::Crc32c),
-        "end" => Ok(Codec::Checksum { sum, at_start: false }),
+        "end" => Ok(Codec::checksum(sum)),
         "start" => Ok(Codec::Checksum { sum, at_start: true }),
         other => Err(Unreadable::unsupported(format!("{} at location {other:?}", sum.name()))),
     }

@@ -16,7 +16,7 @@ from hyperslab.archive.given.foreign_stores import Location, is_chained, is_fore
 from hyperslab.archive.tree.group import Group
 from hyperslab.archive.tree.locating import locate
 from hyperslab.archive.tree.open_file import OpenFile
-from hyperslab.errors import UsageError
+from hyperslab.errors import NoSuchFile, UsageError
 
 Located: TypeAlias = tuple[Location, SourceResolver] | Group
 Paths: TypeAlias = str | os.PathLike[str] | Group | Iterable[str | os.PathLike[str] | Group]
@@ -81,7 +81,7 @@ def matching(pattern: str, options: Mapping[str, Any] | None = None) -> list[str
     else:
         matches = glob.glob(pattern, recursive=True)  # noqa: PTH207 -- Path.glob takes no absolute patterns
     if not matches:
-        raise FileNotFoundError(errno.ENOENT, "no file matches", shown(pattern) if is_url(pattern) else pattern)
+        raise NoSuchFile(errno.ENOENT, "no file matches", shown(pattern) if is_url(pattern) else pattern)
     return sorted(matches, key=natural)
 
 

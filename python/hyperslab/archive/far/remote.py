@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from hyperslab._core import DocumentResolver, RemoteFile, host_statistics, refus
 from hyperslab.archive.far.allowed import Allowed
 from hyperslab.archive.far.store_options import configured, meant_option, translated
 from hyperslab.archive.far.url_prefix import AZURE, GCS, HTTP, S3, UrlParts, folder_of, parts_of
-from hyperslab.errors import NotAllowed, UsageError
+from hyperslab.errors import NoSuchFile, NotAllowed, UsageError
 
 SCHEMES = (*HTTP, *S3, *GCS, *AZURE)
 # Options of every kind of store, with their defaults. Times are in seconds; `attempts` and `concurrency` are counts.
@@ -288,7 +287,7 @@ class SourceResolver:
         own = shown(location.url) if isinstance(location, Remote) else location
         target = self.for_document(own).linked(own, name)
         if target is None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.path.join(os.path.dirname(own), name))  # noqa: PTH118, PTH120
+            raise NoSuchFile.at(os.path.join(os.path.dirname(own), name))  # noqa: PTH118, PTH120
         return os.path.abspath(target), replace(self, near=None)  # noqa: PTH100
 
     def check(self, urls: Iterable[str]) -> None:

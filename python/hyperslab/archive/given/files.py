@@ -6,7 +6,6 @@ time if the object can do that. `hyperslab.stats()` counts these requests under 
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import io
 import os
@@ -20,7 +19,7 @@ from uuid import uuid4
 from hyperslab._core import ArchiveFile, DocumentResolver, GivenFile
 from hyperslab.archive.far.remote import OPEN_OPTIONS
 from hyperslab.archive.far.store_options import OF_READING
-from hyperslab.errors import UsageError
+from hyperslab.errors import NoSuchFile, UsageError
 
 ACCEPTED = (
     "give a path, a URL, bytes, a file that is open for reading in binary mode, a store of fsspec, obstore or zarr "
@@ -251,7 +250,7 @@ class GivenOfObstore(Given):
         try:
             about = obstore.head(self._store, self._path)
         except FileNotFoundError:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.name) from None
+            raise NoSuchFile.at(self.name) from None
         version = about.get("e_tag") or f"{about['size']} bytes of {about.get('last_modified')}"
         host, size = type(self._store).__name__, about["size"]
         return GivenFile.of_reader(self.name, str(version), host, size, self._read, MOST_AT_A_TIME)

@@ -21,7 +21,7 @@ from hyperslab.archive.given.references import (
     location_of_references,
     named_by_options,
 )
-from hyperslab.errors import DamagedFile, NoSuchRemoteFile, NotAllowed, Unsupported, UsageError
+from hyperslab.errors import DamagedFile, NoSuchFile, NoSuchRemoteFile, NotAllowed, Unsupported, UsageError
 from hyperslab.journal.settling import between_commits
 
 # The root of every Zarr hierarchy has one of these.
@@ -131,12 +131,16 @@ def is_zarr_folder(path: str) -> bool:
 
     Raises
     ------
-    FileNotFoundError
+    NoSuchFile
         There is nothing at the path.
     Unsupported
         The path is a folder without Zarr metadata.
     """
-    if not S_ISDIR(os.stat(path).st_mode):  # noqa: PTH116 -- raises Python's own error for a missing file
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116
+    except FileNotFoundError:
+        raise NoSuchFile.at(path) from None
+    if not S_ISDIR(mode):
         return False
     if not any((Path(path) / name).exists() for name in ZARR_METADATA):
         hint = f"name a file in it, or several with a pattern in quotes, such as '{Path(path) / '*.nc'}'"

@@ -14,6 +14,7 @@ import numpy as np
 from hyperslab.bench.histories.edits import Edit
 from hyperslab.errors import MissingLibrary
 from hyperslab.needed import missing
+from hyperslab.storage.hdf5_plugins import plugins
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 # The libraries of contenders that need more than h5py.
@@ -25,7 +26,7 @@ COMPRESSIONS = ("none", "gzip", "lzf", "blosc")
 def _options(compression: str) -> dict[str, Any]:
     """h5py's options."""
     if compression == "blosc":
-        return dict(_library("hdf5plugin").Blosc())
+        return dict(plugins().Blosc())
     return {} if compression == "none" else {"compression": compression}
 
 

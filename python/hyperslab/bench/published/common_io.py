@@ -22,6 +22,7 @@ import numpy as np
 from hyperslab.bench.operations import Operation
 from hyperslab.bench.published import PublishedArrays, Replay
 from hyperslab.errors import Refused
+from hyperslab.storage.hdf5_plugins import h5py_with_plugins, plugins
 
 BLOSC_ZSTD_LEVEL = 9
 
@@ -63,17 +64,12 @@ class Hdf5(Contender):
         """Create a dataset."""
         if not arrays.compressed:
             return file.create_dataset(name, shape=arrays.shape, dtype="f")
-        import hdf5plugin
-
-        blosc = hdf5plugin.Blosc(cname="zstd", clevel=BLOSC_ZSTD_LEVEL, shuffle=hdf5plugin.Blosc.SHUFFLE)
+        blosc = plugins().Blosc(cname="zstd", clevel=BLOSC_ZSTD_LEVEL, shuffle=plugins().Blosc.SHUFFLE)
         return file.create_dataset(name, shape=arrays.shape, dtype="f", **blosc)
 
     def open_file(self, path: Path) -> Any:
         """Open the file. Importing hdf5plugin registers Blosc."""
-        import h5py
-        import hdf5plugin  # noqa: F401  (registers its filters with HDF5)
-
-        return h5py.File(path, "r")
+        return h5py_with_plugins().File(path, "r")
 
     def open(self, file: Any, name: str) -> Any:
         """Find a dataset."""

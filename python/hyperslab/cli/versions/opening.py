@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from hyperslab.errors import HyperslabError, UsageError
+from hyperslab.errors import HyperslabError, NoSuchFile, UsageError
 from hyperslab.meant import meant
 from hyperslab.regular_files import open_regular
 
@@ -36,7 +36,7 @@ def opened(path: str, mode: Mode = "r", timeout: float = 0.0) -> Iterator[Versio
             open_regular(path).close()  # a pipe would let it wait
         file = hyperslab.VersionedFile(path, mode, timeout=timeout)
     except FileNotFoundError as error:
-        raise UsageError(f"there is no file {error.filename or path}: check the path") from error
+        raise NoSuchFile(f"there is no file {error.filename or path}: check the path") from error
     except HyperslabError:
         raise
     except OSError as error:

@@ -12,7 +12,7 @@ import typer
 
 from hyperslab.cli.output import console, line
 from hyperslab.cli.versions.opening import AsJson, FileArgument
-from hyperslab.errors import HyperslabError, RunError, UsageError
+from hyperslab.errors import HyperslabError, NoSuchFile, RunError, UsageError
 
 if TYPE_CHECKING:
     from hyperslab.versions import Repair
@@ -39,10 +39,10 @@ def repair(
         if os.path.exists(file):  # noqa: PTH110 -- it may be a URL, which is refused by name
             open_regular(file).close()  # a pipe would let it wait
         repaired = repair(file, output, keep_unproved=keep_unproved)
+    except FileNotFoundError as error:
+        raise NoSuchFile(f"there is no file {error.filename or file}: check the path") from error
     except HyperslabError:
         raise
-    except FileNotFoundError as error:
-        raise UsageError(f"there is no file {error.filename or file}: check the path") from error
     except OSError as error:
         raise UsageError(f"{error.filename or file}: {error.strerror or error}") from error
     if as_json:

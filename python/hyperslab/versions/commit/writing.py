@@ -17,7 +17,7 @@ from h5py._hl.filters import guess_chunk
 
 from hyperslab import libhdf5
 from hyperslab.chunk_grid import chunk_counts
-from hyperslab.errors import DamagedFile, StaleJournal, Unsupported, UsageError
+from hyperslab.errors import DamagedFile, NoSuchFile, StaleJournal, Unsupported, UsageError
 from hyperslab.journal.journal import (
     Journal,
     System,
@@ -67,7 +67,7 @@ class WritableFile:
 
     Raises
     ------
-    FileNotFoundError
+    NoSuchFile
         The file does not exist, in mode `r+`.
     UsageError
         Another process has the file open, or it holds no versions.
@@ -82,7 +82,9 @@ class WritableFile:
     def __init__(self, path: str, mode: str, system: System, timeout: float = 0.0) -> None:
         link, path = path, os.path.realpath(path)  # a new file may replace the file itself, but not a link to it
         self._path = path
-        if mode == "r+" and not Path(path).stat().st_size:  # raises FileNotFoundError if there is no file
+        if mode == "r+" and not Path(path).exists():
+            raise NoSuchFile.at(path)
+        if mode == "r+" and not Path(path).stat().st_size:
             raise UsageError(f"{path} is empty and holds no versions: open it with mode='a' to begin")
         self._system = system
         self.journaled = JournaledFile(path, link=link, truncate=mode == "w", timeout=timeout, system=system)
