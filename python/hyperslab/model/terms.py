@@ -31,7 +31,7 @@ PHASES: tuple[Phase, ...] = (
 )
 # Encoding or decoding elements that are all the same takes about this share of the time for others.
 FILLER_SHARE = 0.15
-# Opening an array again in an open file takes about this share of opening the file and the array, as calibration does: a
+# Opening an array again in an open file takes about this share of opening the file and the array as calibration does: a
 # quarter by h5py 3.16 (80 of 310 µs), nearly half by zarr-python 3.1 (0.8 of 1.7 ms).
 AGAIN_SHARE = 0.3
 
