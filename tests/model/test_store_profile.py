@@ -28,6 +28,19 @@ def test_what_is_loaded_predicts_the_same(tmp_path: Path) -> None:
             assert costs[1].high == pytest.approx(costs[0].high, rel=1e-4)
 
 
+def test_a_profile_from_before_openings_were_counted(tmp_path: Path) -> None:
+    text = made_up_store_profile(tmp_path, ("hdf5",)).to_json()
+    (tmp_path / "new.json").write_text(text)
+    document = json.loads(text)
+    place = document["variables"].index("n_again")
+    del document["variables"][place]
+    for cell in document["cells"]:
+        del cell["variables"][place]
+    (tmp_path / "old.json").write_text(json.dumps(document))
+    old, new = (load_store_profile(tmp_path / name) for name in ("old.json", "new.json"))
+    assert old.cells == new.cells
+
+
 def test_a_library_that_was_not_trained(tmp_path: Path) -> None:
     with pytest.raises(Untrained, match="has no flat, read; it has hdf5 read, hdf5 write"):
         made_up_store_profile(tmp_path, ("hdf5",)).coefficients("flat", "read")

@@ -65,6 +65,11 @@ impl Device {
         self
     }
 
+    /// Whether there is a page cache.
+    pub fn keeps_pages(&self) -> bool {
+        self.size.nbytes > 0
+    }
+
     /// There are more chunks now.
     pub fn grow(&mut self, chunk_count: u64) {
         self.cache.grow(chunk_count);

@@ -360,9 +360,14 @@ impl OpenHdf5 {
         variables: &mut Variables,
         watch: &mut impl Watch,
     ) {
-        for BlockRead { behind, nbytes } in blocks {
-            variables.n_rindex += 1;
-            variables.s_rindex += nbytes;
+        for BlockRead { behind, nbytes, is_cached } in blocks {
+            if is_cached && self.device.keeps_pages() {
+                variables.n_cache += 1;
+                variables.s_cache += nbytes;
+            } else {
+                variables.n_rindex += 1;
+                variables.s_rindex += nbytes;
+            }
             let offset =
                 behind.and_then(|(chunk, blocks)| Some(self.locations.of(chunk)?.end() + blocks * nbytes));
             self.device.read_index(offset, nbytes, variables);

@@ -82,21 +82,20 @@ def _decoded_once(counsel: Counsel) -> tuple[int, int] | None:
 
 
 def open_call(library: str, file: str, array: str, is_file: bool) -> str:
-    """The lines before the loop, for a library as a trace names it, and what the loop then uses."""
+    """What comes before the loop, for a library as a trace names it."""
     opened = "your_open_file" if file.startswith("<") else repr(file)
     path, name = array.strip("/"), _identifier(array)
     if library == "HDF5":
         first = f"hid_t file = H5Fopen({_quoted(file)}, H5F_ACC_RDONLY, H5P_DEFAULT); " if is_file else ""
-        return f"{first}hid_t {name} = H5Dopen(file, {_quoted(array)}, H5P_DEFAULT); close it behind the loop"
+        return f"{first}hid_t {name} = H5Dopen(file, {_quoted(array)}, H5P_DEFAULT);"
     if library == "zarr":
         return f"{name} = zarr.open_array({opened}, path={path!r})"
-    if library == "netCDF":
-        first = f"dataset = netCDF4.Dataset({opened}) (or xarray.open_dataset)\n" if is_file else ""
-        return f"{first}{name} = dataset[{path!r}]"
-    if library == "PyTables":
-        first = f"file = tables.open_file({opened}) (or pandas.HDFStore)\n" if is_file else ""
-        return f"{first}{name} = file.get_node({array!r})"
-    return f"{f'file = h5py.File({opened})' + chr(10) if is_file else ''}{name} = file[{path!r}]"
+    first, behind, found = {
+        "netCDF": (f"netCDF4.Dataset({opened})", f"data = xarray.open_dataset({opened})", f"file[{path!r}]"),
+        "PyTables": (f"tables.open_file({opened})", f"store = pandas.HDFStore({opened})", f"file.get_node({array!r})"),
+    }.get(library, (f"h5py.File({opened})", "", f"file[{path!r}]"))
+    line = f"{f'file = {first}; ' if is_file else ''}{name} = {found}"
+    return f"{line}  # or {behind}" if is_file and behind else line
 
 
 def _identifier(array: str) -> str:
@@ -204,13 +203,11 @@ def cache_call(library: str, file: str, array: str, nbytes: int, slots: int) -> 
 
 
 def cache_call_once(library: str, file: str, array: str, nbytes: int, slots: int) -> str:
-    """The same, and the line that opens the array once, before the loop."""
-    call = cache_call(library, file, array, nbytes, slots)
+    """The same, and the array opened once, before the loop."""
+    call, line = cache_call(library, file, array, nbytes, slots), open_call(library, file, array, is_file=False)
     if library == "netCDF":
-        name = _identifier(array)
-        return f"{open_call(library, file, array, is_file=True)}\n{name}.set_var_chunk_cache({nbytes}, {slots})"
-    opened = call if library == "HDF5" else f"file = {call}"
-    return f"{opened}\n{open_call(library, file, array, is_file=False)}"
+        return f"{line}; {_identifier(array)}.set_var_chunk_cache({nbytes}, {slots})"
+    return f"{call}; {line}" if library == "HDF5" else f"file = {call}; {line}"
 
 
 def engine_tip(counsel: Counsel) -> Tip | None:

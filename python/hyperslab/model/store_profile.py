@@ -23,6 +23,8 @@ from hyperslab.replacing import replace_with
 
 SCHEMA = "hyperslab-store-profile"
 VERSION = 6
+LATER = {"n_again"}
+"""Variables that older calibrations do not have. They count what no calibration does."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,7 @@ def load_store_profile(path: str | Path | None = None) -> StoreProfile:
 
 def _profile_of(document: dict[str, Any]) -> StoreProfile:
     names = document["variables"]
-    if set(names) != set(Variables._fields):
+    if not {*Variables._fields} - LATER <= {*names} <= {*Variables._fields}:
         raise ValueError("its variables differ")
     busy_share = float(document.get("busy_share", 0.0))
     if not 0 <= busy_share <= 1:

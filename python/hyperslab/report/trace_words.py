@@ -40,9 +40,9 @@ def headline(trace: Trace, summaries: Sequence[ArraySummary]) -> str:
 
 
 def ranked_tips(told: Sequence[Told]) -> list[tuple[Counsel, Tip]]:
-    """The tips of all arrays; what saves most comes first, if that is known."""
+    """The tips of all arrays: first what opens them once, then what saves most, if that is known."""
     pairs = [(each, tip) for _, each in told if not isinstance(each, str) for tip in each.tips]
-    return sorted(pairs, key=lambda pair: -_saved(*pair))
+    return sorted(pairs, key=lambda pair: (not pair[1].opens_once, -_saved(*pair)))
 
 
 def _saved(each: Counsel, tip: Tip) -> float:

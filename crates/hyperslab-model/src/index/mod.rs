@@ -41,6 +41,8 @@ pub(crate) struct BlockRead {
     /// Its location, if known: after which chunk, and after how many of the blocks there.
     pub behind: Option<(u64, u64)>,
     pub nbytes: u64,
+    /// Whether the system has it in its page cache, since it was read before the file was opened again.
+    pub is_cached: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -58,6 +60,8 @@ pub(crate) struct Index {
     grid_shape: Vec<u64>,
     has_header: bool,
     in_memory: HashSet<u64>,
+    /// Blocks that were read or made since the first access, also before the file was opened again.
+    known: HashSet<u64>,
     /// Chunks whose blocks are all in memory.
     read: Range<u64>,
     changed: HashSet<u64>,
@@ -86,6 +90,7 @@ impl Index {
             grid_shape,
             has_header: false,
             in_memory: HashSet::new(),
+            known: HashSet::new(),
             read: 0..0,
             changed: HashSet::new(),
         })
@@ -114,6 +119,7 @@ impl Index {
             }
         }
         index.forget();
+        index.known.clear();
         Ok(index)
     }
 
@@ -143,6 +149,7 @@ impl Index {
             _ => blocks.clone(),
         };
         (built.in_memory, built.changed) = (moved(&self.in_memory), moved(&self.changed));
+        built.known = moved(&self.known);
         *self = built;
         Ok(())
     }
@@ -198,6 +205,7 @@ impl Index {
             return 0;
         }
         self.in_memory.insert(HEADER);
+        self.known.insert(HEADER);
         self.changed.insert(HEADER);
         nbytes
     }
@@ -214,6 +222,7 @@ impl Index {
         let created = inserted.created.iter().filter(|block| self.in_memory.insert(block.id));
         let made_nbytes = created.map(|block| block.made_nbytes).sum();
         let read = self.read_missing(&inserted.needed);
+        self.known.extend(inserted.created.iter().map(|block| block.id));
         self.changed.extend(inserted.created.iter().map(|block| block.id));
         self.changed.extend(inserted.changed);
         (read, made_nbytes)
@@ -243,6 +252,12 @@ impl Index {
             Structure::Btree(tree) => tree.position(id),
             _ => None,
         };
-        missing.map(|block| BlockRead { behind: behind(block.id), nbytes: block.nbytes }).collect()
+        let known = &mut self.known;
+        let mut read = |block: &Block| BlockRead {
+            behind: behind(block.id),
+            nbytes: block.nbytes,
+            is_cached: !known.insert(block.id),
+        };
+        missing.map(|block| read(block)).collect()
     }
 }
