@@ -343,6 +343,7 @@ CLOCKS = {
     "parallel.striped_store.tree": TELLS_WHEN,
     "parallel.striped_store.wire": GIVES_UP,
     "running.command": TELLS_WHEN,  # in the name of a file
+    "trace.whereabouts": TELLS_WHEN,
     "timers": "`Timers`",
     "trace.recording.log": "a trace: when each access was",
     "versions.inspect.witness": GIVES_UP,

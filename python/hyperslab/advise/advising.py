@@ -92,7 +92,7 @@ def advise(
     options = [_option(array, search, one, today, now) for one in rest]
     mine = _option(array, search, today, today, now)
     ranked = sorted([mine, *options], key=lambda option: option.price.rank)
-    notes = list(dict.fromkeys(note for demand in demands for note in demand.notes))
+    notes = list(dict.fromkeys([*(note for demand in demands for note in demand.notes), *counsel.doubts]))
     if now.is_sampled:
         notes.append("the calls touch so many chunks that stretches of them are priced, and multiplied")
     if any(one.candidate.format == "netcdf4" for one in ranked):

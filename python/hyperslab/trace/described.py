@@ -87,4 +87,6 @@ _PROGRAM: dict[str, Callable[[Any], bool]] = {
     "seconds": lambda value: _is_number(value) and value >= 0,
     "exit_status": lambda value: isinstance(value, int) and abs(value) < MOST,
     "begun_ns": lambda value: isinstance(value, int) and abs(value) < MOST,
+    "machine": _is_text,
+    "ended_at": _is_number,
 }

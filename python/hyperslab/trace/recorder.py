@@ -12,6 +12,7 @@ from hyperslab.trace.raw_logs import read_logs, say_program
 from hyperslab.trace.recording.hooks import install
 from hyperslab.trace.recording.log import Log, clock
 from hyperslab.trace.trace import Trace
+from hyperslab.trace.whereabouts import whereabouts
 
 
 @contextlib.contextmanager
@@ -38,7 +39,7 @@ def record(path: str | Path | None = None) -> Iterator[Trace]:
         yield trace
     finally:
         remove()
-        say_program(folder, {"begun_ns": begun, "seconds": (clock() - begun) / 1e9})
+        say_program(folder, {"begun_ns": begun, "seconds": (clock() - begun) / 1e9, **whereabouts()})
         vars(trace).update(vars(read_logs(folder)))
         shutil.rmtree(folder, ignore_errors=True)
         if path is not None:

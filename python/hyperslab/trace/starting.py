@@ -19,6 +19,7 @@ from hyperslab.trace.raw_logs import UNWRITTEN, read_logs, say_program
 from hyperslab.trace.recording.log import clock
 from hyperslab.trace.storing import logs_of, write
 from hyperslab.trace.table import AccessTable
+from hyperslab.trace.whereabouts import whereabouts
 
 PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
@@ -74,6 +75,7 @@ def run_traced(program: Sequence[str], path: Path, library: str | None = None, r
     done.status, failure = _run(program, environment)
     facts = {
         "arguments": list(program), "begun_ns": begun, "seconds": (clock() - begun) / 1e9, "exit_status": done.status,
+        **whereabouts(),
     }  # fmt: skip
     if failure is not None:
         done.messages.append(failure)

@@ -54,6 +54,10 @@ class ArraySummary:
     """How many chunks each of the analysed accesses touches; empty without chunks."""
     durations: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
     """Of the first `MOST_ROWS` accesses, in nanoseconds."""
+    program: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What the trace knows of the program."""
+    thread_count: int = 1
+    """How many threads, of all processes, made accesses."""
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for JSON."""
@@ -98,11 +102,19 @@ def _summary(trace: Trace, array: TracedArray, rows: npt.NDArray[np.int64]) -> A
         float(columns["duration_ns"][rows].sum()) / 1e9,
         len(looked_at),
         durations=columns["duration_ns"][rows[:MOST_ROWS]],
+        program=trace.program,
+        thread_count=_thread_count(trace, rows[:MOST_ROWS]),
     )
     if _has_grid(array):
         assert array.chunks is not None
         _look_at_chunks(summary, trace, looked_at, array.chunks)
     return summary
+
+
+def _thread_count(trace: Trace, rows: npt.NDArray[np.intp]) -> int:
+    pairs = (np.unique(trace.columns[name][rows], return_inverse=True)[1] for name in ("process", "thread"))
+    process, thread = pairs
+    return len(np.unique(process * len(rows) + thread))
 
 
 def _has_grid(array: TracedArray) -> bool:
