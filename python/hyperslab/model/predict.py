@@ -238,7 +238,10 @@ def _why_not_held(library: Library, cell: ModelCell) -> str | None:
     if isinstance(library, Hdf5):
         if cell.chunk_nbytes > MOST_HDF5_CHUNK_NBYTES:
             return f"a chunk has {cell.chunk_nbytes} bytes, but HDF5 allows at most {MOST_HDF5_CHUNK_NBYTES}"
-        if any(chunk > length for chunk, length in zip(layout.chunk_shape, shape, strict=True)):
+        # netCDF gives an axis without a limit chunks for what may come, such as 512 times when there are 365.
+        most = layout.max_shape or library.max_shape or shape
+        limited = [(chunk, limit) for chunk, limit in zip(layout.chunk_shape, most, strict=True) if limit is not None]
+        if any(chunk > limit for chunk, limit in limited):
             return f"a chunk is larger than the array of shape {shape}"
     if isinstance(library, Zarr) and layout.codec is not None and not CodecChain.read(layout.codec).is_in_zarr:
         return f"zarr-python has no codec {layout.codec}"
