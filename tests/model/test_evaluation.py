@@ -23,7 +23,7 @@ from hyperslab.model.evaluation_session import run_evaluation
 from hyperslab.model.fit import fit
 from hyperslab.model.measuring import CellTimings
 from hyperslab.model.paper_experiments import SCALES, arrays, candidates
-from hyperslab.model.store_profile import StoreProfile
+from hyperslab.model.store_profile import StoreProfile, caches_of
 from hyperslab.model.takeaways import judge
 from hyperslab.model.terms import EXTENDED, EXTENSIONS
 from hyperslab.model.workload import Workload

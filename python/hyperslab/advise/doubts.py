@@ -82,7 +82,7 @@ def _reason(pricer: Pricer, demand: Demand, today: Candidate, measured: float) -
     if profile is not None and profile.busy_share >= BUSY:
         reasons.append("the store profile was made on a busy machine")
     if demand.caller == "netCDF" and today.reader == "hdf5":
-        reasons.append("netCDF4 is priced as h5py")
+        reasons.append("a trace times what libhdf5 does, without netCDF4's own work")
     return ", or ".join(reasons) or None
 
 

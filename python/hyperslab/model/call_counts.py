@@ -38,8 +38,8 @@ def one_by_one(library: Hdf5 | Zarr, step: Step, *, in_one_piece: bool = False) 
     HDF5 walks through all elements if the selection has gaps, because the shape of the elements in the file then
     differs from that in memory. It does not if there is only one axis, or one element. It walks twice through a list of
     points: once for the file, once for memory. In an array without chunks there is nothing to find out about memory: it
-    copies run by run, and walks through points once. NumPy, which copies for Zarr, copies whole lines, unless the elements of
-    a line are not next to each other.
+    copies run by run, and walks through points once. NumPy, which copies for Zarr, copies whole lines, unless the
+    elements of a line are not next to each other.
     """
     selection = step.selection
     size = int(selection.size)

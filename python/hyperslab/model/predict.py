@@ -11,7 +11,7 @@ from typing import Any
 from hyperslab.errors import Refused, UsageError
 from hyperslab.meant import meant_or_choose
 from hyperslab.model.cells import CellCache, ModelCell
-from hyperslab.model.costs import CodecRate, Cost, computing, price
+from hyperslab.model.costs import CallsBeyond, CodecRate, Cost, computing, price
 from hyperslab.model.counting import Direction, Variables, count_operations
 from hyperslab.model.hdf5_settings import Hdf5Settings
 from hyperslab.model.libraries import LIBRARIES, Flat, Hdf5, HyperslabEngine, Layout, Library, Zarr
@@ -176,10 +176,12 @@ def predict_cell(
     model: Model = EXTENDED,
     *,
     rate: CodecRate | None = None,
+    beyond: CallsBeyond | None = None,
     factor: float = 1.0,
     stored_nbytes: int = 0,
 ) -> Prediction:
     """Predict what one cell costs, by any model. `rate` is what its codec costs, if that was measured by itself.
+    `beyond` is what a library that calls HDF5 takes beyond h5py for reads.
 
     The cell may stand for `factor` times as many calls, to an array of `stored_nbytes`.
 
@@ -200,6 +202,7 @@ def predict_cell(
         price(each, trained.coefficients(name, operation, model), cell.layout.codec, rate)
         for operation, each in variables.items()
     ]
+    costs += [beyond.cost(variables["read"])] if beyond is not None and "read" in variables else []
     between = sum(step.compute_seconds for step in cell.workload.steps()) * factor
     costs += [computing(between)] if between else []
     return Prediction(name, cell.layout, sum(costs[1:], costs[0]), variables)
