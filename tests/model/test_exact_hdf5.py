@@ -266,6 +266,18 @@ FOUND = {
         "nbytes": 1000, "slots": 64, "w0": 0.75, "written": accesses(("write", [[0, 35, 1], [0, 24, 1]])),
         "accesses": accesses(("read", [[0, 35, 3], [0, 24, 5]]), ("write", [[15, 23, 1], [6, 10, 1]])),
     },
+    # netCDF's default for an axis without a limit: the only chunk is larger than the array, and is read whole.
+    "a chunk larger than the array": {
+        "shape": [365, 3], "chunks": [512, 4], "dtype": "f8", "codec": None, "maxshape": [None, 5],
+        "nbytes": 1 << 20, "slots": 521, "w0": 0.75, "written": accesses(("write", [[0, 365, 1], [0, 3, 1]])),
+        "accesses": accesses(("read", [[0, 365, 1], [0, 3, 1]]), ("read", [[7, 8, 1], [0, 1, 1]])),
+    },
+    # The same if it does not fit into the cache: the runs are read one by one.
+    "a chunk larger than the array and the cache": {
+        "shape": [365, 3], "chunks": [512, 4], "dtype": "f8", "codec": None, "maxshape": [None, 5],
+        "nbytes": 1000, "slots": 521, "w0": 0.75, "written": accesses(("write", [[0, 365, 1], [0, 3, 1]])),
+        "accesses": accesses(("read", [[3, 9, 1], [0, 3, 1]]), ("read", [[7, 8, 1], [0, 1, 1]])),
+    },
     # The root of the version 2 B-tree is split: new nodes are not read.
     "a root is split": {
         "shape": [13, 2, 7], "chunks": [1, 1, 2], "dtype": "f8", "codec": None, "libver": "latest",

@@ -96,13 +96,13 @@ def advise(
     options = [_option(array, search, one, today, now) for one in rest]
     mine = _option(array, search, today, today, now)
     ranked = sorted([mine, *options], key=lambda option: option.price.rank)
-    notes = list(dict.fromkeys(note for demand in demands for note in demand.notes))
+    notes = list(dict.fromkeys([*(note for demand in demands for note in demand.notes), *counsel.doubts]))
     if now.is_sampled:
         notes.append("the calls touch so many chunks that stretches of them are priced, and multiplied")
     if all(demand.only_writes for demand in demands):
         notes.append(ONLY_WRITES)
-    if any(one.candidate.format == "netcdf4" for one in ranked):
-        notes.append("netCDF4 is priced as h5py with netCDF's own chunk cache: it is not calibrated by itself")
+    if profile.netcdf4 is None and any(one.candidate.calling_library == "netCDF4" for one in ranked):
+        notes.append("netCDF4 is priced as h5py with netCDF's own chunk cache: run `hyperslab calibrate` to measure it")
     advice = ArrayAdvice(
         array, list(demands), mine, counsel.tips, ranked, mine, "", considered, search.refused, measured, notes,
         append_axis=limits.append_axis, counsel=counsel,

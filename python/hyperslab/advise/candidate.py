@@ -131,6 +131,11 @@ class Candidate:
         return f"{chunks} in shards of {'×'.join(map(str, self.layout.shard_shape))}"
 
     @property
+    def calling_library(self) -> str:
+        """Through which library a program calls HDF5."""
+        return CALLERS.get(self.caller, "netCDF4" if self.by_netcdf else "h5py")
+
+    @property
     def reader_text(self) -> str:
         """Who reads it, in words."""
         if self.reader == "hyperslab":
@@ -139,7 +144,7 @@ class Candidate:
             return "zarr-python"
         if self.reader == "flat":
             return "its own library"
-        name = CALLERS.get(self.caller, "netCDF4" if self.by_netcdf else "h5py")
+        name = self.calling_library
         usual: list[int | None] = [None]
         if name != "netCDF4":
             usual.append(Hdf5Settings().library().chunk_cache_nbytes)

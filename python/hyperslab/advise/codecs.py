@@ -47,9 +47,11 @@ def encoding_of(array: Array, codec: str | None) -> CodecChain:
 
 
 def measure_codecs(
-    chunk_shape: tuple[int, ...], sample: npt.NDArray[np.generic], asked: dict[str, list[CodecChain]]
+    chunk_shape: tuple[int, ...], sample: npt.NDArray[np.generic] | None, asked: dict[str, list[CodecChain]]
 ) -> dict[tuple[str, CodecChain], MeasuredCodec]:
     """Encode and decode a sample by each library with each codec. A codec that a library does not have is left out."""
+    if sample is None:
+        return {}
     chunk, numbers = _as_numbers(chunk_shape, sample)
     return {
         (library, codecs): one

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.demand import Demand
+from hyperslab.advise.doubts import doubted
 from hyperslab.advise.formats import codecs_of
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.pricing import Measured, Pricer
@@ -71,6 +72,7 @@ def counsel_on(
     today = today_of(array, demands, profile)
     counsel = Counsel(array, list(demands), pricer, limits or Limits(), today, pricer.price(today))
     counsel.tips = tips_of(counsel)
+    counsel.now, counsel.doubts, counsel.is_borne_out = doubted(pricer, array, today, counsel.now)
     return counsel
 
 

@@ -102,8 +102,6 @@ def codecs_of(
     array: StoredArray, encodings: dict[str, list[CodecChain]], profile: StoreProfile
 ) -> dict[tuple[str, CodecChain], MeasuredCodec]:
     """What the codecs cost each library on a sample of the array's elements."""
-    if array.sample is None:
-        return {}
     asked: dict[str, list[CodecChain]] = {}
     for name, listed in encodings.items():
         for library in ("zarr",) if name.startswith("zarr") else ("hdf5", "hyperslab"):

@@ -99,8 +99,15 @@ class Pricer:
             if reason := why_not(cell):
                 return Price.without(reason)
             stored = candidate.stored_nbytes(tuple(workload.array.shape), self.element_nbytes)
-            rate = self.rate_of(candidate)
-            prediction = predict_cell(cell, self.profile, rate=rate, factor=factor, stored_nbytes=stored)
+            by_netcdf = candidate.reader == "hdf5" and candidate.calling_library == "netCDF4"
+            prediction = predict_cell(
+                cell,
+                self.profile,
+                rate=self.rate_of(candidate),
+                beyond=self.profile.netcdf4 if by_netcdf else None,
+                factor=factor,
+                stored_nbytes=stored,
+            )
         except (HyperslabError, ValueError) as error:
             return Price.without(str(error))
         cost, requests = prediction.cost, sum(each.n_rdisk for each in prediction.variables.values())

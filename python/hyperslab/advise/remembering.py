@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ def remembered(
     """What codecs cost on an array, by library: what is known, and the rest measured. A lacking codec is left out."""
     path = default_path().with_name("measured-codecs.json")  # beside what else was measured on this machine
     known = _read(path)
+    if array.sample is None:
+        return _of_gone(array, profile, asked, known)
     begin = _begin(array, profile)
     keys = {(name, one): f"{begin}|{name}|{one}" for name, listed in asked.items() for one in listed}
     missing = {name: [one for one in listed if keys[name, one] not in known] for name, listed in asked.items()}
@@ -43,6 +46,25 @@ def remembered(
     return {pair: one for pair, one in codecs.items() if one is not None}
 
 
+def _of_gone(array: StoredArray, profile: StoreProfile, asked: Asked, known: dict[str, Any]) -> Measured:
+    """What was measured on a file while it was there: its traces still ask what it takes, but do not say the level."""
+    where = f"{os.path.realpath(array.file)}|"
+    codecs: Measured = {}
+    for name, listed in asked.items():
+        for one in listed:
+            end = _without_levels("|".join(("", *_of_array(array, profile), name, str(one))))
+            last = [key for key in known if key.startswith(where) and _without_levels(key).endswith(end)][-1:]
+            measured = _measured(known[last[0]]) if last else None
+            if measured is not None:
+                codecs[name, one] = measured
+    return codecs
+
+
+def _without_levels(key: str) -> str:
+    begin, bar, chain = key.rpartition("|")
+    return begin + bar + re.sub(r":\d+", "", chain)
+
+
 def _begin(array: StoredArray, profile: StoreProfile) -> str:
     """What a measurement depends on besides the codec; empty if the file cannot be told from another one."""
     try:
@@ -50,8 +72,11 @@ def _begin(array: StoredArray, profile: StoreProfile) -> str:
     except (OSError, ValueError):
         return ""
     where = os.path.realpath(array.file)
-    parts = (seen.st_mtime_ns, seen.st_size, array.stored_nbytes, array.name)
-    return "|".join(map(str, (where, *parts, profile.made_at, profile.hyperslab_version)))
+    return "|".join((where, str(seen.st_mtime_ns), str(seen.st_size), *_of_array(array, profile)))
+
+
+def _of_array(array: StoredArray, profile: StoreProfile) -> tuple[str, ...]:
+    return str(array.stored_nbytes), array.name, profile.made_at, profile.hyperslab_version
 
 
 def _read(path: Path) -> dict[str, Any]:

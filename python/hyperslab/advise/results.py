@@ -82,6 +82,8 @@ class Counsel:
     today: Candidate
     now: Price
     tips: list[Tip] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)  # why the price of today may be wrong, in sentences
+    is_borne_out: bool | None = None  # whether a trace measured about as much; None: none did
 
     @property
     def file(self) -> str:
@@ -122,6 +124,8 @@ class Counsel:
             "low": self.now.low,
             "high": None if self.now.unknown else self.now.high,
             "unknown": list(self.now.unknown),
+            "borne_out": self.is_borne_out,
+            "doubts": self.doubts,
             "tips": [self.tip_dict(tip) for tip in self.tips],
         }
 

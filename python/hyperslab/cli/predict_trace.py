@@ -91,5 +91,5 @@ def _print(summary: ArraySummary, counsel: Counsel, out: Console) -> None:
     beside = "" if predicted is None else f"; predicted for that, {counsel.cache}: {seconds_text(predicted)}"
     measured = f"measured with {array.library}, {counsel.array.layout}: {seconds_text(summary.seconds)}"
     out.print(f"{measured}{beside}", soft_wrap=True)
-    for note in counsel.demands[0].notes:
+    for note in (*counsel.demands[0].notes, *counsel.doubts):
         out.print(note, soft_wrap=True)

@@ -46,7 +46,7 @@ def observe(scratch: Path, formats: list[str]) -> Environment:
     mount = _mount_of(scratch)
     queue = _queue_of(scratch)
     return Environment(
-        cpu=_field(Path("/proc/cpuinfo"), "model name") or platform.processor() or None,
+        cpu=_cpu(),
         cpu_count=len(os.sched_getaffinity(0)),
         memory_nbytes=_memory_nbytes(),
         kernel=platform.release(),
@@ -68,6 +68,21 @@ def _libraries(formats: list[str]) -> list[tuple[str, str]]:
             parts = "".join(f", {part} {version}" for part, version in library.parts)
             known.append((name, f"{library.name} {library.version}{parts}"))
     return known
+
+
+def machine_text() -> str:
+    """This machine in words: what tells it from another kind of machine."""
+    return machine_of(_cpu(), _memory_nbytes())
+
+
+def machine_of(cpu: str | None, memory_nbytes: int | None) -> str:
+    """A machine in words."""
+    memory = "" if memory_nbytes is None else f", {memory_nbytes / 1e9:.0f} GB of memory"
+    return f"{cpu or 'an unknown processor'}{memory}"
+
+
+def _cpu() -> str | None:
+    return _field(Path("/proc/cpuinfo"), "model name") or platform.processor() or None
 
 
 def _field(path: Path, name: str) -> str | None:

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from hyperslab.model.counting import count_operations
 from hyperslab.model.fit import Observation, fit, repeated_on
 from hyperslab.model.libraries import LIBRARIES, Caches
 from hyperslab.model.measuring import CellTimings, disk_nbytes, key_of, measure
+from hyperslab.model.netcdf_calls import calls_beyond
 from hyperslab.model.store_profile import StoreProfile, caches_of
 from hyperslab.model.terms import EXTENDED
 from hyperslab.model.training import SIZES, Scale, TrainingSize, design, nbytes, smaller
@@ -110,8 +111,12 @@ def calibrate(
     if busy_share >= BUSY:
         said = f"other programs used {share_text(busy_share)} meanwhile"
         notes.append(f"{said}, so intervals are wider: calibrate again on a quiet machine")
+    netcdf4 = calls_beyond(directory) if "hdf5" in chosen else None
+    if netcdf4 is None and "hdf5" in chosen:
+        notes.append("netCDF4 is not installed: what it takes beyond h5py is not known")
     name = scale if isinstance(scale, str) else "own"
-    return profile_of(cells, environment, store_of(directory), name, notes, busy_share=busy_share)
+    made = profile_of(cells, environment, store_of(directory), name, notes, busy_share=busy_share)
+    return replace(made, netcdf4=netcdf4)
 
 
 def profile_of(

@@ -32,18 +32,21 @@ COPY_SECONDS, COPIED_BYTE_SECONDS, DECODED_BYTE_SECONDS, ELEMENT_SECONDS = 2e-8,
 DEVICE_BYTE_SECONDS = 3.5e-10
 
 
-def one_by_one(library: Hdf5 | Zarr, step: Step) -> int:
+def one_by_one(library: Hdf5 | Zarr, step: Step, *, in_one_piece: bool = False) -> int:
     """How many elements of a selection a library handles one by one.
 
     HDF5 walks through all elements if the selection has gaps, because the shape of the elements in the file then
     differs from that in memory. It does not if there is only one axis, or one element. It walks twice through a list of
-    points: once for the file, once for memory. NumPy, which copies for Zarr, copies whole lines, unless the elements of
-    a line are not next to each other.
+    points: once for the file, once for memory. In an array without chunks there is nothing to find out about memory: it
+    copies run by run, and walks through points once. NumPy, which copies for Zarr, copies whole lines, unless the
+    elements of a line are not next to each other.
     """
     selection = step.selection
     size = int(selection.size)
     if size <= 1:
         return 0
+    if in_one_piece and isinstance(library, Hdf5):
+        return size if isinstance(selection, Points) and step.lists is None else 0
     if isinstance(selection, Points):
         if step.lists is None:
             return 2 * size if isinstance(library, Hdf5) else size
@@ -208,7 +211,7 @@ class StepFacts(NamedTuple):
 
 
 def facts_of(
-    steps: Sequence[Step], chunk_shape: tuple[int, ...], library: Library, width: int
+    steps: Sequence[Step], chunk_shape: tuple[int, ...], library: Library, width: int, *, in_one_piece: bool = False
 ) -> npt.NDArray[np.float64]:
     """The `StepFacts` of all calls, a row for each. Calls of one form share theirs, but for where they begin."""
     forms: dict[Any, int] = {}
@@ -227,7 +230,7 @@ def facts_of(
             different.append(step)
         places.append(place)
         starts.append(start)
-    facts = np.array([_facts(step, chunk_shape, library, width) for step in different], np.float64)
+    facts = np.array([_facts(step, chunk_shape, library, width, in_one_piece) for step in different], np.float64)
     facts = facts.reshape(len(different), len(StepFacts._fields))[places]
     if chunk_shape and steps:
         _set_lines(facts, different, np.array(places), np.array(starts, np.int64), chunk_shape, library)
@@ -262,13 +265,13 @@ def _line_row(step: Step, chunk_shape: tuple[int, ...], library: Library) -> tup
     return axis, reach, count, block, int(selection.size) // int(selection.shape[axis])
 
 
-def _facts(step: Step, chunk: tuple[int, ...], library: Library, width: int) -> StepFacts:
+def _facts(step: Step, chunk: tuple[int, ...], library: Library, width: int, in_one_piece: bool) -> StepFacts:
     is_zarr, selection = isinstance(library, Zarr), step.selection
     return StepFacts(
         selection.size,  # the lines of points; those of boxes are set later
         are_apart(step),
-        one_by_one(library, step) if isinstance(library, Hdf5 | Zarr) else 0,
-        stepped_runs(step) if isinstance(library, Hdf5) else 0,
+        one_by_one(library, step, in_one_piece=in_one_piece) if isinstance(library, Hdf5 | Zarr) else 0,
+        stepped_runs(step) if isinstance(library, Hdf5) and not in_one_piece else 0,
         numpy_spread_nbytes(step, chunk, width) if is_zarr else spread_nbytes(step, width),
         selection.shape[-1] * width,
         int(selection.size) * width,

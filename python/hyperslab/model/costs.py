@@ -90,6 +90,22 @@ class CodecRate:
         return decode * codec_work(variables, "s_decode") + encode * codec_work(variables, "s_encode")
 
 
+@dataclass(frozen=True)
+class CallsBeyond:
+    """What a library that calls HDF5 takes beyond h5py: seconds of each opening, each call, and each byte read."""
+
+    opening: float
+    call: float
+    byte: float
+
+    def cost(self, variables: Variables) -> Cost:
+        """What that is for accesses, without an interval of its own."""
+        calls = self.opening * variables.n_array + self.call * variables.n_call
+        copies = self.byte * variables.s_memcpy
+        phases: dict[Phase, float] = {**dict.fromkeys(PHASES, 0.0), "per_call": calls, "memory_copy": copies}
+        return Cost(phases, calls + copies, calls + copies)
+
+
 def _over_calls(rate: float, alone: float | None, whole: float, single: float) -> float:
     """Seconds for all bytes, of which some are the only chunk of their call."""
     return rate * (whole - single) + (rate if alone is None else alone) * single

@@ -313,7 +313,7 @@ def _summed(
     width = workload.array.element_nbytes
     apart = np.zeros(len(sums), bool)
     rows_nbytes = np.zeros(len(sums))  # of the selections' last axis
-    facts = facts_of(steps, chunk, library, width)
+    facts = facts_of(steps, chunk, library, width, in_one_piece=layout.contiguous)
     lines[: len(steps)], apart[: len(steps)], elements[: len(steps)], runs, spread, last, nbytes = facts.T
     rows_nbytes[: len(steps)] = last
     if is_zarr:  # NumPy copies a line at once, with a step or not

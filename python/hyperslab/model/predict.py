@@ -11,7 +11,7 @@ from typing import Any
 from hyperslab.errors import Refused, UsageError
 from hyperslab.meant import meant_or_choose
 from hyperslab.model.cells import CellCache, ModelCell
-from hyperslab.model.costs import CodecRate, Cost, computing, price
+from hyperslab.model.costs import CallsBeyond, CodecRate, Cost, computing, price
 from hyperslab.model.counting import Direction, Variables, count_operations
 from hyperslab.model.hdf5_settings import Hdf5Settings
 from hyperslab.model.libraries import LIBRARIES, Flat, Hdf5, HyperslabEngine, Layout, Library, Zarr
@@ -176,10 +176,12 @@ def predict_cell(
     model: Model = EXTENDED,
     *,
     rate: CodecRate | None = None,
+    beyond: CallsBeyond | None = None,
     factor: float = 1.0,
     stored_nbytes: int = 0,
 ) -> Prediction:
     """Predict what one cell costs, by any model. `rate` is what its codec costs, if that was measured by itself.
+    `beyond` is what a library that calls HDF5 takes beyond h5py for reads.
 
     The cell may stand for `factor` times as many calls, to an array of `stored_nbytes`.
 
@@ -200,6 +202,7 @@ def predict_cell(
         price(each, trained.coefficients(name, operation, model), cell.layout.codec, rate)
         for operation, each in variables.items()
     ]
+    costs += [beyond.cost(variables["read"])] if beyond is not None and "read" in variables else []
     between = sum(step.compute_seconds for step in cell.workload.steps()) * factor
     costs += [computing(between)] if between else []
     return Prediction(name, cell.layout, sum(costs[1:], costs[0]), variables)
@@ -239,7 +242,10 @@ def _why_not_held(library: Library, cell: ModelCell) -> str | None:
     if isinstance(library, Hdf5):
         if cell.chunk_nbytes > MOST_HDF5_CHUNK_NBYTES:
             return f"a chunk has {cell.chunk_nbytes} bytes, but HDF5 allows at most {MOST_HDF5_CHUNK_NBYTES}"
-        if any(chunk > length for chunk, length in zip(layout.chunk_shape, shape, strict=True)):
+        # netCDF gives an axis without a limit chunks for what may come, such as 512 times when there are 365.
+        most = layout.max_shape or library.max_shape or shape
+        limited = [(chunk, limit) for chunk, limit in zip(layout.chunk_shape, most, strict=True) if limit is not None]
+        if any(chunk > limit for chunk, limit in limited):
             return f"a chunk is larger than the array of shape {shape}"
     if isinstance(library, Zarr) and layout.codec is not None and not CodecChain.read(layout.codec).is_in_zarr:
         return f"zarr-python has no codec {layout.codec}"

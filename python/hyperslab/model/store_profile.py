@@ -13,7 +13,7 @@ import numpy as np
 
 from hyperslab.errors import NotAStoreProfile, Untrained
 from hyperslab.lab.environment import Environment, observe
-from hyperslab.model.costs import Coefficient, Coefficients
+from hyperslab.model.costs import CallsBeyond, Coefficient, Coefficients
 from hyperslab.model.counting import Direction, Variables
 from hyperslab.model.fit import Observation, fit, repeated_on
 from hyperslab.model.libraries import Caches
@@ -33,7 +33,8 @@ class StoreProfile:
 
     `store` describes what was measured, such as `local disk`. `made_at` is the time (ISO 8601, UTC). The directory is
     not saved, so that you can show a store profile to others. If `is_far`, our own engine read a file on a server.
-    `busy_share` is the share of the processors that other programs used meanwhile: it makes intervals wider.
+    `busy_share` is the share of the processors that other programs used meanwhile: it makes intervals wider. `netcdf4`
+    is what netCDF4 takes beyond h5py; None if it was not measured, as by older versions of hyperslab.
     """
 
     environment: Environment
@@ -46,6 +47,7 @@ class StoreProfile:
     notes: tuple[str, ...] = ()
     is_far: bool = False
     busy_share: float = 0.0
+    netcdf4: CallsBeyond | None = None
     _fitted: dict[tuple[str, str, str], Coefficients] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -106,6 +108,7 @@ class StoreProfile:
             "hyperslab_version": self.hyperslab_version,
             "environment": self.environment.to_dict(),
             "busy_share": self.busy_share,
+            "netcdf4": None if self.netcdf4 is None else asdict(self.netcdf4),
             "notes": list(self.notes),
             "fits": [_fit_document(each) for each in self.fits],
             "variables": list(Variables._fields),
@@ -198,7 +201,17 @@ def _profile_of(document: dict[str, Any]) -> StoreProfile:
         notes=tuple(map(str, document["notes"])),
         is_far=bool(document.get("far", False)),
         busy_share=busy_share,
+        netcdf4=_beyond_of(document.get("netcdf4")),
     )
+
+
+def _beyond_of(given: dict[str, Any] | None) -> CallsBeyond | None:
+    if given is None:
+        return None
+    numbers = {name: float(value) for name, value in given.items()}
+    if not all(0 <= value < 1e9 for value in numbers.values()):
+        raise ValueError("what netCDF4 takes beyond h5py is not a number of at least 0")
+    return CallsBeyond(**numbers)
 
 
 def _cell_document(cell: Observation) -> dict[str, Any]:

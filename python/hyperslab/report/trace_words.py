@@ -62,7 +62,7 @@ def counsel_lines(each: Counsel) -> list[str]:
     else:
         first = f"{calls}: predicted {seconds_text(each.now.seconds)}{_of(each)}, {CACHE_WORDS[each.cache]}"
     lines = [part for said, call in tip_lines(each) for part in (f"  {said}", *([f"     {call}"] if call else []))]
-    return [first, *(["without rewriting any data:", *lines] if lines else [])]
+    return [first, *each.doubts, *(["without rewriting any data:", *lines] if lines else [])]
 
 
 def tip_lines(each: Counsel) -> list[tuple[str, str]]:
@@ -128,13 +128,16 @@ def parts_of(told: Counsel | str) -> dict[str, float] | None:
 
 def _split(told: Counsel | str) -> list[tuple[str, str]]:
     """The predicted seconds beside the measured ones, and what they consist of."""
-    parts = parts_of(told)
-    if parts is None or isinstance(told, str):
+    if isinstance(told, str):
         return []
+    parts, doubts = parts_of(told), [("but", said) for said in told.doubts]
+    if parts is None:
+        return doubts
     words = ", ".join(f"{name} {seconds_text(seconds)}" for name, seconds in parts.items() if seconds > 0)
     measured = seconds_text(sum(one.measured_seconds or 0.0 for one in told.demands))
     total = seconds_text(told.now.seconds)
-    return [("predicted", f"{total}{_of(told)}, {CACHE_WORDS[told.cache]} (measured: {measured}): {words}")]
+    predicted = f"{total}{_of(told)}, {CACHE_WORDS[told.cache]} (measured: {measured}): {words}"
+    return [("predicted", predicted), *doubts]
 
 
 def _cache_text(one: ArraySummary) -> str:

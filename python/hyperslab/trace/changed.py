@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from hyperslab.trace.table import AccessTable
 
@@ -25,9 +26,7 @@ def stamp_of(path: str | Path) -> list[int] | None:
     return [0 if Path(path).is_dir() else now.st_size, now.st_mtime_ns]
 
 
-def said_of_changes(trace: AccessTable) -> list[str]:
-    """A sentence on each file that has changed since the program ended; those that are gone do not count."""
-    known = trace.program.get("files") or {}
-    changed = [path for path, then in known.items() if (now := stamp_of(path)) is not None and now != list(then)]
-    said = "has changed since it was traced: what is said of it holds if its arrays still have their layout; "
-    return [f"{path} {said}record the program again if not" for path in changed]
+def has_changed(program: dict[str, Any], path: str) -> bool:
+    """Whether a file is not as it was when the program had ended; one that is gone has not changed."""
+    known, now = (program.get("files") or {}).get(path), stamp_of(path)
+    return known is not None and now is not None and now != list(known)

@@ -93,4 +93,5 @@ _PROGRAM: dict[str, Callable[[Any], bool]] = {
     "begun_ns": lambda value: isinstance(value, int) and abs(value) < MOST,
     "directory": _is_text,
     "files": lambda value: isinstance(value, dict) and all(map(_is_stamp, value.values())),
+    "machine": _is_text,
 }

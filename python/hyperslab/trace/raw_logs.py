@@ -40,7 +40,7 @@ class _Gathered:
 
 
 def say_program(folder: Path, facts: dict[str, Any]) -> None:
-    """Write beside the logs what is known of the program: `arguments`, `begun_ns`, `seconds`, `exit_status`."""
+    """Write beside the logs what is known of the program: `arguments`, `seconds`, `exit_status` and such."""
     with contextlib.suppress(OSError):  # a full disk
         (folder / PROGRAM).write_text(json.dumps(facts))
 

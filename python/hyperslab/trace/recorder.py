@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from hyperslab.lab.environment import machine_text
+from hyperslab.trace.changed import known_files
 from hyperslab.trace.raw_logs import read_logs, say_program
 from hyperslab.trace.recording.hooks import install
 from hyperslab.trace.recording.log import Log, clock
@@ -38,8 +40,9 @@ def record(path: str | Path | None = None) -> Iterator[Trace]:
         yield trace
     finally:
         remove()
-        say_program(folder, {"begun_ns": begun, "seconds": (clock() - begun) / 1e9})
+        say_program(folder, {"begun_ns": begun, "seconds": (clock() - begun) / 1e9, "machine": machine_text()})
         vars(trace).update(vars(read_logs(folder)))
+        trace.program["files"] = known_files(trace)
         shutil.rmtree(folder, ignore_errors=True)
         if path is not None:
             trace.save(path)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hyperslab.errors import HyperslabError, UsageError
+from hyperslab.lab.environment import machine_text
 from hyperslab.preloading import preloading
 from hyperslab.trace.byte_ranges import mapped
 from hyperslab.trace.changed import known_files
@@ -76,6 +77,7 @@ def run_traced(program: Sequence[str], path: Path, library: str | None = None, r
     done.status, failure = _run(program, environment)
     facts = {
         "arguments": list(program), "begun_ns": begun, "seconds": (clock() - begun) / 1e9, "exit_status": done.status,
+        "machine": machine_text(),
     }  # fmt: skip
     with contextlib.suppress(OSError):  # the folder was removed
         facts["directory"] = str(Path.cwd())

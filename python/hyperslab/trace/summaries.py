@@ -64,6 +64,10 @@ class ArraySummary:
     """How often it opened the file."""
     process_count: int = 1
     """How many processes did."""
+    program: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What the trace knows of the program."""
+    thread_count: int = 1
+    """How many threads, of all processes, made accesses."""
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for JSON."""
@@ -114,11 +118,19 @@ def _summary(trace: Trace, array: TracedArray, rows: npt.NDArray[np.int64]) -> A
         opening_count=int(opened.arrays[-1]) + 1,
         file_opening_count=int(opened.files[-1]) + 1,
         process_count=int(opened.processes[-1]) + 1,
+        program=trace.program,
+        thread_count=_thread_count(trace, rows[:MOST_ROWS]),
     )
     if _has_grid(array):
         assert array.chunks is not None
         _look_at_chunks(summary, trace, rows[:MOST_ROWS], array.chunks)
     return summary
+
+
+def _thread_count(trace: Trace, rows: npt.NDArray[np.intp]) -> int:
+    pairs = (np.unique(trace.columns[name][rows], return_inverse=True)[1] for name in ("process", "thread"))
+    process, thread = pairs
+    return len(np.unique(process * len(rows) + thread))
 
 
 def _has_grid(array: TracedArray) -> bool:
