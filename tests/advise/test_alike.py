@@ -183,3 +183,20 @@ def test_files_that_disagree_get_an_advice_each(years: Path, profile_file: Path)
         assert Path(one["advice"]).exists()
     assert [one["files"] for one in found["apply"]] == [["2019.h5", "2021.h5"], ["other.h5"]]
     assert [one["advice"] for one in found["apply"]] == ["advice.json", "advice-2.json"]
+
+
+@pytest.mark.parametrize("name", ["a b", "x:1", "v=2,3", "température", "-n", "a:b:deflate", "$(ls)", "it's"])
+def test_the_command_names_any_array(
+    name: str, profile_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("-odd name.h5", "w") as file:
+        file.create_dataset(f"g/{name}", data=np.zeros((64, 96), "f4"), chunks=(8, 8), compression="gzip")
+    asked = ("./-odd name.h5", "--like", "everything", "--keep", "hdf5", "--target", profile_file)
+    found = document("advise", *asked)
+    (array,) = found["arrays"]
+    (chosen,) = (one for one in array["options"] if one["title"] == array["chosen"])
+    assert not chosen["today"]
+    printed(*shlex.split(found["apply"][0]["command"])[1:])
+    with hs.open("better.h5") as better:
+        assert better[f"g/{name}"].chunks == (None if chosen["chunks"] is None else tuple(chosen["chunks"]))
