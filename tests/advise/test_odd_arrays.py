@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made_up import made_up_store_profile
 
 import hyperslab as hs
 from hyperslab.advise.advising import advise
@@ -17,6 +18,7 @@ from hyperslab.advise.formats import codecs_of, encodings_of
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.results import ArrayAdvice
 from hyperslab.advise.verdict import one_format
+from hyperslab.conversion.advice import AdviceFile
 from hyperslab.errors import HyperslabError
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.report.advice_rows import HEADER, cells_of
@@ -90,6 +92,27 @@ def test_where_there_is_no_advice_a_sentence_says_why(odd: Path, profile: StoreP
 def test_zarr_is_not_advised_for_what_it_cannot_hold(odd: Path, profile: StoreProfile) -> None:
     for name, formats in (("enum", {"hdf5"}), ("compound", {"hdf5"}), ("fixed", {"hdf5", "zarr3"})):
         assert {one.candidate.format for one in advised(odd, name, profile).options} == formats
+
+
+@pytest.mark.parametrize("beside", [None, "enum", "compound", "null"])
+def test_zarr_is_not_advised_if_it_cannot_hold_another_array_of_the_file(beside: str | None, tmp_path: Path) -> None:
+    """`convert` refused the advice: it names what would be lost, and stops."""
+    kinds = {"enum": h5py.enum_dtype({"NO": 0}, "i1"), "compound": COMPOUND, "null": "f4"}
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("x", (400, 50), "f4", chunks=(1, 50))
+        file["text"] = "words"
+        if beside is not None:
+            file.create_dataset(beside, None if beside == "null" else (3,), data=h5py.Empty("f4")
+                                if beside == "null" else None, dtype=kinds[beside])  # fmt: skip
+    quick = made_up_store_profile(tmp_path, ("zarr", "hdf5"), slow=1000.0)
+    (found,) = hs.advise(tmp_path / "a.h5:x", like="columns", store_profile=quick)
+    assert found.chosen.candidate.format == ("zarr3" if beside is None else "hdf5")
+    if beside is not None:
+        assert any(f"zarr3 cannot hold /{beside} of the same file" in (one.refused or "") for one in found.options)
+    like = {found.array.name: found.chosen.candidate.advised("", None)}
+    target = tmp_path / ("b.zarr" if beside is None else "b.h5")
+    AdviceFile("a.h5", like).save(tmp_path / "advice.json")
+    hs.convert(tmp_path / "a.h5", target, like=tmp_path / "advice.json")
 
 
 def test_a_file_goes_into_one_format(odd: Path, profile: StoreProfile) -> None:

@@ -35,6 +35,7 @@ class Question:
     arrays: list[tuple[StoredArray, list[Demand]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)  # files that were asked about too
+    options: Mapping[str, Any] = field(default_factory=dict)  # how to reach them
 
     @property
     def files(self) -> list[str]:
@@ -87,7 +88,7 @@ def ask(
             '--like "maps and series"; `hyperslab trace -o run.trace -- python your_program.py` records a trace'
         )
     path, name = file_and_array(target)
-    question = Question(path)
+    question = Question(path, options=storage_options or {})
     named = [f"/{name.strip('/')}"] if name.strip("/") else None
     options = storage_options or {}
     if traces:

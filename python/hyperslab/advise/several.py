@@ -79,7 +79,7 @@ def _together(
         names = [name for array, _ in one.arrays for _, name in array.members]
         known |= {(one.file, name): facts for name, facts in facts_of(one.file, names, options).items()}
     arrays = joined([each for one in questions for each in one.arrays], known)
-    made = Question(questions[0].file, arrays, [], [one.file for one in questions[1:]])
+    made = Question(questions[0].file, arrays, [], [one.file for one in questions[1:]], options)
     for one in questions:
         made.notes += [note if one.file in note else f"{one.file}: {note}" for note in one.notes]
     for target, error in failed:
