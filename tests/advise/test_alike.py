@@ -81,6 +81,19 @@ def test_the_counts_of_all_add_up(many: Path, traced: Path, profile_file: Path) 
     assert all_of_them["stored_nbytes"] == COUNT * one["stored_nbytes"]
 
 
+def test_the_time_that_was_measured_is_that_of_all(many: Path, traced: Path, profile: StoreProfile) -> None:
+    """The array that took most time stands for the others, but it is no usual one."""
+    found = hs.advise(many, trace=traced, store_profile=profile)[0]
+    (demand,) = found.demands
+    trace = hs.Trace.open(traced)
+    names = {name for _, name in found.array.members}
+    mine = [row for row in range(len(trace)) if trace[row].array.array in names]
+    spent = sum(trace[row].seconds for row in mine)
+    assert len(mine) == COUNT
+    assert demand.measured_seconds is not None
+    assert demand.measured_seconds * demand.weight == pytest.approx(spent)
+
+
 def test_one_command_applies_it_to_all_arrays(
     many: Path, traced: Path, profile_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

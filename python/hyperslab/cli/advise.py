@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from hyperslab.model.store_profile import StoreProfile
 
 SHOWN = 12
+Targets = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[FILE[:ARRAY]]...", help="Files, or an array; by default those that the trace names."),
+]
 
 
 def advise(
-    targets: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[FILE[:ARRAY]]...", help="Files, or an array; by default those that the trace names."),
-    ] = None,
+    targets: Targets = None,
     trace: Annotated[
         list[Path] | None,
         typer.Option("--trace", help="What `hyperslab trace` recorded; TRACE:3 counts it three times. Repeatable."),
