@@ -81,6 +81,19 @@ def test_the_counts_of_all_add_up(many: Path, traced: Path, profile_file: Path) 
     assert all_of_them["stored_nbytes"] == COUNT * one["stored_nbytes"]
 
 
+def test_the_time_that_was_measured_is_that_of_all(many: Path, traced: Path, profile: StoreProfile) -> None:
+    """The array that took most time stands for the others, but it is no usual one."""
+    found = hs.advise(many, trace=traced, store_profile=profile)[0]
+    (demand,) = found.demands
+    trace = hs.Trace.open(traced)
+    names = {name for _, name in found.array.members}
+    mine = [row for row in range(len(trace)) if trace[row].array.array in names]
+    spent = sum(trace[row].seconds for row in mine)
+    assert len(mine) == COUNT
+    assert demand.measured_seconds is not None
+    assert demand.measured_seconds * demand.weight == pytest.approx(spent)
+
+
 def test_one_command_applies_it_to_all_arrays(
     many: Path, traced: Path, profile_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,3 +196,20 @@ def test_files_that_disagree_get_an_advice_each(years: Path, profile_file: Path)
         assert Path(one["advice"]).exists()
     assert [one["files"] for one in found["apply"]] == [["2019.h5", "2021.h5"], ["other.h5"]]
     assert [one["advice"] for one in found["apply"]] == ["advice.json", "advice-2.json"]
+
+
+@pytest.mark.parametrize("name", ["a b", "x:1", "v=2,3", "température", "-n", "a:b:deflate", "$(ls)", "it's"])
+def test_the_command_names_any_array(
+    name: str, profile_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("-odd name.h5", "w") as file:
+        file.create_dataset(f"g/{name}", data=np.zeros((64, 96), "f4"), chunks=(8, 8), compression="gzip")
+    asked = ("./-odd name.h5", "--like", "everything", "--keep", "hdf5", "--target", profile_file)
+    found = document("advise", *asked)
+    (array,) = found["arrays"]
+    (chosen,) = (one for one in array["options"] if one["title"] == array["chosen"])
+    assert not chosen["today"]
+    printed(*shlex.split(found["apply"][0]["command"])[1:])
+    with hs.open("better.h5") as better:
+        assert better[f"g/{name}"].chunks == (None if chosen["chunks"] is None else tuple(chosen["chunks"]))

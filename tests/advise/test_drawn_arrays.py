@@ -123,10 +123,14 @@ def at_the_root(path: Path, random: Random, count: int) -> list[str]:
     return ["/"]
 
 
-def advised(path: Path, name: str, words: str, profile: StoreProfile) -> ArrayAdvice:
-    """For a few calls, with codecs that all halve the bytes: what they cost is not asked here."""
+def advised(path: Path, name: str, words: str, profile: StoreProfile, *, is_traced: bool) -> ArrayAdvice:
+    """For a few calls, with codecs that all halve the bytes: what they cost is not asked here.
+
+    A traced program keeps the format of its file; for words, other formats are considered too.
+    """
     ((array, demands),) = ask(f"{path}:{name}", [], None, words).arrays
-    demands = [replace(one, steps=one.steps[:FEW_CALLS]) for one in demands]
+    library = array.library if is_traced else None
+    demands = [replace(one, steps=one.steps[:FEW_CALLS], library=library) for one in demands]
     encodings = encodings_of(array, Limits(), profile, demands)
     chains = {array.encoding, *(one for listed in encodings.values() for one in listed)} - {PLAIN}
     known = MeasuredCodec(CodecRate(1e-9, 1e-8), 2.0)
@@ -195,7 +199,7 @@ def test_convert_accepts_whatever_is_advised(
         for name in names:
             words = WORDS[random.integers(len(WORDS))]
             try:
-                found = advised(path, name, words, profile)
+                found = advised(path, name, words, profile, is_traced=random.random() < 0.75)
             except (Refused, UsageError) as error:
                 reasons.append(str(error))
                 continue

@@ -13,10 +13,12 @@ from hyperslab.advise.advising import advise
 from hyperslab.advise.asking import ask
 from hyperslab.advise.documents import document
 from hyperslab.advise.formats import codecs_of, encodings_of
+from hyperslab.advise.judging import judge
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.pricing import gain
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.advise.verdict import choose
+from hyperslab.advise.verifying import Verification, Verified
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.report.advice_rows import HEADER, cells_of
 
@@ -125,3 +127,39 @@ def test_what_helps_without_run_comes_first_and_run_second(maps: Path, run_profi
     assert document(first)["with_run"]["verdict"] == first.with_run.verdict
     alone = with_prices(found, run_profile, 50.0, None)
     assert (alone.needs_run, alone.with_run) == (False, None)
+
+
+def judged(found: ArrayAdvice, seconds: dict[str, float]) -> ArrayAdvice:
+    """The advice after today's file and the first option were measured with these medians, by each of the readers."""
+    first = next(one for one in found.options if one.can_be_advised)
+    each = []
+    for key, took in seconds.items():
+        option = found.today if key.startswith("today") else first
+        if key.endswith("run"):
+            assert option.by_run is not None
+            option = replace(option, candidate=option.by_run)
+        passes = [took * (1 + 0.01 * place) for place in range(8)]
+        each.append(Verified(option, took, took / 2, took * 2, {0: passes}))
+    judge(found, Verification("all", each, [1.0]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("seconds", "needs_run", "verdict", "second"),
+    [
+        ({"today": 4.0, "today run": 1.0, "first": 2.0, "first run": 0.5}, False, "rewrite as", "the same layout"),
+        ({"today": 4.0, "today run": 4.0, "first": 4.0, "first run": 0.5}, True, "with `hyperslab run`: rewrite", None),
+        ({"today": 4.0, "today run": 0.5, "first": 4.0, "first run": 0.5}, True, "with `hyperslab run`: keep", None),
+        ({"today": 4.0, "today run": 4.0, "first": 4.0, "first run": 4.0}, False, "keep what you have", None),
+        ({"today": 4.0, "today run": 0.5, "first": 2.0, "first run": 1.0}, False, "rewrite as", "keep the file"),
+    ],
+)
+def test_measuring_keeps_the_two_columns_apart(
+    maps: Path, run_profile: StoreProfile, seconds: dict[str, float], needs_run: bool, verdict: str, second: str | None
+) -> None:
+    found = judged(advised(maps, run_profile, "everything", library="hdf5", caller="h5py"), seconds)
+    assert found.needs_run is needs_run
+    assert found.verdict.startswith(verdict), found.verdict
+    assert (found.with_run is None) is (second is None)
+    assert second is None or (found.with_run is not None and found.with_run.verdict.startswith(second))
+    assert found.today.measured_run_seconds is not None

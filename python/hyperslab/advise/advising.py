@@ -210,6 +210,8 @@ def _option(array: StoredArray, search: Search, one: Candidate, today: Candidate
     pricer, limits = search.pricer, search.limits
     price = pricer.price(one, FINAL_TOUCHES)
     by_run = under_run(one, pricer.demands) if "hyperslab" in _libraries(pricer) else None
+    if by_run is not None and search.broken_limit(by_run) == "--memory":
+        by_run = None
     run_price = None if by_run is None else pricer.price(by_run, FINAL_TOUCHES)
     readers = (today.reader, "hyperslab")
     shape = array.shape if one.order is None else tuple(array.shape[axis] for axis in one.order)

@@ -102,11 +102,19 @@ def traced_demands(group: Sequence[str], traced: Sequence[Traced], stored: Store
                 kinds.setdefault(_kind_of(summary), []).append(summary)
         for listed in kinds.values():
             demand = traced_demand(one, listed[0], stored, weight * len(listed))
-            found.append((sum(each.seconds for each in listed), len(listed), demand))
+            seconds = sum(each.seconds for each in listed)
+            found.append((seconds, len(listed), _of_usual_time(demand, listed[0].seconds, seconds / len(listed))))
     found.sort(key=lambda each: -each[0])
     kept = found[:MOST_DEMANDS]
     share = sum(count for _, count, _ in found) / max(1, sum(count for _, count, _ in kept))
     return [demand if share == 1 else replace(demand, weight=demand.weight * share) for _, _, demand in kept]
+
+
+def _of_usual_time(demand: Demand, seconds: float, mean: float) -> Demand:
+    """The demand with the time that such an array usually took: the one that stands for all took most."""
+    if not seconds or demand.measured_seconds is None:
+        return demand
+    return replace(demand, measured_seconds=demand.measured_seconds * mean / seconds)
 
 
 def _kind_of(summary: ArraySummary) -> Kind:
@@ -144,11 +152,19 @@ def _one_of(
             kind = _relative(demand)
             moved = demand if array is largest else replace(demand, shape=largest.shape)
             same = kinds.get(kind)
-            kinds[kind] = moved if same is None else replace(same, weight=same.weight + demand.weight)
+            kinds[kind] = moved if same is None else _both(same, demand)
     listed = sorted(kinds.values(), key=lambda one: -one.weight * (one.measured_seconds or 0.0))
     kept = listed[:MOST_DEMANDS]
     share = sum(one.weight for one in listed) / sum(one.weight for one in kept)
     return replace(largest, alike=members), [replace(one, weight=one.weight * share) for one in kept]
+
+
+def _both(one: Demand, other: Demand) -> Demand:
+    """The same calls to several arrays, with the time that they took on average."""
+    weight = one.weight + other.weight
+    spent = [(each.measured_seconds, each.weight) for each in (one, other) if each.measured_seconds is not None]
+    mean = sum(seconds * count for seconds, count in spent) / weight if len(spent) == 2 else one.measured_seconds
+    return replace(one, weight=weight, measured_seconds=mean)
 
 
 def _relative(demand: Demand) -> Kind:

@@ -9,13 +9,14 @@ from typing import Any
 
 from hyperslab.advise.advising import advise as advise_on
 from hyperslab.advise.asking import Question
-from hyperslab.advise.formats import codecs_of, encodings_of
+from hyperslab.advise.formats import OF_HDF5, codecs_of, encodings_of, unheld
 from hyperslab.advise.limits import Codecs, Keep, Limits, axis_of
 from hyperslab.advise.results import ArrayAdvice
 from hyperslab.advise.several import ask_about
 from hyperslab.advise.stored import StoredArray
-from hyperslab.advise.verdict import one_format
+from hyperslab.advise.verdict import one_format, refuse
 from hyperslab.archive.tree.array import Array
+from hyperslab.conversion.advice import FORMATS
 from hyperslab.errors import Refused, UsageError
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.trace.trace import Trace
@@ -142,10 +143,25 @@ def answer(
             if len(question.arrays) == 1:
                 raise
             question.notes.append(str(error))
+    _keep_whole(question, advised, profile)
     one_format(advised, profile)
     if not advised:
         raise Refused(f"{question.file}: there is no advice for any of its arrays: {'; '.join(question.notes)}")
     return advised
+
+
+def _keep_whole(question: Question, advised: Sequence[ArrayAdvice], profile: StoreProfile) -> None:
+    """Choose again where the format that is advised cannot hold another array of the file: `convert` would refuse."""
+    for advice in advised:
+        name, now = advice.chosen.candidate.format, advice.today.candidate.format
+        if name == now or {name, now} <= {*OF_HDF5}:
+            continue
+        for file in dict.fromkeys(file for file, _ in advice.array.members):
+            other = unheld(file, name, question.options)
+            if other is not None:
+                formats = [one for one in FORMATS if one.startswith("zarr") == name.startswith("zarr")]
+                refuse(advice, profile, formats, f"{name} cannot hold {other} of the same file")
+                break
 
 
 def _targets(source: str | os.PathLike[str] | Array | Trace | Sequence[str | os.PathLike[str]]) -> list[str]:

@@ -54,7 +54,7 @@ class Application:
         """The command that writes all arrays of all files as advised; None if nothing is rewritten."""
         if not self.rewritten:
             return None
-        words = ["hyperslab", "convert", *self.files]
+        words = ["hyperslab", "convert", *(f"./{file}" if file.startswith("-") else file for file in self.files)]
         words += ["-o", self.target] if len(self.files) > 1 else [self.target]
         if self.path is None and self.is_named:
             for name, one in self.rewritten.items():

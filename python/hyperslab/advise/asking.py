@@ -35,6 +35,7 @@ class Question:
     arrays: list[tuple[StoredArray, list[Demand]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)  # files that were asked about too
+    options: Mapping[str, Any] = field(default_factory=dict)  # how to reach them
 
     @property
     def files(self) -> list[str]:
@@ -50,6 +51,7 @@ def ask(
     storage_options: Mapping[str, Any] | None = None,
     *,
     one_by_one: bool = False,
+    samples: bool = True,
 ) -> Question:
     """Find the arrays and what is asked of them.
 
@@ -67,6 +69,8 @@ def ask(
         How to reach the file, as in `open`.
     one_by_one : bool
         Whether arrays that are alike are asked about one by one.
+    samples : bool
+        Whether to read a sample of the elements of each.
 
     Returns
     -------
@@ -84,16 +88,16 @@ def ask(
             '--like "maps and series"; `hyperslab trace -o run.trace -- python your_program.py` records a trace'
         )
     path, name = file_and_array(target)
-    question = Question(path)
+    question = Question(path, options=storage_options or {})
     named = [f"/{name.strip('/')}"] if name.strip("/") else None
     options = storage_options or {}
     if traces:
-        _by_traces(question, named, traces, options, one_by_one=one_by_one)
+        _by_traces(question, named, traces, options, one_by_one=one_by_one, samples=samples)
     elif workload is not None:
         _by_workload(question, named, workload, options)
     else:
         assert like is not None
-        _by_words(question, named, like, options)
+        _by_words(question, named, like, options, samples=samples)
     if not question.arrays:
         raise UsageError(f"{path} has no array to advise on: {'; '.join(question.notes) or 'it is empty'}")
     if len(question.arrays) > MOST_ARRAYS:
@@ -104,7 +108,9 @@ def ask(
     return question
 
 
-def _by_words(question: Question, named: list[str] | None, like: str, options: Mapping[str, Any]) -> None:
+def _by_words(
+    question: Question, named: list[str] | None, like: str, options: Mapping[str, Any], *, samples: bool
+) -> None:
     path = question.file
     if named is None:
         known = _facts(path, None, options)
@@ -114,7 +120,7 @@ def _by_words(question: Question, named: list[str] | None, like: str, options: M
     arrays = []
     for group in groups[: MOST_ARRAYS * 2]:
         try:
-            (stored,) = stored_arrays(path, group[:1], options, question.notes)
+            (stored,) = stored_arrays(path, group[:1], options, question.notes, samples=samples)
         except HyperslabError as error:
             if named is not None:
                 raise
@@ -156,6 +162,7 @@ def _by_traces(
     options: Mapping[str, Any],
     *,
     one_by_one: bool,
+    samples: bool,
 ) -> None:
     path = question.file
     if "://" not in path and not Path(path).exists():
@@ -179,7 +186,7 @@ def _by_traces(
         groups = grouped(asked, _facts(path, asked, options), opened)
     for group in groups[: MOST_ARRAYS * 2]:
         try:
-            (stored,) = stored_arrays(path, group[:1], options, question.notes)
+            (stored,) = stored_arrays(path, group[:1], options, question.notes, samples=samples)
             demands = traced_demands(group, opened, stored)
         except HyperslabError as error:
             if named is not None:

@@ -9,11 +9,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from hyperslab.advise.codecs import encodings_for, measure_codecs
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.remembering import remembered
 from hyperslab.advise.stored import StoredArray
+from hyperslab.archive.opening import open as open_archive
 from hyperslab.errors import HyperslabError
 from hyperslab.model.codec_sample import MeasuredCodec
 from hyperslab.model.store_profile import StoreProfile
@@ -87,15 +90,30 @@ def _formats(array: StoredArray, limits: Limits, profile: StoreProfile, demands:
 
 def _holds(name: str, array: StoredArray) -> bool:
     """Whether `convert` writes all that the type of an array says in a format."""
-    dtype = array.dtype
+    is_own = name == array.format or (name in OF_HDF5 and array.format in OF_HDF5)
+    return is_own or _holds_type(name, array.dtype)
+
+
+def _holds_type(name: str, dtype: np.dtype[Any]) -> bool:
     about: Mapping[str, Any] = dtype.metadata or {}
-    if name == array.format or (name in OF_HDF5 and array.format in OF_HDF5):
-        return True
     if dtype.fields is not None or dtype.subdtype is not None or about.get("enum"):
         return False
     if name == "netcdf4":
         return dtype.kind in "iu" or (dtype.kind == "f" and dtype.itemsize > 2)
     return dtype.kind in "biufc"
+
+
+def unheld(path: str, name: str, options: Mapping[str, Any]) -> str | None:
+    """The first array of a file that `convert` could not write in another format as it is; None if it could all."""
+    with open_archive(path, storage_options=options) as archive:
+        for array in archive.walk():
+            try:
+                is_held = not array.is_null and (array.is_text or _holds_type(name, array.dtype))
+            except HyperslabError:
+                is_held = False
+            if not is_held and not array.is_dimension_only:
+                return array.name
+    return None
 
 
 def codecs_of(

@@ -186,4 +186,5 @@ class ArrayAdvice:
     @property
     def advised(self) -> Candidate:
         """The layout that is advised, opened as it is advised."""
-        return (self.tip and self.tip.candidate) or self.chosen.candidate
+        by_run = self.chosen.by_run if self.needs_run else None
+        return (self.tip and self.tip.candidate) or by_run or self.chosen.candidate

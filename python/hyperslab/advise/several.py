@@ -10,7 +10,7 @@ from typing import Any
 from hyperslab.advise.alike import Facts, facts_of, joined
 from hyperslab.advise.asking import MOST_ARRAYS, Question, ask
 from hyperslab.advise.demand import Demand
-from hyperslab.advise.stored import Member, StoredArray
+from hyperslab.advise.stored import Member, StoredArray, stored_arrays
 from hyperslab.advise.traced_demands import SummarizedTrace, open_trace
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.model.file_layout import file_and_array
@@ -45,7 +45,7 @@ def ask_about(
     failed: list[tuple[str, HyperslabError]] = []
     for target in listed:
         try:
-            questions.append(ask(target, opened, workload, like, options))
+            questions.append(ask(target, opened, workload, like, options, samples=False))
         except HyperslabError as error:
             failed.append((target, error))
     if not questions:
@@ -54,7 +54,7 @@ def ask_about(
 
 
 def traced_files(opened: Sequence[SummarizedTrace]) -> list[str]:
-    """The files that traces name and that are there; the one that took most time comes first.
+    """The files that traces name and that are there.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def traced_files(opened: Sequence[SummarizedTrace]) -> list[str]:
     arrays = [summary.array for one in opened for summary in one.summaries]
     files = list(dict.fromkeys(one.file for one in arrays if one.is_local and Path(one.file).exists()))
     if files:
-        return files
+        return sorted(files)
     if not opened:
         raise UsageError("name a file: hyperslab advise FILE[:ARRAY], or a trace, whose files are then looked at")
     named = ", ".join(dict.fromkeys(one.file for one in arrays)) or "no file"
@@ -79,7 +79,7 @@ def _together(
         names = [name for array, _ in one.arrays for _, name in array.members]
         known |= {(one.file, name): facts for name, facts in facts_of(one.file, names, options).items()}
     arrays = joined([each for one in questions for each in one.arrays], known)
-    made = Question(questions[0].file, arrays, [], [one.file for one in questions[1:]])
+    made = Question(questions[0].file, arrays, [], [one.file for one in questions[1:]], options)
     for one in questions:
         made.notes += [note if one.file in note else f"{one.file}: {note}" for note in one.notes]
     for target, error in failed:
@@ -90,7 +90,14 @@ def _together(
         left = ", ".join(array.title for array, _ in made.arrays[MOST_ARRAYS:][:5])
         made.notes.append(f"only the {MOST_ARRAYS} most important kinds of arrays are looked at; left out: {left}")
         del made.arrays[MOST_ARRAYS:]
+    made.arrays = [(_sampled(array, options), demands) for array, demands in made.arrays]
     return made
+
+
+def _sampled(array: StoredArray, options: Mapping[str, Any]) -> StoredArray:
+    """The array with a sample of its elements, which only one file of a structure has to give."""
+    (stored,) = stored_arrays(array.file, [array.name], options, [])
+    return replace(stored, alike=array.alike)
 
 
 def _seconds(demands: Sequence[Demand]) -> float:

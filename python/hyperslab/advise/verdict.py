@@ -63,13 +63,18 @@ def one_format(arrays: Sequence[ArrayAdvice], profile: StoreProfile) -> None:
         if advice.chosen.candidate.format != asked:
             why = f"the file becomes {asked}, which is better for its other arrays"
             why = f"the file stays {asked}: other arrays are best as they are" if kept else why
-            advice.options = [
-                one if one.candidate.format == asked or one.candidate.is_today else replace(one, refused=why)
-                for one in advice.options
-            ]
-            advice.options = in_order(advice.options, advice)
-            advice.today = next(one for one in advice.options if one.candidate.is_today)
-            choose(advice, profile)
+            refuse(advice, profile, [name for name in FORMATS if name != asked], why)
+
+
+def refuse(advice: ArrayAdvice, profile: StoreProfile, formats: Sequence[str], why: str) -> None:
+    """Choose again without some formats."""
+    advice.options = [
+        replace(one, refused=why) if one.candidate.format in formats and not one.candidate.is_today else one
+        for one in advice.options
+    ]
+    advice.options = in_order(advice.options, advice)
+    advice.today = next(one for one in advice.options if one.candidate.is_today)
+    choose(advice, profile)
 
 
 def _choose_plainly(advice: ArrayAdvice, profile: StoreProfile) -> bool:

@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from hyperslab.model.store_profile import StoreProfile
 
 SHOWN = 12
+Targets = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[FILE[:ARRAY]]...", help="Files, or an array; by default those that the trace names."),
+]
 
 
 def advise(
-    targets: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[FILE[:ARRAY]]...", help="Files, or an array; by default those that the trace names."),
-    ] = None,
+    targets: Targets = None,
     trace: Annotated[
         list[Path] | None,
         typer.Option("--trace", help="What `hyperslab trace` recorded; TRACE:3 counts it three times. Repeatable."),
@@ -232,8 +233,10 @@ def _print_one(one: ArrayAdvice, out: Any) -> None:
     out.print(line(f"advice: {one.verdict}"), soft_wrap=True)
     if one.with_run is not None:
         out.print(line(f"with `hyperslab run`: {one.with_run.verdict}"), soft_wrap=True)
-        if one.with_run.option is not one.chosen and not one.with_run.option.candidate.is_today:
-            out.print(line(f"     {command_of(one, one.with_run.option)}"), soft_wrap=True)
+        option = one.with_run.option
+        command = None if option is one.chosen or option.candidate.is_today else command_of(one, option)
+        if command is not None:
+            out.print(line(f"     {command}"), soft_wrap=True)
     if one.tips:
         out.print("without rewriting any data:")
     for place, (text, call) in enumerate(tip_lines(one), start=1):

@@ -209,7 +209,7 @@ Finding = Callable[[list[str], str], Iterator[Offer]]
 VALUES: dict[tuple[str, str], Finding] = {
     ("read", "file"): _arrays_after,
     ("read", "array"): _arrays_in,
-    ("advise", "target"): _arrays_after,
+    ("advise", "targets"): _arrays_after,
     ("predict", "target"): _arrays_after,
     ("predict", "file"): _arrays_after,
     ("bench", "data"): _arrays_after,
