@@ -7,7 +7,7 @@ the next is seen. Their counts are multiplied.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -162,6 +162,13 @@ class Demand:
         table = np.concatenate([self.boxes.lengths, self.boxes.counts], axis=1)
         kinds, places = np.unique(table, axis=0, return_inverse=True)
         return kinds, places.reshape(-1)
+
+    def with_cache(self, cache: CellCache) -> Demand:
+        """The same calls with something else cached beforehand."""
+        changed = replace(self, cache=cache)
+        # What follows from the calls alone is known already.
+        vars(changed).update({name: vars(self)[name] for name in ("boxes", "kinds") if name in vars(self)})
+        return changed
 
     def workload(self, steps: Sequence[Step] | None = None, order: Sequence[int] | None = None) -> GivenSteps:
         """The calls, or some of them, as a workload; with `order`, of the array with its axes in that order."""

@@ -70,9 +70,10 @@ def _reason(pricer: Pricer, demand: Demand, today: Candidate, measured: float) -
     summary, profile = demand.summary, pricer.profile
     assert summary is not None
     if demand.cache == "cold":
-        warm = replace(pricer, demands=[replace(demand, cache="page-warm", weight=1.0)], known={}).price(today)
-        if not warm.unknown and 1 / MOST_APART <= warm.seconds / measured <= MOST_APART:
-            return f"the program found the file in the page cache; from there, it takes {seconds_text(warm.seconds)}"
+        warm = replace(pricer, demands=[demand.with_cache("page-warm")], known={}).price(today)
+        seconds = warm.seconds / demand.weight
+        if not warm.unknown and 1 / MOST_APART <= seconds / measured <= MOST_APART:
+            return f"the program found the file in the page cache; from there, it takes {seconds_text(seconds)}"
     reasons = []
     if _was_elsewhere(profile, demand):
         reasons.append("it was recorded on another machine")
