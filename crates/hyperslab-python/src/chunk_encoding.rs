@@ -2,7 +2,7 @@
 
 use hyperslab_archive::{EncodeError, EncodedChunk, Encoding, Slab, encode_slab};
 use hyperslab_core::ChunkGrid;
-use hyperslab_engine::codecs::{Blosc, Filter, Inner};
+use hyperslab_engine::codecs::Filter;
 use hyperslab_engine::default_thread_count;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -113,44 +113,10 @@ fn count(threads: Option<usize>) -> usize {
 
 /// The steps of an encoding.
 pub(crate) fn filters(given: &Filters) -> PyResult<Vec<Filter>> {
-    given.iter().map(filter).collect()
-}
-
-/// A step, by its name and parameters.
-fn filter((name, parameters): &(String, Vec<i64>)) -> PyResult<Filter> {
-    let unknown =
-        || PyValueError::new_err(format!("no encoder for {name} with the parameters {parameters:?}"));
-    let level = |value: i64| u32::try_from(value).map_err(|_| unknown());
-    let width = |value: i64| usize::try_from(value).map_err(|_| unknown());
-    Ok(match (name.as_str(), &parameters[..]) {
-        ("deflate", &[value]) => Filter::Deflate(level(value)?),
-        ("gzip", &[value]) => Filter::Gzip(level(value)?),
-        ("shuffle", &[value]) => Filter::Shuffle(width(value)?),
-        ("fletcher32", []) => Filter::Fletcher32,
-        ("crc32c", []) => Filter::Crc32c,
-        ("lzf", []) => Filter::Lzf,
-        ("zstd", &[value]) => Filter::Zstd(i32::try_from(value).map_err(|_| unknown())?),
-        ("lz4_hdf5", &[value]) => Filter::Lz4Hdf5(width(value)?),
-        ("lz4", []) => Filter::Lz4Numcodecs,
-        ("blosc", &[compressor, value, shuffle, element]) => Filter::Blosc(Blosc {
-            inner: inner(compressor, value).ok_or_else(unknown)?,
-            shuffle: u8::try_from(shuffle).map_err(|_| unknown())?,
-            element_nbytes: width(element)?,
-        }),
-        ("bitshuffle", &[element, compressor, value]) => {
-            Filter::Bitshuffle(width(element)?, inner(compressor, value).ok_or_else(unknown)?)
-        }
-        _ => return Err(unknown()),
-    })
-}
-
-/// What compresses blocks, by Blosc's numbers; -1 for nothing.
-fn inner(compressor: i64, level: i64) -> Option<Inner> {
-    Some(match compressor {
-        -1 => Inner::Plain,
-        1 => Inner::Lz4,
-        4 => Inner::Deflate(u32::try_from(level).ok()?),
-        5 => Inner::Zstd(i32::try_from(level).ok()?),
-        _ => return None,
-    })
+    let of = |(step, numbers): &(String, Vec<i64>)| {
+        let unknown =
+            || PyValueError::new_err(format!("no encoder for {step} with the parameters {numbers:?}"));
+        Filter::of(step, numbers).ok_or_else(unknown)
+    };
+    given.iter().map(of).collect()
 }

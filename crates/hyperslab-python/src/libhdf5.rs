@@ -6,6 +6,7 @@ use std::ffi::CString;
 use std::ops::Deref;
 
 use hyperslab_core::ChunkGrid;
+use hyperslab_core::KnownCodec;
 use hyperslab_engine::codecs::Filter;
 use hyperslab_libhdf5::{Boxes, Id, Kind, Library, Module, Problem, StoredChunks};
 use numpy::PyReadonlyArray1;
@@ -212,30 +213,20 @@ fn row(slot: u64, length: u64) -> PyResult<u64> {
     slot.checked_mul(length).ok_or_else(too_large)
 }
 
-/// A filter, by its number in HDF5, with its parameter.
+/// A filter that h5py has itself, by its number in HDF5, with its parameter.
 fn filter((number, parameter): (u32, u32)) -> PyResult<Filter> {
-    Ok(match number {
-        1 => Filter::Deflate(parameter),
-        2 => Filter::Shuffle(parameter as usize),
-        3 => Filter::Fletcher32,
-        32000 => Filter::Lzf,
-        _ => return Err(PyValueError::new_err(format!("only libhdf5 applies filter {number}"))),
-    })
+    let name = KnownCodec::of_hdf5(number).map_or("", |codec| codec.name);
+    let filter = match name {
+        "deflate" | "shuffle" => Filter::of(name, &[i64::from(parameter)]),
+        "fletcher32" | "lzf" => Filter::of(name, &[]),
+        _ => None,
+    };
+    filter.ok_or_else(|| PyValueError::new_err(format!("only libhdf5 applies filter {number}")))
 }
 
 /// Refuses to encode chunks otherwise than their array says: libhdf5 would decode what is not encoded.
 fn check_filters(array: &StoredChunks<'_>, given: &[Filter]) -> PyResult<()> {
-    let number = |filter: &Filter| match filter {
-        Filter::Deflate(_) => Some(1),
-        Filter::Shuffle(_) => Some(2),
-        Filter::Fletcher32 => Some(3),
-        Filter::Lzf => Some(32000),
-        Filter::Blosc(_) => Some(32001),
-        Filter::Lz4Hdf5(_) => Some(32004),
-        Filter::Bitshuffle(..) => Some(32008),
-        Filter::Zstd(_) => Some(32015),
-        Filter::Gzip(_) | Filter::Crc32c | Filter::Lz4Numcodecs => None,
-    };
+    let number = |filter: &Filter| filter.hdf5().and_then(|number| i32::try_from(number).ok());
     let numbers: Vec<_> = given.iter().map(number).collect();
     if numbers.iter().copied().eq(array.filters.iter().copied().map(Some)) {
         return Ok(());

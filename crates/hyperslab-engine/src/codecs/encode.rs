@@ -5,37 +5,90 @@
 //! leaves the old filter mask in the index.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use hyperslab_core::Checksum;
+use hyperslab_core::{Checksum, KnownCodec};
 
 use super::compress::{Blosc, Compressors, Inner};
 use super::{bitshuffle, blosc_encode, checksum, lz4, lz4_numcodecs, lzf, shuffle};
 
+/// What a step makes of bytes: nothing if it cannot; `Some(None)` if it is skipped for this chunk.
+type Made = Option<Option<Vec<u8>>>;
+type Encode = dyn Fn(&[u8], &mut Compressors) -> Made + Send + Sync;
+
 /// One step between elements and stored bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Filter {
-    /// Deflate with zlib's header, at one of zlib's levels.
-    Deflate(u32),
-    /// Deflate with gzip's header.
-    Gzip(u32),
-    /// Shuffle for elements of this many bytes.
-    Shuffle(usize),
-    /// HDF5's checksum after the data.
-    Fletcher32,
-    /// CRC-32C after the data.
-    Crc32c,
-    /// LZF.
-    Lzf,
-    /// One Zstandard frame, at one of its levels.
-    Zstd(i32),
-    /// LZ4 in the framing of HDF5's filter, in blocks of this many bytes.
-    Lz4Hdf5(usize),
-    /// LZ4 in numcodecs' framing.
-    Lz4Numcodecs,
-    /// One chunk of Blosc 1.
-    Blosc(Blosc),
-    /// Bits of equal significance together, for elements of this many bytes, then a compressor.
-    Bitshuffle(usize, Inner),
+#[derive(Clone)]
+pub struct Filter {
+    hdf5: Option<u32>,
+    encode: Arc<Encode>,
+}
+
+impl Filter {
+    /// The step of this name with these numbers: levels, widths in bytes, and what Blosc and bitshuffle compress with.
+    /// `None` if there is none. Python's table of codecs says which it takes.
+    pub fn of(step: &str, numbers: &[i64]) -> Option<Self> {
+        let codec = match step {
+            "lz4_hdf5" => Some("lz4"),
+            "lz4" => None,
+            other => Some(other),
+        };
+        let known = codec.and_then(|codec| KnownCodec::all().find(|one| one.name == codec && one.hdf5 != 0));
+        Some(Self { hdf5: known.map(|known| known.hdf5), encode: encoder(step, numbers)? })
+    }
+
+    /// The number of the filter in HDF5, if it is one.
+    pub fn hdf5(&self) -> Option<u32> {
+        self.hdf5
+    }
+}
+
+fn encoder(step: &str, numbers: &[i64]) -> Option<Arc<Encode>> {
+    let width = |value: i64| usize::try_from(value).ok();
+    Some(match (step, numbers) {
+        ("deflate" | "gzip", &[level]) => {
+            let (level, is_gzip) = (u32::try_from(level).ok()?, step == "gzip");
+            Arc::new(move |bytes, by| by.deflate(bytes, level, is_gzip).map(Some))
+        }
+        ("shuffle", &[element]) => {
+            let element = width(element)?.max(1);
+            Arc::new(move |bytes, _| Some(Some(shuffle::encode(element, bytes))))
+        }
+        ("fletcher32", []) => Arc::new(|bytes, _| Some(Some(checksum::encode(Checksum::Fletcher32, bytes)))),
+        ("crc32c", []) => Arc::new(|bytes, _| Some(Some(checksum::encode(Checksum::Crc32c, bytes)))),
+        ("lzf", []) => {
+            Arc::new(|bytes, _| Some(Some(lzf::encode(bytes)).filter(|made| made.len() < bytes.len())))
+        }
+        ("zstd", &[level]) => {
+            let inner = Inner::Zstd(i32::try_from(level).ok()?);
+            Arc::new(move |bytes, by| by.inner(bytes, inner).map(Some))
+        }
+        ("lz4_hdf5", &[block]) => {
+            let block_nbytes = width(block)?;
+            Arc::new(move |bytes, _| lz4::encode(bytes, block_nbytes).map(Some))
+        }
+        ("lz4", []) => Arc::new(|bytes, _| lz4_numcodecs::encode(bytes).map(Some)),
+        ("blosc", &[compressor, level, shuffle, element]) => {
+            let (inner, shuffle) = (inner(compressor, level)?, u8::try_from(shuffle).ok()?);
+            let blosc = Blosc { inner, shuffle, element_nbytes: width(element)? };
+            Arc::new(move |bytes, by| blosc_encode::encode(bytes, blosc, by).map(Some))
+        }
+        ("bitshuffle", &[element, compressor, level]) => {
+            let (element, inner) = (width(element)?, inner(compressor, level)?);
+            Arc::new(move |bytes, by| bitshuffle::encode(bytes, element, inner, by).map(Some))
+        }
+        _ => return None,
+    })
+}
+
+/// What compresses blocks, by Blosc's numbers; -1 for nothing.
+fn inner(compressor: i64, level: i64) -> Option<Inner> {
+    Some(match compressor {
+        -1 => Inner::Plain,
+        1 => Inner::Lz4,
+        4 => Inner::Deflate(u32::try_from(level).ok()?),
+        5 => Inner::Zstd(i32::try_from(level).ok()?),
+        _ => return None,
+    })
 }
 
 /// Encodes chunks and keeps what the compressors need from one chunk to the next.
@@ -48,33 +101,12 @@ impl Encoder {
     pub fn encode<'c>(&mut self, chunk: &'c [u8], filters: &[Filter]) -> Option<(Cow<'c, [u8]>, u32)> {
         let (mut bytes, mut mask) = (Cow::Borrowed(chunk), 0);
         for (number, filter) in filters.iter().enumerate() {
-            match self.step(&bytes, *filter)? {
+            match (filter.encode)(&bytes, &mut self.0)? {
                 Some(encoded) => bytes = Cow::Owned(encoded),
                 None => mask |= 1 << number,
             }
         }
         Some((bytes, mask))
-    }
-
-    /// One step; `Some(None)` if it is skipped for this chunk, `None` if it cannot be done.
-    #[allow(clippy::option_option)] // three cases, and the caller treats each differently
-    fn step(&mut self, bytes: &[u8], filter: Filter) -> Option<Option<Vec<u8>>> {
-        Some(Some(match filter {
-            Filter::Deflate(level) => self.0.deflate(bytes, level, false)?,
-            Filter::Gzip(level) => self.0.deflate(bytes, level, true)?,
-            Filter::Shuffle(width) => shuffle::encode(width.max(1), bytes),
-            Filter::Fletcher32 => checksum::encode(Checksum::Fletcher32, bytes),
-            Filter::Crc32c => checksum::encode(Checksum::Crc32c, bytes),
-            Filter::Lzf => match lzf::encode(bytes) {
-                shorter if shorter.len() < bytes.len() => shorter,
-                _ => return Some(None),
-            },
-            Filter::Zstd(level) => self.0.inner(bytes, Inner::Zstd(level))?,
-            Filter::Lz4Hdf5(block_nbytes) => lz4::encode(bytes, block_nbytes)?,
-            Filter::Lz4Numcodecs => lz4_numcodecs::encode(bytes)?,
-            Filter::Blosc(blosc) => blosc_encode::encode(bytes, blosc, &mut self.0)?,
-            Filter::Bitshuffle(width, inner) => bitshuffle::encode(bytes, width, inner, &mut self.0)?,
-        }))
     }
 }
 
@@ -127,15 +159,23 @@ mod tests {
 
     #[test]
     fn only_lzf_is_left_out() {
+        let of = |steps: &[(&str, &[i64])]| -> Vec<Filter> {
+            steps.iter().filter_map(|(step, numbers)| Filter::of(step, numbers)).collect()
+        };
         let bytes = noise(4000);
-        let (stored, mask) = encode(&bytes, &[Filter::Shuffle(1), Filter::Deflate(4)]).unwrap_or_default();
+        let (stored, mask) = encode(&bytes, &of(&[("shuffle", &[1]), ("deflate", &[4])])).unwrap_or_default();
         assert!(stored.len() > 4000 && mask == 0);
-        assert_eq!(encode(&bytes, &[Filter::Shuffle(1), Filter::Lzf]), Some((bytes.clone(), 2)));
-        let filters = [Filter::Shuffle(4), Filter::Deflate(4), Filter::Fletcher32];
+        assert_eq!(encode(&bytes, &of(&[("shuffle", &[1]), ("lzf", &[])])), Some((bytes.clone(), 2)));
+        let filters = of(&[("shuffle", &[4]), ("deflate", &[4]), ("fletcher32", &[])]);
         let (stored, _) = encode(&[3; 1000], &filters).unwrap_or_default();
         assert!((5..100).contains(&stored.len()));
         let (sum, size) = (Checksum::Fletcher32, Size::AtMost(100));
         assert!(checksum::decode(sum, false, &stored, size, &mut Buffer::default()).is_ok());
-        assert_eq!(encode(&bytes, &[Filter::Deflate(99)]), None);
+        assert_eq!(encode(&bytes, &of(&[("deflate", &[99])])), None);
+        let numbers =
+            of(&[("shuffle", &[4]), ("zstd", &[3]), ("lz4_hdf5", &[0]), ("lz4", &[]), ("gzip", &[1])]);
+        let numbers: Vec<_> = numbers.iter().map(Filter::hdf5).collect();
+        assert_eq!(numbers, [Some(2), Some(32015), Some(32004), None, None]);
+        assert!(Filter::of("deflate", &[-1]).is_none() && Filter::of("zstd", &[]).is_none());
     }
 }

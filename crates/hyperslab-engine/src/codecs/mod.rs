@@ -41,7 +41,6 @@ hyperslab_core::codec_table!(decoders);
 
 pub use chain::{Decoded, decode};
 pub use checksum::crc32c;
-pub use compress::{Blosc, Inner};
 pub use encode::{Encoder, Filter, encode};
 pub use lzf::encode as lzf;
 pub use scratch::Scratch;
