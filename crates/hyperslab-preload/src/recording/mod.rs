@@ -319,6 +319,14 @@ pub(crate) fn shapes_changed() {
     recent::forget();
 }
 
+/// An array has forgotten what libhdf5 had cached of it, and its shape may have changed.
+pub(crate) fn refreshed(site: &Site, id: Id) {
+    if switch::is_on() && state::exists() && stack::is_enough() {
+        state::with(|state| state.refreshed((site.libhdf5.number(), id)));
+    }
+    shapes_changed();
+}
+
 /// libhdf5 was closed: it begins anew to number what it has open.
 pub(crate) fn identifiers_changed() {
     recent::forget();
