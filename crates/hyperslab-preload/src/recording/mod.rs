@@ -191,13 +191,12 @@ fn noted(site: &Site, library: &Library, asked: &Asked, times: (u64, u64), flags
     let mut room = [0_u64; MOST_NDIM];
     let shape = shape_of(library, asked, &mut room)?;
     let array = state::with(|state| state.array(key, shape))?;
-    let (array, width) = match array {
-        Some(known) => known,
-        None => {
-            let (known, reopened) = new_array(site, library, key, shape)?;
-            row.flags |= reopened;
-            known
-        }
+    let (array, width) = if let Some(known) = array {
+        known
+    } else {
+        let (known, reopened) = new_array(site, library, key, shape)?;
+        row.flags |= reopened;
+        known
     };
     let text = text_of(library, kind)?;
     let known = Numbers { array, text, width };
