@@ -10,9 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made_traces import array_of, made_trace
 from preloaded_programs import IS_PRELOADED, traced_python
 
 import hyperslab as hs
+from hyperslab.advise.traced_demands import open_trace, traced_array, traced_demand
+from hyperslab.trace.recording.log import FAILED, FILE_REOPENED, REOPENED
 from hyperslab.trace.summaries import ArraySummary, summaries_of
 
 h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
@@ -121,6 +124,7 @@ LOOPS = [
     opened("by another name", H5PY + "for k in range(24): file['/'].get('vol')[k]", 24),
     opened("two in turn", H5PY + "for k in range(6): file['vol'][k]; array = file['other']; array.shape", 6),
     opened("a file for each", H5PY + "file.close()\nfor k in range(24): h5py.File('a.h5')['vol'][k]", 24, 24),
+    opened("refreshed", H5PY + "array = file['vol']\nfor k in range(24): array.refresh(); array[k]", 24),
     opened("its file is held", H5PY + "for k in range(24):\n with h5py.File('a.h5') as one: one['vol'][k]", 24, 1),
     opened("in threads", H5PY + "from concurrent.futures import ThreadPoolExecutor as Pool\n"
            "with Pool(1) as pool: list(pool.map(lambda k: file['vol'][k], range(24)))", 24),
@@ -234,3 +238,63 @@ def test_a_zarr_array_that_is_opened_for_each_read(tmp_path: Path) -> None:
     assert [one.reopens_array for one in trace] == [False] * 5 + [True] * 3
     (told,) = summaries_of(trace)
     assert (told.opening_count, told.file_opening_count, told.decoded_count) == (4, 1, 8)
+
+
+def test_each_process_has_a_cache_of_its_own() -> None:
+    """Two of them read the same rows by turns, and the second one opens the array again in between."""
+    array = array_of(SHAPE, CHUNKS, cache_nbytes=1 << 20, cache_slots=521)
+    trace = made_trace([np.s_[k // 2] for k in range(48)], array)
+    trace.columns["process"][:] = np.arange(48) % 2
+    (told,) = summaries_of(trace)
+    assert (told.process_count, told.opening_count, told.file_opening_count, told.decoded_count) == (2, 2, 2, 8)
+    trace.columns["flags"][5] = REOPENED
+    (told,) = summaries_of(trace)
+    assert (told.process_count, told.opening_count, told.file_opening_count, told.decoded_count) == (2, 3, 2, 9)
+    one = open_trace(trace)
+    demand = traced_demand(one, one.summaries[0], traced_array(one.summaries[0]))
+    assert [(place, step.reopens) for place, step in enumerate(demand.steps) if step.reopens] == [(24, True)]
+    assert [place for place, step in enumerate(demand.steps) if step.reopens_array] == [26]
+    assert demand.is_opened_again
+    assert [place for place, step in enumerate(demand.kept_open()) if step.reopens or step.reopens_array] == [24]
+    trace.columns["flags"][5] = 0
+    one = open_trace(trace)
+    assert not traced_demand(one, one.summaries[0], traced_array(one.summaries[0])).is_opened_again
+
+
+def test_an_opening_counts_also_if_the_access_after_it_failed() -> None:
+    array = array_of(SHAPE, CHUNKS, cache_nbytes=1 << 20, cache_slots=521)
+    trace = made_trace([np.s_[0], np.s_[0], np.s_[0]], array)
+    trace.columns["flags"][1] = FAILED | REOPENED | FILE_REOPENED
+    one = open_trace(trace)
+    steps = traced_demand(one, one.summaries[0], traced_array(one.summaries[0])).steps
+    assert [step.reopens for step in steps] == [False, True]
+
+
+def test_stretches_of_a_long_trace_keep_the_openings() -> None:
+    array = array_of(SHAPE, CHUNKS, cache_nbytes=1 << 20, cache_slots=521)
+    trace = made_trace([np.s_[k % 24] for k in range(24_000)], array)
+    trace.columns["flags"][::3] = REOPENED
+    one = open_trace(trace)
+    assert one.summaries[0].opening_count == 8000
+    demand = traced_demand(one, one.summaries[0], traced_array(one.summaries[0]))
+    assert len(demand.steps) == 20_000
+    assert sum(step.reopens_array for step in demand.steps) == pytest.approx(20_000 / 3, abs=20)
+
+
+@is_preloaded
+def test_an_array_that_grows_and_is_opened_for_each_step(counted: Path) -> None:
+    program = """
+import h5py
+with h5py.File("growing.h5", "w") as file:
+    file.create_dataset("x", shape=(0, 8), maxshape=(None, 8), chunks=(4, 8), dtype="f4")
+    for k in range(8):
+        file["x"].resize(k + 1, 0)
+        file["x"][k] = k
+for k in range(8):
+    with h5py.File("growing.h5", "r+") as file:
+        file["x"].resize(9 + k, 0)
+        file["x"][8 + k] = k
+"""
+    trace = traced_python(counted, program)
+    flags = [(one.reopens_array, one.reopens_file) for one in trace]
+    assert flags == [(False, False), *[(True, False)] * 7, *[(True, True)] * 8]

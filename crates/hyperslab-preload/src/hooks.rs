@@ -87,9 +87,16 @@ macro_rules! changing {
 changing! {
     set_extent SetExtent shapes_changed;
     extend Extend shapes_changed;
-    refresh Refresh shapes_changed;
     close_library CloseLibrary library_closed;
     close Close known::closed;
+}
+
+/// `H5Drefresh`: libhdf5 closes the array and opens it again.
+pub(crate) unsafe extern "C" fn refresh(called: &Called) -> Next {
+    let Some(site) = site(Hook::Refresh, called) else { return Next::done(FAILURE) };
+    let result = pass(site, called.arguments());
+    recording::refreshed(site, id(called.first));
+    Next::done(result)
 }
 
 /// Defines what is done with calls that may close an array, which libhdf5 then forgets the chunks of.

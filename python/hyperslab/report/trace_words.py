@@ -135,6 +135,7 @@ def _split(told: Counsel | str) -> list[tuple[str, str]]:
         return doubts
     words = ", ".join(f"{name} {seconds_text(seconds)}" for name, seconds in parts.items() if seconds > 0)
     measured = seconds_text(sum(one.measured_seconds or 0.0 for one in told.demands))
+    measured += ", without opening it" if any(one.is_opened_again for one in told.demands) else ""
     total = seconds_text(told.now.seconds)
     predicted = f"{total}{_of(told)}, {CACHE_WORDS[told.cache]} (measured: {measured}): {words}"
     return [("predicted", predicted), *doubts]

@@ -253,11 +253,11 @@ impl Index {
             _ => None,
         };
         let known = &mut self.known;
-        let mut read = |block: &Block| BlockRead {
+        let read = |block: &Block| BlockRead {
             behind: behind(block.id),
             nbytes: block.nbytes,
             is_cached: !known.insert(block.id),
         };
-        missing.map(|block| read(block)).collect()
+        missing.map(read).collect()
     }
 }

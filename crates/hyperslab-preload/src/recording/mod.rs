@@ -191,13 +191,12 @@ fn noted(site: &Site, library: &Library, asked: &Asked, times: (u64, u64), flags
     let mut room = [0_u64; MOST_NDIM];
     let shape = shape_of(library, asked, &mut room)?;
     let array = state::with(|state| state.array(key, shape))?;
-    let (array, width) = match array {
-        Some(known) => known,
-        None => {
-            let (known, reopened) = new_array(site, library, key, shape)?;
-            row.flags |= reopened;
-            known
-        }
+    let (array, width) = if let Some(known) = array {
+        known
+    } else {
+        let (known, reopened) = new_array(site, library, key, shape)?;
+        row.flags |= reopened;
+        known
     };
     let text = text_of(library, kind)?;
     let known = Numbers { array, text, width };
@@ -317,6 +316,14 @@ fn shape_of<'r>(library: &Library, asked: &Asked, room: &'r mut [u64; MOST_NDIM]
 /// The shapes of arrays may have changed.
 pub(crate) fn shapes_changed() {
     recent::forget();
+}
+
+/// An array has forgotten what libhdf5 had cached of it, and its shape may have changed.
+pub(crate) fn refreshed(site: &Site, id: Id) {
+    if switch::is_on() && state::exists() && stack::is_enough() {
+        state::with(|state| state.refreshed((site.libhdf5.number(), id)));
+    }
+    shapes_changed();
 }
 
 /// libhdf5 was closed: it begins anew to number what it has open.

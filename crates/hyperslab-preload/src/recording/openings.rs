@@ -37,8 +37,9 @@ pub(crate) struct Openings {
 }
 
 impl Openings {
-    fn others(&self, opened: Opened) -> Vec<Id> {
-        self.open.get(&opened).cloned().unwrap_or_default()
+    /// Another identifier of the same array.
+    fn other(&self, key: Key, place: Place) -> Option<Id> {
+        self.open.get(&(key.0, place))?.iter().rev().copied().find(|&id| id != key.1)
     }
 
     /// An identifier stands for the array at this place.
@@ -66,6 +67,13 @@ impl Openings {
         }
     }
 
+    /// The array of an identifier has forgotten its chunks.
+    pub fn refreshed(&mut self, key: Key) {
+        if let Some(&place) = self.places.get(&key) {
+            self.kept.remove(&(key.0, place));
+        }
+    }
+
     /// The first access by an identifier, as far as we remember. Returns the flags.
     fn accessed(&mut self, key: Key, place: Place, named: u64) -> u8 {
         if self.last.len() >= MOST {
@@ -77,7 +85,11 @@ impl Openings {
         match before {
             None => 0,
             Some(Some(before)) if before.file_number == place.file_number => {
-                if was_open { 0 } else { REOPENED }
+                if was_open {
+                    0
+                } else {
+                    REOPENED
+                }
             }
             Some(_) => REOPENED | FILE_REOPENED,
         }
@@ -105,13 +117,15 @@ pub(crate) fn knows(key: Key) -> bool {
 
 /// The first access by an identifier, to the array at a place. Returns the flags.
 pub(crate) fn accessed(library: &Library, key: Key, place: Place, named: u64) -> Option<u8> {
-    let others = state::with(|state| state.openings.others((key.0, place)))?;
     // Programs close arrays in many ways, not all of which we see: with their file, for example.
-    let gone: Vec<_> = others.into_iter().filter(|&id| id != key.1 && !library.is(IdKind::Array, id)).collect();
-    state::with(|state| {
-        gone.into_iter().for_each(|id| state.openings.remove((key.0, id)));
-        state.openings.accessed(key, place, named)
-    })
+    for _ in 0..MOST_OPEN {
+        let Some(other) = state::with(|state| state.openings.other(key, place))? else { break };
+        if library.is(IdKind::Array, other) {
+            break;
+        }
+        state::with(|state| state.openings.remove((key.0, other)))?;
+    }
+    state::with(|state| state.openings.accessed(key, place, named))
 }
 
 /// An identifier that was known has been released: if it is closed, others may stand for the same array.

@@ -240,6 +240,12 @@ impl State {
         }
     }
 
+    /// libhdf5 has closed an array and opened it again, under the same identifier.
+    pub fn refreshed(&mut self, key: Key) {
+        self.arrays.remove(&key);
+        self.openings.refreshed(key);
+    }
+
     /// Identifiers may mean something else from now on.
     pub fn forget_identifiers(&mut self) {
         self.known.clear();
