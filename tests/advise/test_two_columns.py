@@ -112,6 +112,9 @@ def test_what_helps_under_run_only_is_marked(maps: Path, run_profile: StoreProfi
     assert marked.verdict.startswith("with `hyperslab run`: rewrite as ")
     assert "without `run`, " in marked.verdict
     assert marked.chosen.candidate == marked.options[1].candidate
+    pays = HEADER.index("pays after")
+    assert cells_of(marked.chosen, marked)[pays].endswith(("run", "runs"))
+    assert cells_of(replace(marked.chosen), marked)[pays] == "never", "without `run`, nothing is won"
     nothing = with_prices(found, run_profile, 1.0, 1.0)
     assert (nothing.needs_run, nothing.keeps, nothing.with_run) == (False, True, None)
 

@@ -65,7 +65,9 @@ class Option:
 
     def runs_until_it_pays(self, today: Option, *, with_run: bool = False) -> int | None:
         """After how many runs the conversion has paid; None if never. With `run`, both are started by it."""
-        mine, now = (self.run_seconds, today.run_seconds) if with_run else (self.seconds, today.seconds)
+        mine, now = self.seconds, today.seconds
+        if with_run:  # which leaves what it does not serve to the program's own library
+            mine, now = self.run_seconds, now if today.run_seconds is None else today.run_seconds
         if self.conversion is None or mine is None or now is None:
             return None
         return ceil(self.conversion.seconds / (now - mine)) if now > mine else None

@@ -28,7 +28,7 @@ def cells_of(option: Option, advice: ArrayAdvice) -> tuple[str, ...]:
         f"{option.file_count:,}",
         _requests(option),
         _conversion(option),
-        _pays(option, today),
+        _pays(option, today, with_run=advice.needs_run and option is advice.chosen),
         _why(option),
     )
 
@@ -84,10 +84,11 @@ def _requests(option: Option) -> str:
     return f"{option.price.requests:,.0f}, {option.request_price:.3g}"
 
 
-def _pays(option: Option, today: Option) -> str:
+def _pays(option: Option, today: Option, *, with_run: bool) -> str:
+    """After how many runs converting has paid; with `run` for what is advised for it only."""
     if option.candidate.is_today:
         return UNKNOWN
-    runs = option.runs_until_it_pays(today)
+    runs = option.runs_until_it_pays(today, with_run=with_run)
     if runs is None:
         return "never" if option.seconds is not None else UNKNOWN
     return f"{runs:,} run{'s' if runs != 1 else ''}"
