@@ -12,7 +12,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +32,7 @@ from hyperslab.lab.rounds import Progress, Rounds, StopRule, Tally, trial_count
 from hyperslab.lab.scratch import remove, scratch_below
 from hyperslab.preloading import preloading
 from hyperslab.quantities import seconds_text
+from hyperslab.timers import Timers
 from hyperslab.trace.changed import stamp_of
 from hyperslab.trace.raw_logs import read_logs, say_program
 
@@ -302,9 +302,10 @@ class _Session:
         logs = folder / "logs"
         logs.mkdir(parents=True)
         environment = self._environment(folder, path, reader)
-        began = time.monotonic()
-        status = _started(program, environment, folder)
-        seconds = time.monotonic() - began
+        timers = Timers()
+        with timers("program"):
+            status = _started(program, environment, folder)
+        seconds = sum(timers.seconds.values())
         say_program(logs, {})
         return _Run(_digest(folder), _read_seconds(logs, path, self.advice.array.name), seconds, status)
 
