@@ -71,6 +71,8 @@ def why_not_run(
         The reason, in words.
     """
     recorded = [demand.recorded for demand in advice.demands]
+    if len(getattr(advice.array, "members", ())) > 1:
+        return "the advice is for several arrays that are alike"
     if library is None:
         return "only Linux has the library that opens a copy in the place of the file"
     for demand, program in zip(advice.demands, recorded, strict=True):
