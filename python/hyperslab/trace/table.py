@@ -127,8 +127,7 @@ class AccessTable:
     notes: list[str] = field(default_factory=list)
     """What is missing, and why: a process that was killed, a full disk."""
     program: dict[str, Any] = field(default_factory=dict)
-    """`arguments`, `directory`, `seconds` and `exit_status` of the program, and `files` (the bytes of each, and when it
-    was last changed), as far as they are known."""
+    """`arguments`, `seconds` and `exit_status` of the program, as far as they are known."""
 
     def __len__(self) -> int:
         return len(self.columns["start_ns"])
