@@ -33,7 +33,6 @@ from hyperslab.lab.scratch import remove, scratch_below
 from hyperslab.preloading import preloading
 from hyperslab.quantities import seconds_text
 from hyperslab.timers import Timers
-from hyperslab.trace.changed import stamp_of
 from hyperslab.trace.raw_logs import read_logs, say_program
 
 PASSES, FEWER_PASSES = 6, 4  # fewer than four cannot be told apart by a test
@@ -182,6 +181,15 @@ def _why_left_out(advice: ArrayAdvice, candidate: Candidate) -> str | None:
     return None
 
 
+def _stamp_of(path: Path) -> tuple[int, int] | None:
+    """The bytes of a file and when it was last changed; None if it is not there."""
+    try:
+        now = path.stat()
+    except OSError:
+        return None
+    return now.st_size, now.st_mtime_ns
+
+
 def _is_copied(one: Verified) -> bool:
     return one.reason is None and not one.option.candidate.is_today
 
@@ -216,12 +224,12 @@ class _Session:
     paths: dict[Any, Path] = field(default_factory=dict)
     printed: list[bytes] = field(default_factory=list)  # by each program today
     whole: dict[Any, list[float]] = field(default_factory=dict)  # the seconds of whole runs, by the candidates' keys
-    stamps: dict[Path, list[int] | None] = field(default_factory=dict)
+    stamps: dict[Path, tuple[int, int] | None] = field(default_factory=dict)
     seconds: float = 0.0  # of all programs once, today
 
     def learn(self) -> None:
         """Run each program twice on today's file: it must print the same."""
-        self.stamps[self.original] = stamp_of(self.original)
+        self.stamps[self.original] = _stamp_of(self.original)
         for place in range(len(self.advice.demands)):
             first, second = (self._run(place, self.original, "hdf5") for _ in range(2))
             if first.status or second.status:
@@ -256,7 +264,7 @@ class _Session:
                         self.say(f"{one.option.candidate.title}: {one.reason}")
                 continue
             cache.make_durable(path)
-            self.paths[key], self.stamps[path] = path, stamp_of(path)
+            self.paths[key], self.stamps[path] = path, _stamp_of(path)
 
     def measure(self, verified: Sequence[Verified], rule: StopRule, progress: Progress) -> None:
         """Run the programs on all files, in random order."""
@@ -325,7 +333,7 @@ class _Session:
     def check_unchanged(self) -> None:
         """Raise Unproved if a program has changed a file."""
         for path, stamp in self.stamps.items():
-            if stamp_of(path) != stamp:
+            if _stamp_of(path) != stamp:
                 what = "its file" if path == self.original else "the copy of its file"
                 raise Unproved(f"the program changed {what} when it ran again")
 

@@ -17,7 +17,6 @@ from hyperslab.model.cells import CellCache
 from hyperslab.model.libraries import Layout
 from hyperslab.model.workload import Step
 from hyperslab.storage.chain import PLAIN, Codec, CodecChain
-from hyperslab.trace.changed import said_of_changes
 from hyperslab.trace.growing import with_largest_shapes
 from hyperslab.trace.recording.log import BOUNDS, FAILED, HYPERSLAB
 from hyperslab.trace.selection import Slabs, hyperslabs
@@ -60,7 +59,6 @@ def open_trace(given: Path | Trace) -> SummarizedTrace:
         raise UsageError(f"there is no trace {where}: record one with `{made}`") from error
     except OSError as error:
         raise UsageError(f"{where} cannot be read: {error.strerror or error}") from error
-    trace.notes += [said for said in said_of_changes(trace) if said not in trace.notes]
     return SummarizedTrace(where, trace, summaries_of(trace))
 
 

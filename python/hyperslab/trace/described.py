@@ -74,10 +74,6 @@ def _are_counts(value: Any) -> bool:
     return isinstance(value, tuple) and all(map(_is_count, value))
 
 
-def _is_stamp(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(_is_count, value))
-
-
 _ARE: dict[str, Callable[[Any], bool]] = {
     "str": _is_text, "int": _is_count, "float": _is_number, "tuple[int, ...]": _are_counts,
     "tuple[str, ...]": _are_texts,
@@ -89,7 +85,6 @@ _WORDS = {
 _PROGRAM: dict[str, Callable[[Any], bool]] = {
     "arguments": lambda value: isinstance(value, list) and _are_texts(value),
     "directory": _is_text,
-    "files": lambda value: isinstance(value, dict) and all(map(_is_stamp, value.values())),
     "seconds": lambda value: _is_number(value) and value >= 0,
     "exit_status": lambda value: isinstance(value, int) and abs(value) < MOST,
     "begun_ns": lambda value: isinstance(value, int) and abs(value) < MOST,
