@@ -1,7 +1,8 @@
-"""Twelve files with the programs that read or write them, for advice on their layouts. Tests use small ones."""
+"""Files with the programs that read or write them, for advice on their layouts. Tests use small ones."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,18 +10,37 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+import hyperslab as hs
+from hyperslab.running.command import library
+from hyperslab.trace.starting import run_traced
+
 Random = np.random.Generator
 
 
 @dataclass(frozen=True)
 class Case:
-    """A file, an array of it, and a program: `work` is what is traced. `is_far` says that the file is on a server."""
+    """A file, an array of it, and a program: what is traced. `is_far` says that the file is on a server.
+
+    `work` is a function, or the text of a program that runs with the file as its argument.
+    """
 
     name: str
     array: str
     make: Callable[[Path, float], Path]
-    work: Callable[[Path], None]
+    work: Callable[[Path], None] | str
     is_far: bool = False
+
+
+def trace_of(case: Case, file: Path, path: Path) -> None:
+    """Run the program of a case and save its trace."""
+    if isinstance(case.work, str):
+        done = run_traced([sys.executable, "-c", case.work, str(file)], path, library())
+        if done.trace is None or done.status != 0:
+            raise RuntimeError(f"{case.name}: its program was not traced: {'; '.join(done.messages)}")
+        return
+    with hs.record() as trace:
+        case.work(file)
+    trace.save(path)
 
 
 def _waves(shape: tuple[int, ...], random: Random) -> np.ndarray:
@@ -193,6 +213,92 @@ def _tall(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (shape[0], 5, 5)
 
 
+# --- idioms: the same fields, read as people write it -----------------------------------------------------------
+
+BEGIN = "import sys\npath = sys.argv[1]\n"
+EACH_OPENS = (
+    BEGIN
+    + """import h5py
+with h5py.File(path) as file:
+    for k in range(0, 90, 4):
+        file["tas"][:, k].mean()
+"""
+)
+ONCE_OPENED = (
+    BEGIN
+    + """import h5py
+with h5py.File(path) as file:
+    array = file["tas"]
+    for k in range(0, 90, 4):
+        array[:, k].mean()
+"""
+)
+BY_XARRAY = (
+    BEGIN
+    + """import xarray as xr
+with xr.open_dataset(path, engine="netcdf4") as opened:
+    for k in range(0, 90, 4):
+        opened["tas"].isel(lat=k).mean().values
+"""
+)
+BY_NETCDF4 = (
+    BEGIN
+    + """import netCDF4
+with netCDF4.Dataset(path) as file:
+    for k in range(0, 90, 4):
+        file["tas"][:, k].mean()
+"""
+)
+BY_PANDAS = (
+    BEGIN
+    + """import pandas as pd
+with pd.HDFStore(path, "r") as store:
+    rows = store.get_storer("x").nrows if "table" in sys.argv[1] else store.get_storer("x").shape[0]
+    for start in range(0, rows, rows // 20):
+        store.select("x", start=start, stop=start + 50).mean()
+"""
+)
+BY_ZARR = (
+    BEGIN
+    + """import zarr
+group = zarr.open_group(path, mode="r")
+for k in range(0, 128, 8):
+    group["x"][:, k : k + 2].mean()
+"""
+)
+
+
+def _pandas(form: str) -> Callable[[Path, float], Path]:
+    def make(folder: Path, scale: float) -> Path:
+        import pandas as pd
+
+        path = folder / f"{form}.h5"
+        data = np.round(_waves((_longer(40_000, scale), 24), np.random.default_rng(10)), 2).astype("f8")
+        frame = pd.DataFrame(data, columns=[f"c{number}" for number in range(24)])
+        frame.to_hdf(path, key="x", format=form, complevel=4, complib="zlib", index=False)
+        return path
+
+    return make
+
+
+def _zarr(folder: Path, scale: float) -> Path:
+    import zarr
+
+    data = np.round(_waves((_longer(120, scale), 128, 160), np.random.default_rng(11)), 2)
+    made = zarr.open_group(folder / "field.zarr", mode="w", zarr_format=3)
+    made.create_array("x", shape=data.shape, chunks=(1, 128, 160), dtype="f4")[...] = data
+    return folder / "field.zarr"
+
+
+IDIOMS = [
+    Case('h5py: f["x"][k] in a loop', "tas", _climate(_whole), EACH_OPENS),
+    Case("h5py: d[k] in a loop", "tas", _climate(_whole), ONCE_OPENED),
+    Case("xarray", "tas", _climate(_whole), BY_XARRAY),
+    Case("netCDF4", "tas", _climate(_whole), BY_NETCDF4),
+    Case("pandas, fixed", "x/block0_values", _pandas("fixed"), BY_PANDAS),
+    Case("pandas, table", "x/table", _pandas("table"), BY_PANDAS),
+    Case("zarr", "x", _zarr, BY_ZARR),
+]
 CASES = [
     Case("climate: series from maps", "tas", _climate(_whole), _series),
     Case("climate: maps from series", "tas", _climate(_tall), _maps),
@@ -210,4 +316,5 @@ CASES = [
     Case(
         "HTTP: cut-outs of sky", "sky", _hdf5("sky", (1500, 1500), "f4", (1, 1500), compression="gzip"), _stamps, True
     ),
+    *IDIOMS,
 ]

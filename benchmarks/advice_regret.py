@@ -1,4 +1,4 @@
-"""Verified regret of `hyperslab advise` over twelve cases: what was advised against the best that was measured.
+"""Verified regret of `hyperslab advise` over all cases: what was advised against the best that was measured.
 
     python benchmarks/advice_regret.py [--only WORD] [--verify K] [--scale FACTOR] [--minutes M] [--far PROFILE]
                                        [--files DIRECTORY]
@@ -21,9 +21,8 @@ from typing import Any
 
 import comparison
 import numpy as np
-from advice_cases import CASES, Case
+from advice_cases import CASES, Case, trace_of
 
-import hyperslab as hs
 from hyperslab.advise.advising import advise
 from hyperslab.advise.asking import ask
 from hyperslab.advise.formats import codecs_of, encodings_of
@@ -40,9 +39,7 @@ RESULTS = Path(__file__).parent / "results" / "advice_regret.json"
 def advised(case: Case, folder: Path, profile: StoreProfile, count: int, scale: float) -> dict[str, Any]:
     """The advice for one case, and what measuring says of it."""
     file = case.make(folder, scale)
-    with hs.record() as trace:
-        case.work(file)
-    trace.save(folder / "run.trace")
+    trace_of(case, file, folder / "run.trace")
     started = time.perf_counter()
     question = ask(f"{file}:{case.array}", [(folder / "run.trace", 1.0)], None, None)
     ((array, demands),) = question.arrays

@@ -1,8 +1,16 @@
-"""What the campaign of `advice_programs.py` found: a line for each program, the shares, and the tables of the docs."""
+"""What the campaign of `advice_programs.py` found: a line for each program, the shares, and the tables of the docs.
+
+    python benchmarks/advice_table.py [RESULTS]
+
+prints the summary and both tables in Markdown.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 FACTOR = 1.5
@@ -114,3 +122,9 @@ def advised_markdown(results: Mapping[str, Any]) -> str:
         near = " | ".join(_said(found[f"best, {column}"]) for column in COLUMNS)
         lines.append(f"| {name} | {len(mine)} | {near} | {spread} | {found['slower'][0]} |")
     return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    default = Path(__file__).parent / "results" / "advice_programs.json"
+    saved = json.loads(Path(sys.argv[1] if len(sys.argv) > 1 else default).read_text())
+    print(summary(saved), predicted_markdown(saved), advised_markdown(saved), sep="\n\n")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from advice_cases import CASES, Case
+from advice_cases import CASES, IDIOMS, Case, trace_of
 
 import hyperslab as hs
 from hyperslab.advise.advising import advise
@@ -23,15 +23,14 @@ from hyperslab.advise.results import ArrayAdvice
 from hyperslab.advise.verdict import ALIKE
 from hyperslab.model.far_store import LIBRARY
 from hyperslab.model.store_profile import StoreProfile
+from hyperslab.running.command import library
 
 pytest.importorskip("netCDF4")
 
 
 def advice_for(case: Case, folder: Path, profile: StoreProfile, limits: Limits | None = None) -> ArrayAdvice:
     file = case.make(folder, 0.3)
-    with hs.record() as trace:
-        case.work(file)
-    trace.save(folder / "run.trace")
+    trace_of(case, file, folder / "run.trace")
     ((array, demands),) = ask(f"{file}:{case.array}", [(folder / "run.trace", 1.0)], None, None).arrays
     limits = limits or Limits()
     encodings = encodings_of(array, limits, profile)
@@ -68,7 +67,7 @@ def check_order(advice: ArrayAdvice) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [case.name for case in CASES if not case.is_far])
+@pytest.mark.parametrize("name", [case.name for case in CASES if not case.is_far and case not in IDIOMS])
 def test_the_ranking_of_a_case_is_sound(name: str, near: Callable[[str], ArrayAdvice]) -> None:
     advice = near(name)
     assert all(one.seconds > 0 for one in advice.options if one.seconds is not None)
@@ -115,6 +114,19 @@ def test_far_cases_are_priced_by_requests(case: Case, tmp_path: Path, profile: S
     assert priced[0].price.requests <= advice.today.price.requests
     for one in priced:
         assert one.request_price == pytest.approx(one.price.requests * 4e-7)
+
+
+@pytest.mark.skipif(library() is None, reason="no library to preload: crates/hyperslab-preload/build.sh")
+@pytest.mark.parametrize("case", IDIOMS, ids=lambda case: case.name)
+def test_the_program_of_each_idiom_is_traced_and_its_array_found(case: Case, tmp_path: Path) -> None:
+    for name in ("xarray", "pandas", "zarr", "tables"):
+        pytest.importorskip(name)
+    file = case.make(tmp_path, 0.05)
+    trace_of(case, file, tmp_path / "run.trace")
+    ((array, (demand, *_)),) = ask(f"{file}:{case.array}", [(tmp_path / "run.trace", 1.0)], None, None).arrays
+    assert array.name == f"/{case.array}"
+    assert len(demand.steps) >= 15
+    assert not demand.writes
 
 
 def far_profile(profile: StoreProfile) -> StoreProfile:

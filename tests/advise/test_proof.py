@@ -163,6 +163,8 @@ def test_the_reasons_against_running_a_program_are_said(data: Path, profile: Sto
     (demand,) = found.demands
     recorded = demand.recorded
     assert recorded is not None
+    assert recorded.arguments[1:] == ("program.py",)
+    assert recorded.directory == str(data.parent)
 
     def why(most_nbytes: int = 1 << 30, path: str | None = "library.so", **changes: Any) -> str:
         given = replace(demand, **changes)

@@ -96,7 +96,7 @@ class Calls:
 
     operations: tuple[str, ...]
     numbers: tuple[npt.NDArray[np.int64], ...]  # start, stride, count, block; or the rows of points
-    seconds: float = 0.0
+    reopens: tuple[str, ...] = ()  # what is closed and opened again before each: "file", "array" or ""
 
     @classmethod
     def of(cls, steps: list[Step], order: tuple[int, ...] | None) -> Calls:
@@ -111,7 +111,7 @@ class Calls:
                 numbers.append(
                     np.array([selection.start, selection.stride, selection.count, selection.block], np.int64)
                 )
-        return cls(tuple(_kind(step) for step in mine), tuple(numbers))
+        return cls(tuple(_kind(step) for step in mine), tuple(numbers), tuple(_reopened(step) for step in mine))
 
     def selections(self) -> list[Hyperslab | Points]:
         """The selections."""
@@ -121,8 +121,21 @@ class Calls:
         ]
 
 
+def _reopened(step: Step) -> str:
+    """What the program closed and opened again before a call."""
+    return "file" if step.reopens else "array" if getattr(step, "reopens_array", False) else ""
+
+
 def _kind(step: Step) -> str:
     return "points" if isinstance(step.selection, Points) else step.operation
+
+
+@dataclass
+class _Opened:
+    """The file and the array as they are open; nothing else refers to the array."""
+
+    file: Any
+    array: Any
 
 
 @dataclass(frozen=True)
@@ -153,24 +166,37 @@ class Replay:
         timers = Timers()
         with bench.undisturbed(max(int(one.size) for one in selections) * self.spec.dtype.itemsize):
             counters = Counters()  # opening reads ahead: a small file is then read as a whole
-            opened, handle = self._open(made, timers)
+            opened = _Opened(*self._open(made, timers))
             if self.checks:
-                self._compare(handle, selections, source)
+                self._compare(opened.array, selections, source)
             else:
                 with timers("access"):
-                    for one, data in zip(selections, new, strict=True):
-                        if data is not None:
-                            handle.write(data, one)  # type: ignore[arg-type] # points are only read
-                        elif isinstance(one, Points):
-                            handle.read_points(one)
-                        else:
-                            handle.read(one)
+                    self._make_calls(made, opened, list(zip(selections, new, strict=True)))
             with timers("close"):
-                opened.close()
+                opened.array = None
+                opened.file.close()
             if any(data is not None for data in new):
                 with timers("fsync"):
                     cache.make_durable(self.path)
         return counters.measured(timers, 0)
+
+    def _make_calls(self, made: Format, opened: _Opened, calls: list[tuple[Hyperslab | Points, Any]]) -> None:
+        """Make the calls, and close and open the file or the array as the program does."""
+        mode: Any = "r+" if "write" in self.calls.operations else "r"
+        for place, (one, data) in enumerate(calls):
+            again = self.calls.reopens[place] if place < len(self.calls.reopens) else ""
+            if again:
+                opened.array = None  # HDF5 forgets an array's chunks when nobody has it open any more
+                if again == "file":
+                    opened.file.close()
+                    opened.file = made.open(self.path, mode)
+                opened.array = opened.file.open_array(ARRAY, self.spec)
+            if data is not None:
+                opened.array.write(data, one)
+            elif isinstance(one, Points):
+                opened.array.read_points(one)
+            else:
+                opened.array.read(one)
 
     def _open(self, made: Format, timers: Timers) -> tuple[Any, ArrayHandle]:
         if self.is_new:

@@ -12,7 +12,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +32,7 @@ from hyperslab.lab.rounds import Progress, Rounds, StopRule, Tally, trial_count
 from hyperslab.lab.scratch import remove, scratch_below
 from hyperslab.preloading import preloading
 from hyperslab.quantities import seconds_text
-from hyperslab.trace.changed import stamp_of
+from hyperslab.timers import Timers
 from hyperslab.trace.raw_logs import read_logs, say_program
 
 PASSES, FEWER_PASSES = 6, 4  # fewer than four cannot be told apart by a test
@@ -71,6 +70,8 @@ def why_not_run(
         The reason, in words.
     """
     recorded = [demand.recorded for demand in advice.demands]
+    if len(getattr(advice.array, "members", ())) > 1:
+        return "the advice is for several arrays that are alike"
     if library is None:
         return "only Linux has the library that opens a copy in the place of the file"
     for demand, program in zip(advice.demands, recorded, strict=True):
@@ -180,6 +181,15 @@ def _why_left_out(advice: ArrayAdvice, candidate: Candidate) -> str | None:
     return None
 
 
+def _stamp_of(path: Path) -> tuple[int, int] | None:
+    """The bytes of a file and when it was last changed; None if it is not there."""
+    try:
+        now = path.stat()
+    except OSError:
+        return None
+    return now.st_size, now.st_mtime_ns
+
+
 def _is_copied(one: Verified) -> bool:
     return one.reason is None and not one.option.candidate.is_today
 
@@ -214,12 +224,12 @@ class _Session:
     paths: dict[Any, Path] = field(default_factory=dict)
     printed: list[bytes] = field(default_factory=list)  # by each program today
     whole: dict[Any, list[float]] = field(default_factory=dict)  # the seconds of whole runs, by the candidates' keys
-    stamps: dict[Path, list[int] | None] = field(default_factory=dict)
+    stamps: dict[Path, tuple[int, int] | None] = field(default_factory=dict)
     seconds: float = 0.0  # of all programs once, today
 
     def learn(self) -> None:
         """Run each program twice on today's file: it must print the same."""
-        self.stamps[self.original] = stamp_of(self.original)
+        self.stamps[self.original] = _stamp_of(self.original)
         for place in range(len(self.advice.demands)):
             first, second = (self._run(place, self.original, "hdf5") for _ in range(2))
             if first.status or second.status:
@@ -254,7 +264,7 @@ class _Session:
                         self.say(f"{one.option.candidate.title}: {one.reason}")
                 continue
             cache.make_durable(path)
-            self.paths[key], self.stamps[path] = path, stamp_of(path)
+            self.paths[key], self.stamps[path] = path, _stamp_of(path)
 
     def measure(self, verified: Sequence[Verified], rule: StopRule, progress: Progress) -> None:
         """Run the programs on all files, in random order."""
@@ -302,9 +312,10 @@ class _Session:
         logs = folder / "logs"
         logs.mkdir(parents=True)
         environment = self._environment(folder, path, reader)
-        began = time.monotonic()
-        status = _started(program, environment, folder)
-        seconds = time.monotonic() - began
+        timers = Timers()
+        with timers("program"):
+            status = _started(program, environment, folder)
+        seconds = sum(timers.seconds.values())
         say_program(logs, {})
         return _Run(_digest(folder), _read_seconds(logs, path, self.advice.array.name), seconds, status)
 
@@ -322,7 +333,7 @@ class _Session:
     def check_unchanged(self) -> None:
         """Raise Unproved if a program has changed a file."""
         for path, stamp in self.stamps.items():
-            if stamp_of(path) != stamp:
+            if _stamp_of(path) != stamp:
                 what = "its file" if path == self.original else "the copy of its file"
                 raise Unproved(f"the program changed {what} when it ran again")
 

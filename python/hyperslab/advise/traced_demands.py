@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -109,7 +110,8 @@ def traced_demand(
     # A program that only writes fills a new array; its blocks are written into an array of the final shape.
     writes_only = all(step.operation == "write" for step in steps)
     by_hdf5 = LIBRARY_OF.get(array.library) == "hdf5" and array.cache_nbytes is not None
-    return Demand(
+    made = partial(Demand, recorded=_recorded_program(trace, array.file))
+    return made(
         one.where.name,
         stored.shape,
         stored.priced_dtype,
@@ -129,20 +131,6 @@ def traced_demand(
         summary,
         served_share(trace, summary),
         starts,
-        _recorded_program(trace, array.file),
-    )
-
-
-def _recorded_program(trace: Trace, file: str) -> RecordedProgram:
-    """How the program was started, and whether it wrote to this file."""
-    writers = np.unique(trace.columns["array"][trace.columns["operation"] != 0]).tolist()
-    said = trace.program
-    return RecordedProgram(
-        tuple(said.get("arguments", ())),
-        said.get("directory"),
-        said.get("exit_status"),
-        trace.seconds,
-        any(trace.arrays[number].file == file for number in writers),
     )
 
 
@@ -300,6 +288,19 @@ def _check_shape(array: TracedArray, shape: tuple[int, ...], where: Path) -> Non
 
 def _path_of(name: str) -> str:
     return f"/{name.strip('/')}"
+
+
+def _recorded_program(trace: Trace, file: str) -> RecordedProgram:
+    """How the program was started, and whether it wrote to this file."""
+    writers = np.unique(trace.columns["array"][trace.columns["operation"] != 0]).tolist()
+    said = trace.program
+    return RecordedProgram(
+        tuple(said.get("arguments", ())),
+        said.get("directory"),
+        said.get("exit_status"),
+        trace.seconds,
+        any(trace.arrays[number].file == file for number in writers),
+    )
 
 
 def _is_same(traced: str, path: str) -> bool:

@@ -88,10 +88,10 @@ _WORDS = {
 }  # fmt: skip
 _PROGRAM: dict[str, Callable[[Any], bool]] = {
     "arguments": lambda value: isinstance(value, list) and _are_texts(value),
+    "directory": _is_text,
     "seconds": lambda value: _is_number(value) and value >= 0,
     "exit_status": lambda value: isinstance(value, int) and abs(value) < MOST,
     "begun_ns": lambda value: isinstance(value, int) and abs(value) < MOST,
-    "directory": _is_text,
     "files": lambda value: isinstance(value, dict) and all(map(_is_stamp, value.values())),
     "machine": _is_text,
 }
