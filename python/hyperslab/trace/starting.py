@@ -15,9 +15,9 @@ from typing import Any
 
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.lab.environment import machine_text
-from hyperslab.trace.changed import known_files
 from hyperslab.preloading import preloading
 from hyperslab.trace.byte_ranges import mapped
+from hyperslab.trace.changed import known_files
 from hyperslab.trace.raw_logs import UNWRITTEN, read_logs, say_program
 from hyperslab.trace.recording.log import clock
 from hyperslab.trace.storing import logs_of, write
