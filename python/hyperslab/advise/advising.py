@@ -164,7 +164,7 @@ def _finalists(
                 encoding = array.encoding if is_had else PLAIN
                 codec = measured.get((reader, encoding))
                 if like:
-                    usual = (search.today.cache_nbytes, search.today.cache_slots) if reader == "hdf5" else (None, None)
+                    usual = _usual_cache(search.today) if reader == "hdf5" else (None, None)
                     made = replace(like[0], cache_nbytes=usual[0], cache_slots=usual[1], order=None).with_chunks(chunk)
                     made = made.with_encoding(encoding, None if codec is None else codec.ratio)
                     chosen.append(replace(made, label=f"{LIBRARY_NAMES[name]}'s default chunks"))
@@ -183,8 +183,17 @@ def _rows(chosen: Sequence[Candidate], search: Search, measured: Mapping[tuple[s
         codec = measured.get((plain.reader, plain.encoding))
         if plain is not one and codec is not None and plain.layout.ratio is not None:
             plain = replace(plain, layout=replace(plain.layout, ratio=codec.ratio))
-        rows.setdefault((plain.file_key, plain.cache_nbytes, plain.cache_slots), plain)
+        for each in _with_own_cache(plain, search):
+            rows.setdefault((each.file_key, each.cache_nbytes, each.cache_slots), each)
     return list(rows.values())
+
+
+def _with_own_cache(one: Candidate, search: Search) -> list[Candidate]:
+    """A row, and the same file as the traced program reads it as it is, if the row has another chunk cache."""
+    if _changes_program(one, search.today, search.pricer.demands) is None:
+        return [one]
+    nbytes, slots = _usual_cache(search.today)
+    return [replace(one, cache_nbytes=nbytes, cache_slots=slots), one]
 
 
 def _distinct(search: Search, listed: Sequence[Candidate]) -> list[Candidate]:
@@ -232,11 +241,25 @@ def _option(array: StoredArray, search: Search, one: Candidate, today: Candidate
         reason="" if one.is_today else reason_of(pricer.demands, today, one, needed),
         breaks=None if one.is_today else search.broken_limit(one),
         needs=needed,
-        refused=_refused(one, needed, limits, grows=array.grows),
+        refused=_refused(one, needed, limits, grows=array.grows) or _changes_program(one, today, pricer.demands),
         by_run=by_run,
         run_price=run_price,
         run_gain=None if run_price is None else gain(pricer.profile, now, run_price, readers),
     )
+
+
+def _changes_program(one: Candidate, today: Candidate, demands: Sequence[Demand]) -> str | None:
+    """What a traced program would have to do in another way; None if it can read a layout as it is."""
+    is_traced = any(demand.summary is not None for demand in demands)
+    settings = (one.cache_nbytes, one.cache_slots)
+    if not is_traced or one.is_today or one.reader != "hdf5" or settings == _usual_cache(today):
+        return None
+    return "the program would have to give HDF5 another chunk cache"
+
+
+def _usual_cache(today: Candidate) -> tuple[int | None, int | None]:
+    """The chunk cache that the program has, in bytes and slots."""
+    return (today.cache_nbytes, today.cache_slots) if today.reader == "hdf5" else (None, None)
 
 
 def _libraries(pricer: Pricer) -> list[str]:

@@ -81,12 +81,12 @@ def _choose_plainly(advice: ArrayAdvice, profile: StoreProfile) -> bool:
     """Choose by the program's own library. Whether there is anything to do."""
     today, best = advice.today, _first(advice)
     tip = next((one for one in advice.tips if one.gain is not None and one.gain.is_sure and not _is_run(one)), None)
-    base = _Base(today.price, today.candidate.reader)
-    if tip is not None:
-        base = _Base(tip.price, base.reader if tip.candidate is None else tip.candidate.reader)
-    over = None if best is None else gain(profile, base.price, best.price, (base.reader, best.candidate.reader))
+    readers = None if best is None else (today.candidate.reader, best.candidate.reader)
+    over = None if best is None or readers is None else gain(profile, today.price, best.price, readers)
     advice.chosen, advice.tip = today, tip
-    if best is not None and _is_worth(over):
+    # A tip changes the program and spares the file, so it comes first if it helps about as much.
+    is_better = best is not None and (tip is None or best.price.seconds * ALIKE < tip.price.seconds)
+    if best is not None and _is_worth(over) and is_better:
         advice.chosen, advice.tip = best, None
         advice.verdict = (
             f"rewrite as {best.candidate.title}: predicted {seconds_text(best.seconds)} instead of "
