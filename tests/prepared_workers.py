@@ -38,7 +38,7 @@ class PreparedContext(ForkServerContext):
 
 
 def prepared_context(_: str = "spawn") -> PreparedContext:
-    """The context; its server is started before it is asked for the first time."""
+    """The context. All tests fork from one server, so that what it has inherited does not depend on their order."""
     folder = os.environ.pop(PLUGINS, None)
     try:
         multiprocessing.set_forkserver_preload(MODULES)
