@@ -13,6 +13,8 @@ import pytest
 from hypothesis import settings
 
 from draws import few
+from hyperslab.lab import worker
+from prepared_workers import prepared_context
 
 # netCDF4 points HDF5 to its own filters, which h5py's library cannot use: hdf5plugin's must be registered before.
 with contextlib.suppress(ImportError):
@@ -48,6 +50,14 @@ def _what_stays_is_not_looked_at_again() -> Iterator[None]:
     yield
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="module")
+def prepared_workers() -> Iterator[None]:
+    """Workers of the lab start quickly: they fork from a process that has imported what they need."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker.multiprocessing, "get_context", prepared_context)
+        yield
 
 
 @pytest.fixture

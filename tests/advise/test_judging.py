@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from scipy.stats import mannwhitneyu
 
 from hyperslab.advise.judging import _is_faster
 from hyperslab.advise.verifying import Verified
@@ -34,6 +33,9 @@ def measured(*demands: list[float]) -> Verified:
 def test_the_rank_sum_test_decides(passes: list[float], choice: int, is_faster: bool) -> None:
     assert _is_faster(measured(passes), measured(TODAY), [1.0], choice) is is_faster
     if len(passes) > 2:
+        # It takes seconds to import, in each process that collects tests.
+        from scipy.stats import mannwhitneyu
+
         scipy = mannwhitneyu(passes, TODAY, alternative="two-sided", method="exact").pvalue <= 0.05 / choice
         assert is_faster == (scipy and sorted(passes)[2] < TODAY[2])
 

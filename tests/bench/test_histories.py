@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from hyperslab.bench.histories.verdicts import judge
 from hyperslab.cli import app
 from hyperslab.errors import StudyError, UsageError
 from hyperslab.lab.worker import Workbench, _told
+from hyperslab.report import histories as histories_page
+
+pytestmark = pytest.mark.usefixtures("prepared_workers")
 
 
 @pytest.mark.parametrize("name", list(EDIT_PATTERNS))
@@ -73,6 +77,13 @@ def test_each_contender(contender: str, name: str, tmp_path: Path) -> None:
     assert (plain.read_all_seconds is not None) == HISTORY_FORMATS[contender].keeps_versions
 
 
+@pytest.fixture
+def few_panels(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """When called, figures get panels for the edits of the study alone: all of them take seconds to draw."""
+    few = {name: EDIT_PATTERNS[name] for name in EDIT_PATTERNS if name.startswith("mostly_appends")}
+    return lambda: monkeypatch.setattr(histories_page, "EDIT_PATTERNS", few)
+
+
 STUDY = """
 kind: histories
 counts: [3, 6]
@@ -85,7 +96,7 @@ scales: {quick: {counts: [3]}}
 
 
 @pytest.mark.slow
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(tmp_path: Path, few_panels: Callable[[], None]) -> None:
     study, output = tmp_path / "few.yaml", tmp_path / "run"
     study.write_text(STUDY)
     asked = ["bench", str(study), "-o", str(output), "--scale", "quick", "--conditions", "lzf"]
@@ -93,6 +104,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert " decided: " in done.output
     assert (output / "sizes.png").stat().st_size > 10_000
+    few_panels()
     page = (output / "histories.md").read_text()
     assert "not available" in page  # Zarr has no LZF
     journal = output / JOURNAL
@@ -106,7 +118,8 @@ def test_the_command(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["report", str(output)]).exit_code == 0
 
 
-def test_every_option_counts(tmp_path: Path) -> None:
+def test_every_option_counts(tmp_path: Path, few_panels: Callable[[], None]) -> None:
+    few_panels()
     study, output, scratch = tmp_path / "few.yaml", tmp_path / "run", tmp_path / "scratch"
     study.write_text(STUDY)
     scratch.mkdir()

@@ -11,6 +11,8 @@ from hyperslab.bench.session import RunRequest, run_bench
 from hyperslab.formats import FORMATS, format_class
 from hyperslab.lab import serving
 
+pytestmark = pytest.mark.usefixtures("prepared_workers")
+
 READS_ONLY = "servers only serve reads: write without a server"
 STUDY = """
 name: served

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import pickle
 import random
 import re
@@ -20,6 +19,7 @@ import numpy as np
 
 import hyperslab as hs
 from hyperslab.errors import HyperslabError
+from prepared_workers import prepared_context
 
 MOST_SECONDS = 10  # of processor time
 LONGEST_WAIT = 120  # on a busy machine
@@ -238,8 +238,7 @@ def is_misread(dtype: np.dtype[Any]) -> bool:
 
 def compared(path: Path, names: list[str]) -> tuple[dict[str, str] | str, dict[str, str] | str]:
     """What ours and h5py read of a file by name, or how their process ended."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["mutants"])
+    context = prepared_context()
     results = []
     for library in ("ours", "theirs"):
         result = path.with_suffix(f".{library}")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import runpy
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from hyperslab.cli import app
 from hyperslab.errors import UsageError
 from hyperslab.lab.environment import observe
 from hyperslab.model.calibrating import observation_of
@@ -28,6 +28,7 @@ from hyperslab.model.takeaways import judge
 from hyperslab.model.terms import EXTENDED, EXTENSIONS
 from hyperslab.model.workload import Workload
 
+pytestmark = pytest.mark.usefixtures("prepared_workers")
 ROOT = Path(__file__).parents[2]
 # Seconds per unit of a variable, as on a typical machine.
 TRUTH = {
@@ -155,9 +156,9 @@ def test_a_tiny_evaluation_for_real(profile: StoreProfile, tmp_path: Path) -> No
     pytest.importorskip("matplotlib", reason="not installed: pip install 'hyperslab[report]'")
     profile.save(tmp_path / "p.json")
     output = tmp_path / "out"
-    command = [sys.executable, "-m", "hyperslab", "evaluate", "--tiny", "--profile", str(tmp_path / "p.json"), "--json"]
-    done = subprocess.run([*command, "-o", str(output)], capture_output=True, text=True, check=False, timeout=200)
-    assert done.returncode == 0, done.stderr
+    asked = ["evaluate", "--tiny", "--profile", str(tmp_path / "p.json"), "--json", "-o", str(output)]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0, done.stderr
     serial = json.loads(done.stdout)["serial"]
     assert set(serial) >= KEYS
     assert serial["experiments"] == len(list(candidates(SCALES["tiny"]))) // 2

@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import hyperslab as hs
 from hyperslab._core import CacheState
 
 DEBIAN = "/usr/bin/python3"
-CASES = int(os.environ.get("HYPERSLAB_CASES", "50"))  # HYPERSLAB_CASES=1000 takes minutes
+CASES = int(os.environ.get("HYPERSLAB_CASES", "30"))  # HYPERSLAB_CASES=1000 takes minutes
 N_WINDEX = CacheState.variable_names().index("n_windex")
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace: apt-get install strace")
 
@@ -161,33 +162,38 @@ def test_everything_that_can_be_chosen(python: str | None, tmp_path: Path) -> No
     run(cases, python, tmp_path)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("latest", [False, True])
-@pytest.mark.parametrize("python", PYTHONS)
-def test_reads(python: str | None, latest: bool, tmp_path: Path) -> None:
-    run(drawn(hdf5_cases(["read"], latest, [None, None, "gzip", "fletcher32"]), CASES), python, tmp_path)
+def both(operations: list[str], codecs: list[str | None], count: int) -> list[dict[str, Any]]:
+    """Cases in the earliest and in the latest form of files. One process makes both: to start it takes longest."""
+    return [case for latest in (False, True) for case in drawn(hdf5_cases(operations, latest, codecs), count)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("latest", [False, True])
 @pytest.mark.parametrize("python", PYTHONS)
-def test_writes_and_reads(python: str | None, latest: bool, tmp_path: Path) -> None:
-    run(drawn(hdf5_cases(["read", "write", "write"], latest, [None]), CASES), python, tmp_path)
+def test_reads(python: str | None, tmp_path: Path) -> None:
+    run(both(["read"], [None, None, "gzip", "fletcher32"], CASES), python, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("latest", [False, True])
 @pytest.mark.parametrize("python", PYTHONS)
-def test_writes_of_encoded_chunks(python: str | None, latest: bool, tmp_path: Path) -> None:
-    run(drawn(hdf5_cases(["read", "write", "write"], latest, ["gzip", "fletcher32"]), CASES // 2), python, tmp_path)
+def test_writes_and_reads(python: str | None, tmp_path: Path) -> None:
+    run(both(["read", "write", "write"], [None], CASES), python, tmp_path)
 
 
-@pytest.mark.parametrize("latest", [False, True])
+@pytest.mark.slow
 @pytest.mark.parametrize("python", PYTHONS)
-def test_an_array_that_is_opened_again(python: str | None, latest: bool, tmp_path: Path) -> None:
+def test_writes_of_encoded_chunks(python: str | None, tmp_path: Path) -> None:
+    run(both(["read", "write", "write"], ["gzip", "fletcher32"], CASES // 2), python, tmp_path)
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_an_array_that_is_opened_again(python: str | None, tmp_path: Path) -> None:
     """Its chunks are read again, but no block of its index: the file keeps these."""
-    cases = drawn(reopening(hdf5_cases(["read"], latest, [None, None, "gzip", "fletcher32"])), CASES // 2)
-    run([*cases, *drawn(reopening(hdf5_cases(["read", "write"], latest, [None])), CASES // 2)], python, tmp_path)
+    cases = []
+    for latest in (False, True):
+        reads = hdf5_cases(["read"], latest, [None, None, "gzip", "fletcher32"])
+        cases += drawn(reopening(reads), CASES // 2)
+        cases += drawn(reopening(hdf5_cases(["read", "write"], latest, [None])), CASES // 2)
+    run(cases, python, tmp_path)
 
 
 def run(cases: list[dict[str, Any]], python: str | None, folder: Path) -> None:
@@ -289,10 +295,10 @@ FOUND = {
 
 @pytest.mark.parametrize("python", PYTHONS)
 @pytest.mark.parametrize("name", FOUND)
-def test_what_was_found(name: str, python: str | None, tmp_path: Path) -> None:
+def test_what_was_found(name: str, python: str | None, seen: Callable[[str | None, str], Watched]) -> None:
     if python is not None and FOUND[name].get("fill_time") == "never" and FOUND[name]["written"]:
         pytest.skip("HDF5 1.10 caches missing chunks even without a fill value")
-    run([FOUND[name]], python, tmp_path)
+    check(FOUND[name], seen(python, name))
 
 
 # With 6,400 chunks: trees of three levels, tables with pages, groups of data blocks.
@@ -304,20 +310,39 @@ MANY = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize("index", MANY)
-def test_indexes_of_many_blocks(index: str, python: str | None, tmp_path: Path) -> None:
-    case = {
+MANY_CHUNKS = {
+    index: {
         "shape": [80, 80], "chunks": [1, 1], "dtype": "u1", "codec": None, "nbytes": 100, "slots": 521, "w0": 0.75,
         "written": accesses(("write", [[2, 80, 3], [0, 80, 1]]), ("write", [[0, 80, 1], [1, 80, 2]])),
         "accesses": accesses(
             ("write", [[0, 80, 3], [0, 80, 4]]), ("write", [[1, 80, 3], [2, 80, 4]]), ("read", [[0, 80, 1], [0, 80, 5]])
         ),
-        **MANY[index],
-    }  # fmt: skip
-    assert index_of(case)["index"] == index
-    run([case], python, tmp_path)
+        **options,
+    }
+    for index, options in MANY.items()
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str | None, str], Watched]:
+    """What strace sees of a case by its name. One process of each Python makes them all."""
+    cases = {**FOUND, **MANY_CHUNKS}
+
+    @cache
+    def all_of(python: str | None) -> dict[str, Watched]:
+        folder = tmp_path_factory.mktemp("seen") / "watched"
+        watched = watch("hdf5", list(cases.values()), folder, python or sys.executable)
+        shutil.rmtree(folder)
+        return dict(zip(cases, watched, strict=True))
+
+    return lambda python, name: all_of(python)[name]
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("index", MANY)
+def test_indexes_of_many_blocks(index: str, python: str | None, seen: Callable[[str | None, str], Watched]) -> None:
+    assert index_of(MANY_CHUNKS[index])["index"] == index
+    check(MANY_CHUNKS[index], seen(python, index))
 
 
 @pytest.mark.parametrize("python", PYTHONS)

@@ -25,6 +25,8 @@ from hyperslab.model.generated.session import JOURNAL_FILE, Request, judged, run
 from hyperslab.model.libraries import Hdf5, Zarr
 from hyperslab.model.terms import EXTENDED
 
+pytestmark = pytest.mark.usefixtures("prepared_workers")
+
 runner = CliRunner()
 NAMED = ("workloads", "cells", "library_accuracy", "layout_accuracy", "rmse_log10", "coverage", "zarr_recall",
          "regret_median", "regret_p95", "regret_worst", "ties", "seconds")  # fmt: skip

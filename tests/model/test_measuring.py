@@ -16,6 +16,8 @@ from hyperslab.model import Flat, Hdf5, HyperslabEngine, Layout, Library, PaperH
 from hyperslab.model.cells import CellCache, ModelCell
 from hyperslab.model.measuring import CellTimings, disk_nbytes, measure
 
+pytestmark = pytest.mark.usefixtures("prepared_workers")
+
 ONCE = StopRule(1, 1)
 
 

@@ -20,6 +20,8 @@ from hyperslab.model.costs import CodecRate
 from hyperslab.model.predict import parse_layout, too_close
 from hyperslab.model.training import SIZES, smaller
 
+pytestmark = pytest.mark.usefixtures("prepared_workers")
+
 BOXES = """
 array: {shape: [2000, 64], dtype: float32}
 accesses: [{select: random-boxes, count: 20, shape: [100, 8]}]

@@ -14,6 +14,8 @@ from hyperslab.errors import NotAStoreProfile, Untrained
 from hyperslab.model import BASELINES, EXTENDED, load_store_profile, price
 from hyperslab.model.store_profile import default_path
 
+pytestmark = pytest.mark.usefixtures("prepared_workers")
+
 
 def test_what_is_loaded_predicts_the_same(tmp_path: Path) -> None:
     made = made_up_store_profile(tmp_path)

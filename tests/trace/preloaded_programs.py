@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 import hyperslab as hs
+from command_line import run_hyperslab
 from hyperslab.running.command import library
 from hyperslab.trace import selection
 from hyperslab.trace.table import TracedAccess
@@ -23,8 +24,7 @@ IS_PRELOADED = library() is not None
 def traced(folder: Path, *words: str, **named: Any) -> subprocess.CompletedProcess[str]:
     """Run a program under `hyperslab trace -o run.trace`."""
     (folder / "run.trace").unlink(missing_ok=True)
-    made = [sys.executable, "-m", "hyperslab", "trace", "-o", "run.trace", "--", *words]
-    return subprocess.run(made, cwd=folder, capture_output=True, text=True, timeout=240, **named)
+    return run_hyperslab("trace", "-o", "run.trace", "--", *words, cwd=folder, **named)
 
 
 def traced_python(folder: Path, program: str, *words: str, **named: Any) -> hs.Trace:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,7 @@ h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab
 pytest.importorskip("pyarrow", reason="not installed: pip install 'hyperslab[report]'")
 pytestmark = pytest.mark.skipif(not IS_PRELOADED, reason="there is no libhyperslab_preload.so: only Linux has it")
 FEW = settings(
-    max_examples=5,
+    max_examples=15 if os.environ.get("HYPERSLAB_DRAWS") == "new" else 2,  # each has up to 30 selections
     phases=[Phase.explicit, Phase.generate],
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -192,7 +192,10 @@ def test_a_program_with_the_rights_of_another_user(folder: Path) -> None:
 
 def test_logs_of_both_recorders_have_the_same_form(folder: Path) -> None:
     """The bytes that `log.py` describes, read with its own structures."""
-    done = program(folder, "os.kill(os.getppid(), 9)\n")
+    (folder / "program.py").write_text(BEGIN + "os.kill(os.getppid(), 9)\n")
+    words = [sys.executable, "-m", "hyperslab", "trace", "-o", "run.trace", "--", sys.executable, "program.py"]
+    # The pipe is open until the program has ended too, of which hyperslab can tell nothing anymore.
+    done = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE)
     assert done.returncode == -9
     (path,) = (folder / "run.trace.logs").glob("*.log")
     content = path.read_bytes()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
-from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +33,8 @@ CORE = {
     "colorama",
     "hyperslab",
 }
-BLOCKED = sorted(set(packages_distributions()) - CORE - set(sys.stdlib_module_names))
+INSTALLED = {each.name for each in pkgutil.iter_modules() if each.name.isidentifier()}
+BLOCKED = sorted(INSTALLED - CORE - set(sys.stdlib_module_names))
 PROGRAM = f"""
 import sys
 
