@@ -34,7 +34,7 @@ def doubted(pricer: Pricer, array: StoredArray, today: Candidate, now: Price) ->
     sentences = list(dict.fromkeys(said for one in pricer.demands for said in _differs(pricer.profile, array, one)))
     gaps = list(_gaps(pricer, today, now))
     for demand, predicted, measured in gaps:
-        reason = _reason(pricer, demand, today, measured)
+        reason = _reason(pricer, demand, today, predicted, measured)
         factor = max(predicted, measured) / max(min(predicted, measured), 1e-9)
         less = "less" if predicted < measured else "more"
         said = (
@@ -65,7 +65,7 @@ def _gaps(pricer: Pricer, today: Candidate, now: Price) -> Iterator[tuple[Demand
             yield demand, predicted, measured
 
 
-def _reason(pricer: Pricer, demand: Demand, today: Candidate, measured: float) -> str | None:
+def _reason(pricer: Pricer, demand: Demand, today: Candidate, predicted: float, measured: float) -> str | None:
     """Why a trace may have measured something else."""
     summary, profile = demand.summary, pricer.profile
     assert summary is not None
@@ -83,6 +83,8 @@ def _reason(pricer: Pricer, demand: Demand, today: Candidate, measured: float) -
         reasons.append("the store profile was made on a busy machine")
     if demand.caller == "netCDF" and today.reader == "hdf5":
         reasons.append("a trace times what libhdf5 does, without netCDF4's own work")
+    if demand.is_opened_again and predicted > measured:
+        reasons.append("a trace times reads and writes, and not how the array is opened again")
     return ", or ".join(reasons) or None
 
 
