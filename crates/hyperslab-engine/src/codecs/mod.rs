@@ -14,6 +14,7 @@ mod chain;
 mod checksum;
 mod compress;
 mod convert;
+mod decoders;
 mod delta;
 mod encode;
 mod fixedscaleoffset;
@@ -28,16 +29,12 @@ mod shuffle_x86;
 mod step;
 mod values;
 
-/// Declares the files of the table, and puts their functions in the order of its lines.
-macro_rules! decoders {
-    (decoded { $($file:ident $name:literal $facts:tt)* } others $others:tt) => {
-        $(mod $file;)*
-
-        static DECODERS: &[step::Decoder] = &[$(|coded, out, tools| Ok($file::decode(coded, out, tools)?.into())),*];
-    };
+/// Declares the files of the table.
+macro_rules! declared {
+    (decoded { $($file:ident $name:literal $facts:tt)* } others $others:tt) => { $(mod $file;)* };
 }
 
-hyperslab_core::codec_table!(decoders);
+hyperslab_core::codec_table!(declared);
 
 pub use chain::{Decoded, decode};
 pub use checksum::crc32c;

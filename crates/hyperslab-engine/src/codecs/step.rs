@@ -3,12 +3,10 @@
 use hyperslab_core::Codec;
 
 use super::buffer::{Buffer, Size};
+use super::decoders::DECODERS;
 use super::scratch::{Coded, Step, Tools};
-use super::{DECODERS, checksum, convert, delta, fixedscaleoffset, quantize, shuffle};
+use super::{checksum, convert, delta, fixedscaleoffset, quantize, shuffle};
 use crate::Error;
-
-/// The function of a file of the table.
-pub(super) type Decoder = fn(&Coded<'_>, &mut Buffer, &mut Tools) -> Result<Step, Error>;
 
 /// Decodes one codec's `input` into `out`; the output must have `size`. `chunk` is the chunk's linear index. The
 /// outermost codec may leave its elements shuffled for scatter.

@@ -7,6 +7,7 @@
 
 mod arrays;
 mod bytes;
+mod closing;
 mod json;
 mod log;
 mod openings;
@@ -23,9 +24,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use hyperslab_libhdf5::{Id, Kind as IdKind, Library, MOST_NDIM, Quiet, SetAside, has_failed};
 
 use self::arrays::{described, is_writable};
+use self::openings::Key;
 use self::process::Process;
 use self::selections::{Selected, element};
-use self::state::{Key, Kind, Numbers, Row, State};
+use self::state::{Kind, Numbers, Row, State};
 use self::types::{memory_type, simple};
 use crate::callers::Site;
 use crate::counts::now;
@@ -240,7 +242,7 @@ fn note_selected(library: &Library, row: &Row, known: Numbers, space: Id, shape:
 #[cold]
 fn new_array(site: &Site, library: &Library, key: Key, shape: &[u64]) -> Option<((u32, u64), u8)> {
     let place = library.array(key.1).place();
-    let reopened = |named| place.map_or(Some(0), |place| openings::accessed(library, key, place, named));
+    let reopened = |named| place.map_or(Some(0), |place| closing::accessed(library, key, place, named));
     if let Some(place) = place
         && let Some((known, named)) = state::with(|state| state.keep_place(key, (key.0, place), shape))?
     {
@@ -257,9 +259,9 @@ fn new_array(site: &Site, library: &Library, key: Key, shape: &[u64]) -> Option<
 /// When a call begins that may close an array; `None` if that is of no interest.
 #[inline]
 pub(crate) fn closing(site: &Site, id: Id) -> Option<Key> {
-    let is_array = switch::is_on() && openings::is_array(id) && stack::is_enough();
+    let is_array = switch::is_on() && closing::is_array(id) && stack::is_enough();
     let key = (site.libhdf5.number(), id);
-    (is_array && openings::knows(key)).then_some(key)
+    (is_array && closing::knows(key)).then_some(key)
 }
 
 /// Such a call has returned this.
@@ -268,7 +270,7 @@ pub(crate) fn closed(site: &Site, key: Key, result: usize) {
         return;
     }
     // A panic would be our fault, and only the record is lost.
-    let _ = catch_unwind(AssertUnwindSafe(|| openings::released(site.libhdf5.library()?, key)));
+    let _ = catch_unwind(AssertUnwindSafe(|| closing::released(site.libhdf5.library()?, key)));
 }
 
 /// The number of the words for a type in memory; 0 for encoded chunks.

@@ -6,20 +6,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use hyperslab_libhdf5::{Id, Kind as IdKind, Library, Place};
+use hyperslab_libhdf5::{Id, Place};
 
-use super::state::{self, Key};
+/// An identifier of a library: the library's number, and the identifier.
+pub(crate) type Key = (usize, Id);
 
 /// The flags of `log.py`: the array was closed and opened again since the access before, and so was its file.
 pub(crate) const REOPENED: u8 = 8;
 pub(crate) const FILE_REOPENED: u8 = 16;
 /// How many arrays, and how many identifiers, are followed at most.
 const MOST: usize = 1 << 16;
-/// How many arrays that are open are looked at when one is closed.
-const MOST_OPEN: usize = 256;
-/// Where identifiers of libhdf5 have their kind, and which one is an array. It is so in all versions since 1.10.
-const KIND_SHIFT: u32 = 56;
-const KIND_OF_ARRAYS: Id = 5;
 
 /// An array that some library has open: the library and the place.
 type Opened = (usize, Place);
@@ -27,7 +23,7 @@ type Opened = (usize, Place);
 /// What is known of open arrays.
 #[derive(Default)]
 pub(crate) struct Openings {
-    places: HashMap<Key, Place>,
+    pub places: HashMap<Key, Place>,
     /// The identifiers that stand for an array.
     open: HashMap<Opened, Vec<Id>>,
     /// The arrays that were open all the time since they were accessed last.
@@ -38,12 +34,12 @@ pub(crate) struct Openings {
 
 impl Openings {
     /// Another identifier of the same array.
-    fn other(&self, key: Key, place: Place) -> Option<Id> {
+    pub fn other(&self, key: Key, place: Place) -> Option<Id> {
         self.open.get(&(key.0, place))?.iter().rev().copied().find(|&id| id != key.1)
     }
 
     /// An identifier stands for the array at this place.
-    fn keep(&mut self, key: Key, place: Place) {
+    pub fn keep(&mut self, key: Key, place: Place) {
         if self.places.len() >= MOST {
             self.places.clear();
             self.open.clear();
@@ -55,7 +51,7 @@ impl Openings {
     }
 
     /// An identifier is closed.
-    fn remove(&mut self, key: Key) {
+    pub fn remove(&mut self, key: Key) {
         if let Some(place) = self.places.remove(&key)
             && let Some(ids) = self.open.get_mut(&(key.0, place))
         {
@@ -75,7 +71,7 @@ impl Openings {
     }
 
     /// The first access by an identifier, as far as we remember. Returns the flags.
-    fn accessed(&mut self, key: Key, place: Place, named: u64) -> u8 {
+    pub fn accessed(&mut self, key: Key, place: Place, named: u64) -> u8 {
         if self.last.len() >= MOST {
             self.last.clear();
         }
@@ -102,45 +98,4 @@ impl Openings {
         self.kept.clear();
         self.last.values_mut().for_each(|place| *place = None);
     }
-}
-
-/// Whether an identifier may be that of an array.
-#[inline]
-pub(crate) fn is_array(id: Id) -> bool {
-    id >> KIND_SHIFT == KIND_OF_ARRAYS
-}
-
-/// Whether an identifier is one that the program has accessed an array by.
-pub(crate) fn knows(key: Key) -> bool {
-    state::exists() && state::with(|state| state.openings.places.contains_key(&key)).unwrap_or(false)
-}
-
-/// The first access by an identifier, to the array at a place. Returns the flags.
-pub(crate) fn accessed(library: &Library, key: Key, place: Place, named: u64) -> Option<u8> {
-    // Programs close arrays in many ways, not all of which we see: with their file, for example.
-    for _ in 0..MOST_OPEN {
-        let Some(other) = state::with(|state| state.openings.other(key, place))? else { break };
-        if library.is(IdKind::Array, other) {
-            break;
-        }
-        state::with(|state| state.openings.remove((key.0, other)))?;
-    }
-    state::with(|state| state.openings.accessed(key, place, named))
-}
-
-/// An identifier that was known has been released: if it is closed, others may stand for the same array.
-pub(crate) fn released(library: &Library, key: Key) -> Option<()> {
-    if library.is(IdKind::Array, key.1) {
-        return Some(()); // there were several references
-    }
-    let mut room = [0; MOST_OPEN];
-    let count = library.open_arrays(&mut room);
-    for &id in &room[..count] {
-        if !state::with(|state| state.openings.places.contains_key(&(key.0, id)))?
-            && let Some(place) = library.array(id).place()
-        {
-            state::with(|state| state.openings.keep((key.0, id), place))?;
-        }
-    }
-    state::with(|state| state.openings.remove(key))
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hyperslab_libhdf5::Library;
 
-use super::state::{Key, Kind};
+use super::openings::Key;
+use super::state::Kind;
 
 struct RecentArray {
     epoch: u64,

@@ -10,7 +10,7 @@ use hyperslab_libhdf5::{Id, Place};
 
 use super::arrays::Described;
 use super::log::Log;
-use super::openings::Openings;
+use super::openings::{Key, Openings};
 use super::process::Process;
 use super::selections::Selected;
 use crate::counts::now;
@@ -34,9 +34,6 @@ const KINDS: usize = 32;
 const MOST_TEXTS: usize = 1 << 14;
 /// Longer than anyone holds the state.
 const MOST_TRIES: usize = 100_000;
-
-/// An identifier, and the number of its library.
-pub(crate) type Key = (usize, Id);
 
 /// The device, the inode, and the time of a file's last change: seconds and nanoseconds.
 pub(crate) type FileKey = (u64, u64, i64, i64);
