@@ -90,7 +90,7 @@ def test_a_program_that_found_its_file_in_the_page_cache(made: Path) -> None:
     cold = counsel_of(made, only_traces=True)
     assert cold["seconds_now"] > 2 * warm["predicted_seconds"]
     measured(made, warm["predicted_seconds"])
-    said = counsel_of(made)
+    said = counsel_of(made, only_traces=True)
     assert said["borne_out"] is False
     assert "the program found the file in the page cache; from there, it takes" in said["doubts"][0]
     assert (said["low"], said["high"]) == (cold["low"], cold["high"])
@@ -99,7 +99,7 @@ def test_a_program_that_found_its_file_in_the_page_cache(made: Path) -> None:
 def test_what_nothing_explains_widens_the_interval(made: Path) -> None:
     before = counsel_of(made, only_traces=True)
     measured(made, 100 * before["seconds_now"])
-    said = counsel_of(made)
+    said = counsel_of(made, only_traces=True)
     (doubt,) = said["doubts"]
     assert "100 times less: nothing that is known explains it, so the price is unproved: [" in doubt
     assert said["high"] >= 99 * before["seconds_now"]
@@ -123,7 +123,7 @@ def test_a_file_that_was_changed_after_it_was_traced(made: Path) -> None:
     os.utime(made / "ocean.h5", (1_000_000_000, 1_000_000_000))  # as a file that was moved here has it
     assert any("was changed after" in said for said in counsel_of(made, only_traces=True)["doubts"])
     os.utime(made / "ocean.h5", (4_000_000_000, 4_000_000_000))
-    said = counsel_of(made)["doubts"][0]
+    said = counsel_of(made, only_traces=True)["doubts"][0]
     assert said.startswith(f"{made / 'ocean.h5'} was changed after run.trace was recorded, at 2096-10-02 07:06:40 UTC")
 
 
@@ -163,7 +163,7 @@ def refused(made: Path, why: str) -> None:
 def test_a_store_profile_of_a_busy_machine(made: Path) -> None:
     profile = with_codecs(made_up_store_profile(made), "deflate")
     replace(profile, busy_share=0.6).save(made / "profile.json")
-    said = counsel_of(made)["doubts"][0]
+    said = counsel_of(made, only_traces=True)["doubts"][0]
     assert said.startswith("the store profile was made while other programs used 60 % of the processors")
 
 

@@ -82,13 +82,14 @@ def test_a_campaign_runs_each_program_on_all_its_layouts(tmp_path: Path, profile
 def row(predicted: float | None, plain: float | None, run: float | None, today: float | None) -> dict[str, Any]:
     columns = {"plain": {"advised_over_best": plain, "advised_over_today": today}}
     columns |= {} if run is None else {"run": {"advised_over_best": run, "advised_over_today": 1.0}}
-    return {"predicted_over_measured": predicted, "columns": columns, "idiom": "h5py", "pattern": "rows"}
+    ratios = {"predicted_over_measured": predicted, "predicted_over_traced": predicted}
+    return {**ratios, "columns": columns, "idiom": "h5py", "pattern": "rows"}
 
 
 def test_the_shares_count_what_is_missing_as_wrong() -> None:
     rows = [row(1.4, 1.2, 1.3, 0.5), row(0.5, 1.3, None, 1.2), row(None, None, 1.0, None)]
     assert advice_table.shares(rows) == {
-        "predicted": (1, 3), "best, plain": (1, 3), "best, run": (1, 2), "slower": (1, 3),
+        "the program's own clock": (1, 3), "the trace": (1, 3), "best, plain": (1, 3), "best, run": (1, 2), "slower": (1, 3),
     }  # fmt: skip
 
 
