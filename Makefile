@@ -60,8 +60,8 @@ test-rust: setup
 	HYPERSLAB_CORPUS="$(CURDIR)/target/samples:$(CURDIR)/../shared/corpus" HYPERSLAB_DAMAGES=20 \
 	  cargo test --workspace --locked --quiet
 
-# One process more than processors, because tests wait for others; who is done first takes tests from the others.
-PYTEST := $(BIN)/python tests/leave_nothing.py $(BIN)/python -m pytest -n $(shell expr $$(nproc 2>/dev/null || echo 2) + 1) --dist worksteal
+# Two processes more than processors, because tests wait for others; who is done first takes tests from the others.
+PYTEST := $(BIN)/python tests/leave_nothing.py $(BIN)/python -m pytest -n $(shell expr $$(nproc 2>/dev/null || echo 2) + 2) --dist worksteal
 
 test-python:
 	$(PYTEST)
