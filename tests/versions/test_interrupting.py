@@ -79,7 +79,7 @@ def test_ctrl_c_at_any_call(begun: Path, step: str) -> None:
     with hs.VersionedFile(path, "r+") as file, interrupted_at(0) as calls:
         work(file)
     came_early = 0
-    points = sorted(random.Random(step).sample(range(1, calls[0] + 1), 1000 if ALL else 4))
+    points = sorted(random.Random(step).sample(range(1, calls[0] + 1), 1000 if ALL else 3))
     for call in points:
         path.write_bytes(begun.read_bytes())
         with hs.VersionedFile(path, "r+") as file:
@@ -93,7 +93,6 @@ def test_ctrl_c_at_any_call(begun: Path, step: str) -> None:
             assert set(file.versions) in (before, after)
             check(file)
             commit(file, 5)  # the open file still works
-            check(file)
         check(path)
         with h5py.File(path, "r+"):
             pass
@@ -149,11 +148,14 @@ def ended(process: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
+CHUNKS = 1000 if ALL else 500
+
+
 @pytest.fixture(scope="module")
 def long_history(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A file that keeps commands busy for a while."""
     path = tmp_path_factory.mktemp("interrupting") / "long.h5"
-    numbers = np.random.default_rng(0).integers(0, 1000, 400_000)
+    numbers = np.random.default_rng(0).integers(0, 1000, 400 * CHUNKS)
     with hs.VersionedFile(path, "w") as file:
         for name in ("march", "april", "may"):
             with file.stage_version(name) as version:
@@ -231,7 +233,7 @@ def check_output(path: Path) -> None:
         with hs.VersionedFile(path) as file:
             assert file.versions == ["march", "april", "may"]
     elif path.suffix in (".h5", ".zarr"):
-        assert hs.open(path)["x"].stored_chunk_count == 1000
+        assert hs.open(path)["x"].stored_chunk_count == CHUNKS
 
 
 def remove(path: Path) -> None:

@@ -5,6 +5,7 @@ everybody can read it. Between commits nobody notices the guard.
 from __future__ import annotations
 
 import errno
+import json
 import shutil
 import struct
 import subprocess
@@ -46,18 +47,15 @@ def is_set(path: Path) -> bool:
     return guard.is_set
 
 
-@pytest.fixture
-def ours(tmp_path: Path) -> Path:
-    path = tmp_path / "ours.h5"
-    with hs.VersionedFile(path, "w") as file:
-        commit(file, 0)
-    return path
-
-
-@pytest.fixture
-def theirs(tmp_path: Path) -> Path:
-    """A file from versioned-hdf5, with attributes and a comment in its root, in several blocks."""
-    path = tmp_path / "theirs.h5"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a file of ours and one from versioned-hdf5, with attributes and a comment in its root, in several
+    blocks.
+    """
+    folder = tmp_path_factory.mktemp("made")
+    with hs.VersionedFile(folder / "ours.h5", "w") as ours:
+        commit(ours, 0)
+    path = folder / "theirs.h5"
     with h5py.File(path, "w") as file:
         with VersionedHDF5File(file).stage_version("v0") as version:
             version.create_dataset("x", data=elements(0), chunks=(20,))
@@ -68,7 +66,17 @@ def theirs(tmp_path: Path) -> Path:
         file.attrs["when"] = 3
         h5py.h5o.set_comment(file.id, b"of the user")
     assert guard_in(path.read_bytes()) is None
-    return path
+    return folder
+
+
+@pytest.fixture
+def ours(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(made / "ours.h5", tmp_path))
+
+
+@pytest.fixture
+def theirs(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(made / "theirs.h5", tmp_path))
 
 
 @pytest.fixture(params=["ours", "theirs"])
@@ -103,7 +111,7 @@ def refuses_writers(path: Path) -> bool:
 def test_others_cannot_write_while_a_commit_overwrites(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the end of the first phase to the beginning of the last step; readers are never refused."""
     other = begun.with_name("other.h5")
-    for stored, journal, before, behind in half_applied(begun, monkeypatch, 8 if ALL else 4):
+    for stored, journal, before, behind in half_applied(begun, monkeypatch, 8 if ALL else 3):
         first_barrier = journal.steps.index(None)
         states = list(prefixes(journal.steps))
         seen = []
@@ -146,16 +154,25 @@ def test_a_new_guard_takes_one_sector_of_what_was_there(theirs: Path, monkeypatc
 
 @pytest.mark.skipif(not Path(SYSTEM_PYTHON).exists(), reason="no other HDF5 to ask")
 def test_an_older_library_refuses_too(ours: Path) -> None:
-    program = "import sys, h5py; f = h5py.File(sys.argv[1], sys.argv[2]); print(sorted(f)); f.close()"
-    if subprocess.run([SYSTEM_PYTHON, "-c", "import h5py"], capture_output=True, check=False).returncode:
+    if subprocess.run([SYSTEM_PYTHON, "-c", "import importlib.util as u; assert u.find_spec('h5py')"],
+                      capture_output=True, check=False).returncode:  # fmt: skip
         pytest.skip("no other h5py")
-    for kind, mode, is_refused in [(0, "r", False), (0, "r+", False), (255, "r", False), (255, "r+", True)]:
-        set_to(ours, kind)
-        ran = subprocess.run(
-            [SYSTEM_PYTHON, "-c", program, str(ours), mode], capture_output=True, text=True, check=False
-        )
-        assert (REFUSED in ran.stderr) == is_refused
-        assert ("_version_data" in ran.stdout) == (not is_refused)
+    others = {kind: Path(shutil.copy(ours, ours.with_name(f"{kind}.h5"))) for kind in (0, 255)}
+    for kind, path in others.items():
+        set_to(path, kind)
+    asked = [[str(others[kind]), mode] for kind in others for mode in ("r", "r+")]
+    program = (
+        "import json, sys, h5py\n"
+        "for path, mode in json.loads(sys.argv[1]):\n"
+        "    try:\n"
+        "        with h5py.File(path, mode) as file: print(sorted(file))\n"
+        "    except OSError as error: print(error)\n"
+    )
+    ran = subprocess.run([SYSTEM_PYTHON, "-c", program, json.dumps(asked)], capture_output=True, text=True, check=True)
+    *may, refused = ran.stdout.splitlines()
+    assert len(may) == 3
+    assert all("_version_data" in said and REFUSED not in said for said in may)
+    assert REFUSED in refused
 
 
 def set_to(path: Path, kind: int) -> None:
@@ -236,17 +253,17 @@ def test_others_and_we_take_turns(begun: Path, work: Callable[[Path], None]) -> 
         for number in range(1, 4):
             commit(file, number)
     assert not is_set(begun)
-    for number in range(4, 8):
+    for number in range(4, 6):
         if number == 4 or work in (write_attributes, repack_by_h5py):
             work(begun)
         with hs.VersionedFile(begun, "r+") as file:
             commit(file, number)
-            assert file.verify().is_whole
+            assert number < 5 or file.verify().is_whole  # of all versions
         assert not is_set(begun)
         assert not refuses_writers(begun)
     with h5py.File(begun) as h5:
         found = VersionedHDF5File(h5)
-        for number in (0, 2, 3, 4, 7):
+        for number in (0, 2, 3, 4, 5):
             np.testing.assert_array_equal(found[f"v{number}"]["x"][()], elements(number))
 
 
