@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from command_line import run_hyperslab
 from hyperslab.cli import app
 from hyperslab.cli.commands import ENTRIES
 
@@ -125,7 +126,7 @@ def test_an_array_may_follow_a_colon(small: Path) -> None:
 )
 def test_a_wrong_request_is_one_line(words: list[str], said: str, small: Path, tmp_path: Path) -> None:
     asked = [word.replace("FILE", str(small)) for word in words]
-    done = command(*asked, stdout=subprocess.PIPE, cwd=tmp_path)
+    done = run_hyperslab(*asked, cwd=tmp_path)
     assert done.returncode in (1, 2)
     assert said.replace("FILE", str(small)) in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
@@ -137,8 +138,8 @@ def test_a_wrong_request_is_one_line(words: list[str], said: str, small: Path, t
 def test_info_without_typer_says_the_same(words: list[str], small: Path) -> None:
     """`info` with plain words starts without typer, and any option that takes a value brings typer back."""
     asked = [str(small) if word == "FILE" else word for word in words]
-    plain = command(*asked, stdout=subprocess.PIPE)
-    by_typer = command(*asked, "--allowed", str(small.parent), stdout=subprocess.PIPE)
+    plain = run_hyperslab(*asked)
+    by_typer = run_hyperslab(*asked, "--allowed", small.parent)
     assert plain.stdout == by_typer.stdout != ""
 
 

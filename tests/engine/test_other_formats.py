@@ -225,14 +225,22 @@ def judged(files: Iterable[tuple[str, Path]]) -> tuple[dict[str, Counter[str]], 
     return totals, bad
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("kind", ["netcdf3", "fits", "zarr", "hdf4"])
-def test_every_generated_array_is_right(kind: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, Path]]:
+    """The files of all kinds, made once."""
     for library in ("netCDF4", "fitsio", "zarr", "pyhdf"):
         pytest.importorskip(library, reason="not installed: pip install 'hyperslab[formats]'")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        totals, bad = judged((of, path) for of, path in formats_made.make(tmp_path) if of == kind)
+        return list(formats_made.make(tmp_path_factory.mktemp("generated")))
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", ["netcdf3", "fits", "zarr", "hdf4"])
+def test_every_generated_array_is_right(kind: str, generated: list[tuple[str, Path]]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        totals, bad = judged((of, path) for of, path in generated if of == kind)
     assert not bad
     assert totals[kind]["equal"] >= sum(totals[kind].values()) * 0.9
 

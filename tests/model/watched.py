@@ -66,10 +66,10 @@ def watch(library: str, cases: list[dict[str, Any]], folder: Path, python: str =
         for number, each in enumerate(found):
             path = folder / str(number)
             each.update(before=places_in(Path(f"{path}.before")), after=places_in(path))
-    return [
-        Watched(found[number], {mark % STEPS: calls for mark, calls in by_mark.items() if mark // STEPS == number})
-        for number in range(len(cases))
-    ]
+    by_case: list[dict[int, list[Call]]] = [{} for _ in cases]
+    for mark, calls in by_mark.items():
+        by_case[mark // STEPS][mark % STEPS] = calls
+    return [Watched(*pair) for pair in zip(found, by_case, strict=True)]
 
 
 def places_in(path: Path) -> dict[str, Any]:
