@@ -94,6 +94,8 @@ def _choose_plainly(advice: ArrayAdvice, profile: StoreProfile) -> bool:
         )
     elif tip is not None:
         advice.verdict = f"keep the file and {tip.what}: {factor_text(tip.gain)} faster, without rewriting anything"
+        if best is not None and _is_worth(over):
+            advice.verdict += f"; for the program as it is, {best.candidate.title} is {factor_text(over)} faster"
     else:
         advice.verdict = _kept(best, over)
     return bool(advice.tip) or advice.chosen is not today
