@@ -293,7 +293,8 @@ mod tests {
         assert!(done.is_ok() && left_out == 40);
         let stopped = encode_slab(slab, encoding, |number, _| if number == 3 { Err(number) } else { Ok(()) });
         assert!(matches!(stopped, Err(EncodeError::Taking(3))));
-        let deflate = [Filter::of("deflate", &[99]).unwrap()];
+        let deflate: Vec<_> = Filter::of("deflate", &[99]).into_iter().collect();
+        assert_eq!(deflate.len(), 1);
         let refused = Encoding { filters: &deflate, leaves_out_fill: false, ..encoding };
         assert!(matches!(encode_slab(slab, refused, |_, _| Ok::<(), ()>(())), Err(EncodeError::Refused(0))));
     }
