@@ -97,8 +97,15 @@ def packed(tmp_path, names):
 
 
 @pytest.mark.filterwarnings("ignore:.*multiple fill values.*")
-@pytest.mark.parametrize("other", PACKINGS)
-@pytest.mark.parametrize("first", ["float", "short", "masked long", "integers"])
+@pytest.mark.parametrize(
+    ("first", "other"),
+    [
+        (first, other)
+        for row, first in enumerate(["float", "short", "masked long", "integers"])
+        for column, other in enumerate(PACKINGS)
+        if (row + column) % 2 == 0 or few(100) == 100  # each packing with two of the four
+    ],
+)
 def test_files_packed_differently_are_unpacked_as_xarray_does(tmp_path, first, other):
     check(packed(tmp_path, [first, other, first]))
 
@@ -363,7 +370,7 @@ def test_pickles_tokens_and_dask(tmp_path):
     assert again._file is pickle.loads(pickle.dumps(group["time"]))._file  # a process combines the files once
     assert tokenize(group["x"]) == tokenize(hs.open(paths, concat="time")["x"]) != tokenize(group["time"])
     lazy = xr.open_dataset([str(path) for path in paths], engine="hyperslab", concat="time", chunks={})
-    with dask.config.set(scheduler="processes", num_workers=2):
+    with dask.config.set(scheduler="processes", num_workers=1):
         xr.testing.assert_identical(lazy.mean("time").compute(), by_xarray(paths).mean("time"))
 
 

@@ -37,7 +37,7 @@ from hyperslab.formats.contract import ArraySpec, Format, Need
 
 BOXES = [np.s_[0:12, 0:10], np.s_[3:9, 2:7], np.s_[0:1, 0:10], np.s_[11:12, 9:10], np.s_[2:5, 0:10], np.s_[0:12, 4:5]]
 STRIDED = [np.s_[::2, ::3], np.s_[1:12:5, :], np.s_[:, 1:9:4], np.s_[0:12:11, 3:4], np.s_[2:3, ::2]]
-EXAMPLES = int(os.environ.get("HYPERSLAB_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("HYPERSLAB_EXAMPLES", "5"))
 ROWS = ArraySpec((20,), TABLE)
 
 

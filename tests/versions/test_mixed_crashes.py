@@ -324,10 +324,10 @@ def test_a_file_of_theirs(trials_with_theirs: Trials, stranger: Stranger) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("stranger", STRANGERS)
 def test_killed_and_then(trials: Trials, stranger: Stranger) -> None:
-    campaign(trials.kills(4), trials, stranger, without_power=False)
+    campaign(trials.kills(3), trials, stranger, without_power=False)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stranger", STRANGERS)
 def test_without_power_and_then(trials: Trials, stranger: Stranger) -> None:
-    campaign(trials.power_cuts(4, 2 if ALL else 1), trials, stranger, without_power=True)
+    campaign(trials.power_cuts(3, 2 if ALL else 1), trials, stranger, without_power=True)
