@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from advice_cases import CASES, IDIOMS, Case, trace_of
+from known_codecs import known_codecs
 
 import hyperslab as hs
 from hyperslab.advise.advising import advise
@@ -21,18 +22,11 @@ from hyperslab.advise.formats import codecs_of, encodings_of
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.results import ArrayAdvice
 from hyperslab.advise.verdict import ALIKE
-from hyperslab.model.codec_sample import MeasuredCodec
-from hyperslab.model.costs import CodecRate
 from hyperslab.model.far_store import LIBRARY
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.running.command import library
-from hyperslab.storage.chain import PLAIN
 
 pytest.importorskip("netCDF4")
-
-
-# What each codec costs: a ranking is sound whatever the rates are, and to measure them takes most of the time.
-KNOWN = MeasuredCodec(CodecRate(1e-9, 1e-8), 2.0)
 
 
 def advice_for(case: Case, folder: Path, profile: StoreProfile, limits: Limits | None = None) -> ArrayAdvice:
@@ -41,9 +35,8 @@ def advice_for(case: Case, folder: Path, profile: StoreProfile, limits: Limits |
     ((array, demands),) = ask(f"{file}:{case.array}", [(folder / "run.trace", 1.0)], None, None).arrays
     limits = limits or Limits()
     encodings = encodings_of(array, limits, profile)
-    chains = {array.encoding, *(one for listed in encodings.values() for one in listed)} - {PLAIN}
-    rates = {(library, one): KNOWN for one in chains for library in ("hdf5", "zarr", "hyperslab")}
-    return advise(array, demands, profile, limits, rates, encodings)
+    # A ranking is sound whatever the rates of codecs are.
+    return advise(array, demands, profile, limits, known_codecs(array, encodings), encodings)
 
 
 @pytest.fixture(scope="module")

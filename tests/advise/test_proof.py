@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from known_codecs import known_codecs
 
 from hyperslab.advise import rerunning, verifying
 from hyperslab.advise.advising import advise
 from hyperslab.advise.asking import ask
-from hyperslab.advise.formats import codecs_of, encodings_of
+from hyperslab.advise.formats import encodings_of
 from hyperslab.advise.judging import judge
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.proving import prove
@@ -63,7 +64,7 @@ def advice_on(data: Path, profile: StoreProfile, text: str) -> ArrayAdvice:
     assert done.trace is not None
     ((array, demands),) = ask(f"{data}:x", [(trace, 1.0)], None, None).arrays
     encodings = encodings_of(array, Limits(), profile)
-    return advise(array, demands, profile, Limits(), codecs_of(array, encodings, profile), encodings)
+    return advise(array, demands, profile, Limits(), known_codecs(array, encodings), encodings)
 
 
 def proof_of(data: Path, profile: StoreProfile, text: str, **options: Any) -> tuple[ArrayAdvice, Verification]:

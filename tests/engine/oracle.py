@@ -1,6 +1,6 @@
 """Compares every array of HDF5 files, read by hyperslab, with what h5py reads.
 
-    python oracle.py FILE...
+    python oracle.py [--most COUNT] FILE...
 
 Each file has a process of its own, so that one which crashes or hangs does not take others with it; they are forked, as
 imports take longer than most files. Prints a JSON object for each file, in order: `equal`, `via_h5py`, `skipped`
@@ -10,19 +10,23 @@ give an error or open it, and never crash.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import pkgutil
 import signal
 import sys
 import tempfile
 from collections import Counter
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 import h5py
 import numpy as np
 
 import hyperslab
+import hyperslab.archive
 from hyperslab.errors import DamagedFile, ReadError, Unsupported
 
 with suppress(ImportError):
@@ -91,14 +95,22 @@ def part_to_compare(array: h5py.Dataset) -> Any:
     )
 
 
-def compare(path: str) -> dict[str, Any]:
-    """The outcome of every array."""
+def some(arrays: dict[str, h5py.Dataset], most: int | None) -> dict[str, h5py.Dataset]:
+    """The arrays to compare: all, or as many as are asked for, from the first to the last."""
+    names = list(arrays)
+    if most is None or len(names) <= most:
+        return arrays
+    return {name: arrays[name] for name in (names[place * (len(names) - 1) // (most - 1)] for place in range(most))}
+
+
+def compare(path: str, most: int | None = None) -> dict[str, Any]:
+    """The outcome of every array, or of `most`."""
     counts: Counter[str] = Counter()
     unsupported: dict[str, str] = {}
     wrong: dict[str, str] = {}
     with h5py.File(path, "r") as oracle:
         opened = hyperslab.open(path)
-        for name, theirs in arrays_of(oracle).items():
+        for name, theirs in some(arrays_of(oracle), most).items():
             try:
                 part = part_to_compare(theirs)
                 expected = None if theirs.shape is None else theirs[part]
@@ -132,17 +144,17 @@ def compare(path: str) -> dict[str, Any]:
     return {**counts, "unsupported": unsupported, "wrong": wrong}
 
 
-def outcome(path: str) -> dict[str, Any]:
+def outcome(path: str, most: int | None = None) -> dict[str, Any]:
     """What comparing one file finds."""
     try:
-        return compare(path)
+        return compare(path, most)
     except OSError:  # not readable by h5py: it only must not crash or hang us
         with suppress(ReadError, OSError, ValueError):
             hyperslab.open(path)
         return {"no_oracle": 1, "unsupported": {}, "wrong": {}}
 
 
-def alone(path: str) -> dict[str, Any]:
+def alone(path: str, most: int | None = None) -> dict[str, Any]:
     """The same, in a process of its own."""
     with tempfile.TemporaryFile("w+") as said:
         child = os.fork()
@@ -150,7 +162,7 @@ def alone(path: str) -> dict[str, Any]:
             os.dup2(said.fileno(), 2)
             signal.alarm(MOST_SECONDS)
             try:
-                found = outcome(path)
+                found = outcome(path, most)
             except BaseException as error:  # of any kind
                 found = {"wrong": {"": f"{type(error).__name__}: {error}"}}
             said.seek(0)
@@ -170,5 +182,12 @@ def alone(path: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    for given in sys.argv[1:]:
-        print(json.dumps(alone(given)), flush=True)
+    asked, count = sys.argv[1:], None
+    if asked[:1] == ["--most"]:
+        count, asked = int(asked[1]), asked[2:]
+    for module in pkgutil.walk_packages(hyperslab.archive.__path__, "hyperslab.archive."):
+        with suppress(ImportError):  # of an optional library
+            import_module(module.name)
+    gc.freeze()
+    for given in asked:
+        print(json.dumps(alone(given, count)), flush=True)

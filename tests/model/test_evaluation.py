@@ -60,16 +60,19 @@ def imagined(task_cells: list[Any], directory: Path) -> tuple[list[CellTimings],
 
 
 @pytest.fixture(scope="module")
-def profile(tmp_path_factory: pytest.TempPathFactory) -> StoreProfile:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[CellTimings], StoreProfile]:
     pytest.importorskip("zarr", reason="not installed: pip install 'hyperslab[formats]'")
-    return imagined([candidate.cell for candidate in candidates(IMAGINED)], tmp_path_factory.mktemp("here"))[1]
+    return imagined([candidate.cell for candidate in candidates(IMAGINED)], tmp_path_factory.mktemp("here"))
 
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
-    planned = list(candidates(IMAGINED))
-    measured, profile = imagined([candidate.cell for candidate in planned], tmp_path_factory.mktemp("known"))
-    return evaluate(planned, measured, profile)
+def profile(made: tuple[list[CellTimings], StoreProfile]) -> StoreProfile:
+    return made[1]
+
+
+@pytest.fixture(scope="module")
+def known(made: tuple[list[CellTimings], StoreProfile]) -> Evaluation:
+    return evaluate(list(candidates(IMAGINED)), *made)
 
 
 @pytest.mark.slow
@@ -152,8 +155,9 @@ def test_the_page_says_a_workload() -> None:
 
 
 @pytest.mark.slow
-def test_a_tiny_evaluation_for_real(profile: StoreProfile, tmp_path: Path) -> None:
+def test_a_tiny_evaluation_for_real(profile: StoreProfile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib", reason="not installed: pip install 'hyperslab[report]'")
+    monkeypatch.setitem(SCALES, "tiny", replace(SCALES["tiny"], caches=("cold",)))  # half as many cells
     profile.save(tmp_path / "p.json")
     output = tmp_path / "out"
     asked = ["evaluate", "--tiny", "--profile", str(tmp_path / "p.json"), "--json", "-o", str(output)]

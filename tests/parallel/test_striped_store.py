@@ -20,7 +20,8 @@ from typer.testing import CliRunner
 
 from hyperslab.cli import app
 from hyperslab.errors import Refused, RunError
-from hyperslab.parallel.experiments import Experiment, scores
+from hyperslab.parallel import session
+from hyperslab.parallel.experiments import Experiment, quick_training, scores
 from hyperslab.parallel.profile import Asked
 from hyperslab.parallel.session import (
     BASELINE,
@@ -170,7 +171,11 @@ def running(owner: int) -> list[str]:
 @needs_namespaces
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_store_is_calibrated_and_asked(tmp_path: Path) -> None:
+def test_a_store_is_calibrated_and_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Every library, direction and number of processes, without the smallest chunks: enough to fit all coefficients.
+    few_chunks = [each for each in quick_training() if each.chunk_shape[0] > 256]
+    assert 0 < len(few_chunks) < len(quick_training())
+    monkeypatch.setattr(session, "quick_training", lambda: few_chunks)
     speeds = StoreSpeeds(400.0, 0.002, 0.002)
     profile = calibrate_parallel(speeds, is_tiny=True)
     assert {"hdf5 read", "zarr write"} <= profile.coefficients.keys()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import far_files
+import far_made
 import pytest
 import servers
 
@@ -18,7 +18,7 @@ MOST_ROUNDS = 2
 def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Nginx]:
     pytest.importorskip("netCDF4", reason="not installed: pip install 'hyperslab[formats]'")
     root: Path = tmp_path_factory.mktemp("relayout")
-    for name, make in far_files.MAKERS.items():
+    for name, make in far_made.MAKERS.items():
         make(root / f"{name}.nc")
         hs.convert(root / f"{name}.nc", root / f"{name}-front.nc", relayout=True)
     with servers.nginx(root / "run", root) as running:
@@ -26,7 +26,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Nginx]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", far_files.MAKERS)
+@pytest.mark.parametrize("name", far_made.MAKERS)
 def test_two_rounds(files: servers.Nginx, name: str) -> None:
     found = {}
     for which in (name, f"{name}-front"):

@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import far_files
+import far_made
 import pytest
 import servers
 
 import hyperslab as hs
 
 MOST_ROUNDS, MOST_NBYTES = 8, 10_000_000
-CHUNK_COUNTS = {"goes": 16 * 84 + 140, "cmip": 3 * 2436, "era": 4 * 496}
+CHUNK_COUNTS = {"goes": 16 * 84 + 140, "cmip": 3 * far_made.CMIP_STEPS, "era": 4 * 496}
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Nginx]:
     pytest.importorskip("netCDF4", reason="not installed: pip install 'hyperslab[formats]'")
     root: Path = tmp_path_factory.mktemp("far")
-    for name, make in far_files.MAKERS.items():
+    for name, make in far_made.MAKERS.items():
         make(root / f"{name}.nc")
     with servers.nginx(root / "run", root) as running:
         yield running
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", far_files.MAKERS)
+@pytest.mark.parametrize("name", far_made.MAKERS)
 def test_few_rounds_and_few_bytes(files: servers.Nginx, name: str) -> None:
     seen, before = len(files.requests()), hs.stats()
     with hs.open(f"{files.url}/{name}.nc") as far:
