@@ -89,7 +89,8 @@ def row(predicted: float | None, plain: float | None, run: float | None, today: 
 def test_the_shares_count_what_is_missing_as_wrong() -> None:
     rows = [row(1.4, 1.2, 1.3, 0.5), row(0.5, 1.3, None, 1.2), row(None, None, 1.0, None)]
     assert advice_table.shares(rows) == {
-        "the program's own clock": (1, 3), "the trace": (1, 3), "best, plain": (1, 3), "best, run": (1, 2), "slower": (1, 3),
+        "the program's own clock": (1, 3), "the trace": (1, 3),
+        "best, plain": (1, 3), "best, run": (1, 2), "slower": (1, 3),
     }  # fmt: skip
 
 
