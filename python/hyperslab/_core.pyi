@@ -435,7 +435,7 @@ class CacheState:
         options: dict[str, Any] | None = None,
     ) -> CacheState: ...
     def access(
-        self, operation: str, selections: list[Hyperslab | Points], reopened: Sequence[int] = ()
+        self, operation: str, selections: list[Hyperslab | Points], reopened: Sequence[int] = ...
     ) -> npt.NDArray[np.uint64]:
         """The variables of each access in turn: uint64, shape `(accesses, variables)`; `operation` is read or write.
 
