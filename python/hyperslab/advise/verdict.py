@@ -80,7 +80,8 @@ def refuse(advice: ArrayAdvice, profile: StoreProfile, formats: Sequence[str], w
 def _choose_plainly(advice: ArrayAdvice, profile: StoreProfile) -> bool:
     """Choose by the program's own library. Whether there is anything to do."""
     today, best = advice.today, _first(advice)
-    tip = next((one for one in advice.tips if one.gain is not None and one.gain.is_sure and not _is_run(one)), None)
+    sure = [one for one in advice.tips if one.gain is not None and one.gain.is_sure and not _is_run(one)]
+    tip = next((one for one in sure if not _is_by_us(one, today)), None)
     readers = None if best is None else (today.candidate.reader, best.candidate.reader)
     over = None if best is None or readers is None else gain(profile, today.price, best.price, readers)
     advice.chosen, advice.tip = today, tip
@@ -92,7 +93,10 @@ def _choose_plainly(advice: ArrayAdvice, profile: StoreProfile) -> bool:
             f"rewrite as {best.candidate.title}: predicted {seconds_text(best.seconds)} instead of "
             f"{seconds_text(today.seconds)}, {factor_text(best.gain)} faster{needed_text(best)}"
         )
-    elif tip is not None:
+        if sure and sure[0] is not tip:
+            advice.verdict += f"; or {sure[0].what}: {factor_text(sure[0].gain)} faster, without rewriting anything"
+    elif sure:
+        advice.tip = tip = tip or sure[0]
         advice.verdict = f"keep the file and {tip.what}: {factor_text(tip.gain)} faster, without rewriting anything"
         if best is not None and _is_worth(over):
             advice.verdict += f"; for the program as it is, {best.candidate.title} is {factor_text(over)} faster"
@@ -157,6 +161,11 @@ def _is_worth(over: Gain | None) -> bool:
 def _is_run(tip: Tip) -> bool:
     """Whether a tip is to start the program with `hyperslab run`."""
     return tip.candidate is not None and tip.candidate.is_today and tip.call.startswith("hyperslab run ")
+
+
+def _is_by_us(tip: Tip, today: Option) -> bool:
+    """Whether a tip is that our engine reads instead of the program's own library."""
+    return tip.candidate is not None and tip.candidate.reader == "hyperslab" != today.candidate.reader
 
 
 def _run_tip(advice: ArrayAdvice) -> Tip | None:
