@@ -380,7 +380,14 @@ def main(words: list[str] | None = None) -> None:
     whole = said.scale == 1.0 and said.only is None
     output = said.output or (RESULTS if whole else None)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the files are removed then too
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the files are removed then too
+    try:
+        _save_campaign(said, output)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _save_campaign(said: argparse.Namespace, output: Path | None) -> None:
     with tempfile.TemporaryDirectory(prefix="hyperslab-", dir=said.files) as scratch:
         where = Path(scratch)
         results: dict[str, Any] = {

@@ -17,6 +17,7 @@ from convert_sources import assert_same
 
 import hyperslab as hs
 from command_line import run_python
+from hyperslab.conversion.journal import ConversionJournal
 from hyperslab.errors import FileChanged, UsageError
 
 IMPORTED = ("numpy", "h5py", "zarr", "hyperslab.conversion.journal")
@@ -187,6 +188,24 @@ def test_interrupting_leaves_what_is_finished(source: Path, tmp_path: Path) -> N
     assert not (tmp_path / "a.h5").exists()
     assert hs.convert(source, tmp_path / "a.h5", resume=True, **options).is_resumed
     assert_same(source, tmp_path / "a.h5")
+
+
+@pytest.mark.parametrize("method", ["_take", "_clear", "is_resumed"])
+def test_interrupting_before_anything_is_written_leaves_nothing(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    there = set(tmp_path.iterdir())
+    patched = property(lambda _: interrupted(), lambda *_: None) if method == "is_resumed" else interrupted
+    monkeypatch.setattr(ConversionJournal, method, patched, raising=False)
+    with pytest.raises(KeyboardInterrupt):
+        hs.convert(source, tmp_path / "made.h5")
+    left = set(tmp_path.iterdir()) - there
+    assert not left or method == "_take"  # before the lock is taken, nobody knows whose folder it is
+    monkeypatch.undo()
+    hs.convert(source, tmp_path / "made.h5", overwrite=bool(left))
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:

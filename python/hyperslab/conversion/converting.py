@@ -183,12 +183,13 @@ class Task:
         if not self.settings.skip_unsupported and not isinstance(group, VersionGroup):
             check_whole(group)
         check_wish(group, self.settings.wish, self.settings.format)
-        journal = self._journal(group, files)
         paths = tuple(str(path.absolute()) for path in files.paths)
-        self.settings = replace(self.settings, memory=journal.header["memory"], source_paths=paths)
         started = time.monotonic()
-        done = Conversion(self.path, self.settings.format, is_resumed=journal.is_resumed, verified=self.settings.verify)
+        done = Conversion(self.path, self.settings.format, is_resumed=False, verified=self.settings.verify)
+        journal = self._journal(group, files)
         try:
+            done.is_resumed = journal.is_resumed
+            self.settings = replace(self.settings, memory=journal.header["memory"], source_paths=paths)
             self._write_and_name(group, files, journal, done)
         except BaseException as error:
             self._end(journal, error, has_changed=isinstance(error, ReadError) and _has_changed(files, journal))

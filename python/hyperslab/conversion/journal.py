@@ -80,10 +80,12 @@ class ConversionJournal:
         is_there = self.folder.exists()
         if is_there or self.folder.is_symlink():
             self._check_ours()
-        self.folder.mkdir(exist_ok=True)
-        self._lock = os.open(self.folder, os.O_RDONLY)
+        self._lock, is_new = -1, False
         try:
+            self.folder.mkdir(exist_ok=True)
+            self._lock = os.open(self.folder, os.O_RDONLY)
             self._take(target)
+            is_new = not is_there
             if is_there and not resume and not overwrite:
                 said = f"{self.folder} holds an unfinished conversion"
                 raise UsageError(f"{said}: go on with --resume, or start again with --overwrite")
@@ -95,7 +97,10 @@ class ConversionJournal:
                 self._path.write_text(json.dumps(self.header))
             self._file = self._path.open("a")
         except BaseException:
-            os.close(self._lock)
+            if is_new:  # Ctrl-C before anything was written
+                shutil.rmtree(self.folder, ignore_errors=True)
+            if self._lock >= 0:
+                os.close(self._lock)
             raise
 
     def _check_ours(self) -> None:
