@@ -9,8 +9,8 @@ from pathlib import Path
 
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.conversion.advice import AdviceFile, AdvisedArray
+from hyperslab.conversion.suffixes import suited
 
-SUFFIXES = {"hdf5": (".h5", ".hdf5", ".he5"), "netcdf4": (".nc", ".nc4"), "zarr2": (".zarr",), "zarr3": (".zarr",)}
 # So many arrays are named in a command; for more, the advice has to be in a file.
 MOST_NAMED = 4
 SAVED = "advice.json"
@@ -40,9 +40,7 @@ class Application:
         """A name for what is written: one file, with a suffix that fits its format, or a folder."""
         if len(self.files) > 1:
             return "better"
-        suffixes = SUFFIXES[self._format]
-        suffix = Path(self.files[0].rstrip("/")).suffix
-        return f"better{suffix if suffix in suffixes else suffixes[0]}"
+        return f"better{suited(self.files[0], self._format)}"
 
     @property
     def _format(self) -> str:
@@ -67,7 +65,7 @@ class Application:
 
     @property
     def _changes_format(self) -> bool:
-        return any(Path(file.rstrip("/")).suffix not in SUFFIXES[self._format] for file in self.files)
+        return any(suited(file, self._format) != Path(file).suffix for file in self.files)
 
     @property
     def is_saved_first(self) -> bool:

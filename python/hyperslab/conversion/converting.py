@@ -19,6 +19,7 @@ from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.settings import Conversion, Format, Settings, Verify
 from hyperslab.conversion.sources import SourceFiles
 from hyperslab.conversion.steps import write
+from hyperslab.conversion.suffixes import SUFFIXES
 from hyperslab.conversion.wishes import wish
 from hyperslab.errors import DamagedFile, FileChanged, HyperslabError, NoSpace, ReadError, RunError, UsageError
 from hyperslab.meant import meant
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from hyperslab.archive.tree.group import Group
     from hyperslab.progress import Progress
 
-SUFFIXES: dict[str, Format] = {".h5": "hdf5", ".hdf5": "hdf5", ".he5": "hdf5", ".nc": "netcdf4", ".nc4": "netcdf4",
-                               ".zarr": "zarr3"}  # fmt: skip
 LEAST_MEMORY = 64 << 20
 CHANGED = "{} changed while it was converted: start again with --overwrite"
 

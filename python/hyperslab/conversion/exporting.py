@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hyperslab.archive.opening import open as open_archive
-from hyperslab.conversion.converting import SUFFIXES, Task, format_of, usual_memory
+from hyperslab.conversion.converting import Task, format_of, usual_memory
 from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.reading import bookkeeping_of
 from hyperslab.conversion.settings import Settings
 from hyperslab.conversion.sources import SourceFiles
+from hyperslab.conversion.suffixes import SUFFIXES
 from hyperslab.conversion.wishes import Wish
 from hyperslab.errors import UsageError
 from hyperslab.needed import need

@@ -13,12 +13,11 @@ from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.tree.array import Array
 from hyperslab.archive.tree.group import Group
 from hyperslab.conversion.advice import AdviceFile
-from hyperslab.conversion.converting import SUFFIXES, convert, format_of
+from hyperslab.conversion.converting import convert, format_of
 from hyperslab.conversion.settings import Conversion
+from hyperslab.conversion.suffixes import suited
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.meant import meant_or_known
-
-ENDINGS = {"hdf5": ".h5", "netcdf4": ".nc", "zarr2": ".zarr", "zarr3": ".zarr"}
 
 
 @dataclass(frozen=True)
@@ -100,9 +99,7 @@ def _targets(sources: Sequence[str], folder: Path, format: str | None) -> list[P
     for source in sources:
         name = Path(source.partition("?")[0].rstrip("/")).name
         target = folder / name
-        chosen = format_of(target, format)  # refuses what is not clear
-        if SUFFIXES.get(target.suffix.lower()) != chosen and not (chosen == "zarr2" and target.suffix == ".zarr"):
-            target = target.with_suffix(ENDINGS[chosen])
+        target = target.with_suffix(suited(target, format_of(target, format)))  # refuses what is not clear
         if target in made:
             raise UsageError(f"{made[target]} and {source} would both be written to {target}: convert them one by one")
         made[target] = source
