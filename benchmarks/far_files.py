@@ -29,7 +29,7 @@ def goes_like(path: Path) -> None:
             scalar[...] = number
 
 
-def cmip_like(path: Path) -> None:
+def cmip_like(path: Path, steps: int = 2436) -> None:
     """NetCDF-4 like that of models: an unlimited time axis, one chunk per step, chunk indices among the data."""
     import netCDF4
 
@@ -44,7 +44,7 @@ def cmip_like(path: Path) -> None:
                                     chunksizes=(1, 72, 96))  # fmt: skip
         field.setncatts({f"attribute_{k}": f"text {k}" for k in range(20)})
         values = random.normal(size=(72, 96)).astype("f4")
-        for step in range(2436):
+        for step in range(steps):
             time[step], bounds[step], field[step] = step, (step, step + 1), values + step
 
 
