@@ -199,7 +199,9 @@ class TestOurErrorsPass:
                 opened()
             assert isinstance(raised.value, FileNotFoundError)
             assert raised.value.filename is not None
-        for command in (["info", missing], ["index", missing, "-o", "x.hs"], ["versions", "log", missing]):
+        commands = [["info", missing], ["index", missing, "-o", "x.hs"], ["versions", "log", missing]]
+        commands += [["advise", named, "--like", "maps"] for named in (missing, f"{missing}:x")]
+        for command in commands:
             told = CliRunner().invoke(app, command).exception
             assert isinstance(told, errors.NoSuchFile)
             assert f"there is no file {missing}" in str(told)

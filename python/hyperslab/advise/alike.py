@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from hyperslab.advise.demand import Demand
-from hyperslab.advise.stored import Member, StoredArray
+from hyperslab.advise.stored import Member, StoredArray, archive_of
 from hyperslab.advise.traced_demands import SummarizedTrace, traced_demand
-from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.tree.array import Array
 from hyperslab.errors import HyperslabError
 from hyperslab.trace.summaries import ArraySummary
@@ -47,8 +46,14 @@ class Facts:
 
 
 def facts_of(path: str, names: Iterable[str] | None, options: Mapping[str, Any]) -> dict[str, Facts]:
-    """The facts of arrays by name, or of all of a file. Arrays that are missing or cannot be read are left out."""
-    with open_archive(path, storage_options=options) as archive:
+    """The facts of arrays by name, or of all of a file. Arrays that are missing or cannot be read are left out.
+
+    Raises
+    ------
+    NoSuchFile
+        There is no such file.
+    """
+    with archive_of(path, options) as archive:
         if names is None:
             return {one.name: _facts(one) for one in archive.walk() if one.is_variable}
         found = ((name, archive.get(name if name.strip("/") else "")) for name in names)

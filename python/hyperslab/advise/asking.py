@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hyperslab.advise.alike import Facts, facts_of, grouped, traced_demands
+from hyperslab.advise.alike import facts_of, grouped, traced_demands
 from hyperslab.advise.counsel import counsel_on, today_of
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.results import Counsel
@@ -15,7 +15,7 @@ from hyperslab.advise.stored import Member, StoredArray, stored_arrays
 from hyperslab.advise.traced_demands import SummarizedTrace, open_trace, summaries_by_name
 from hyperslab.advise.with_run import share_served
 from hyperslab.advise.words import demand_of
-from hyperslab.errors import HyperslabError, UsageError
+from hyperslab.errors import HyperslabError, NoSuchFile, UsageError
 from hyperslab.meant import meant_or_known
 from hyperslab.model.cells import CellCache
 from hyperslab.model.file_layout import file_and_array
@@ -113,7 +113,7 @@ def _by_words(
 ) -> None:
     path = question.file
     if named is None:
-        known = _facts(path, None, options)
+        known = facts_of(path, None, options)
         groups = grouped(list(known), known)
     else:
         groups = [named]
@@ -148,13 +148,6 @@ def _listed(group: Sequence[str]) -> str:
     return f"{group[0]} is" if len(group) == 1 else f"{group[0]} and {len(group) - 1:,} arrays like it are"
 
 
-def _facts(path: str, names: Sequence[str] | None, options: Mapping[str, Any]) -> dict[str, Facts]:
-    try:
-        return facts_of(path, names, options)
-    except FileNotFoundError as error:
-        raise UsageError(f"there is no file {path}: name an existing file, or an array of it as FILE:ARRAY") from error
-
-
 def _by_traces(
     question: Question,
     named: list[str] | None,
@@ -166,7 +159,7 @@ def _by_traces(
 ) -> None:
     path = question.file
     if "://" not in path and not Path(path).exists():
-        raise UsageError(
+        raise NoSuchFile(
             f"there is no file {path}: if it was moved since it was traced, record your program again with its new path"
         )
     opened = []
@@ -183,7 +176,7 @@ def _by_traces(
     asked = named or names
     groups = [[name] for name in asked]
     if len(asked) > 1 and not one_by_one:
-        groups = grouped(asked, _facts(path, asked, options), opened)
+        groups = grouped(asked, facts_of(path, asked, options), opened)
     for group in groups[: MOST_ARRAYS * 2]:
         try:
             (stored,) = stored_arrays(path, group[:1], options, question.notes, samples=samples)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,22 @@ class StoredArray:
         return self.dtype.str if self.dtype.kind in "iufcb" else f"V{self.dtype.itemsize}"
 
 
+@contextmanager
+def archive_of(path: str, options: Mapping[str, Any]) -> Iterator[Group]:
+    """The archive of a file that somebody asks advice on.
+
+    Raises
+    ------
+    NoSuchFile
+        There is no such file.
+    """
+    try:
+        with open_archive(path, storage_options=options) as archive:
+            yield archive
+    except FileNotFoundError as error:
+        raise NoSuchFile(f"there is no file {path}: name an existing file, or an array of it as FILE:ARRAY") from error
+
+
 def stored_arrays(
     path: str, names: list[str] | None, options: Mapping[str, Any], notes: list[str], *, samples: bool = True
 ) -> list[StoredArray]:
@@ -104,19 +121,18 @@ def stored_arrays(
     Raises
     ------
     UsageError
-        There is no such file or array.
+        There is no such array.
+    NoSuchFile
+        There is no such file.
     Refused
         A named array cannot be priced.
     ReadError
         The file cannot be read.
     """
-    try:
-        with open_archive(path, storage_options=options) as archive:
-            if names is None:
-                return _all(path, archive, options, notes)
-            return [_described(path, _named(path, archive, name), options, samples=samples) for name in names]
-    except FileNotFoundError as error:
-        raise NoSuchFile(f"there is no file {path}: name an existing file, or an array of it as FILE:ARRAY") from error
+    with archive_of(path, options) as archive:
+        if names is None:
+            return _all(path, archive, options, notes)
+        return [_described(path, _named(path, archive, name), options, samples=samples) for name in names]
 
 
 def _named(path: str, archive: Group, name: str) -> Array:
