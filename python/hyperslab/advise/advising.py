@@ -164,8 +164,8 @@ def _finalists(
                 encoding = array.encoding if is_had else PLAIN
                 codec = measured.get((reader, encoding))
                 if like:
-                    usual = _usual_cache(search.today) if reader == "hdf5" else (None, None)
-                    made = replace(like[0], cache_nbytes=usual[0], cache_slots=usual[1], order=None).with_chunks(chunk)
+                    usual = search.today.chunk_cache if reader == "hdf5" else (None, None)
+                    made = replace(like[0], order=None).with_cache(usual).with_chunks(chunk)
                     made = made.with_encoding(encoding, None if codec is None else codec.ratio)
                     chosen.append(replace(made, label=f"{LIBRARY_NAMES[name]}'s default chunks"))
     return _rows(chosen, search, measured)
@@ -174,8 +174,7 @@ def _finalists(
 def _rows(chosen: Sequence[Candidate], search: Search, measured: Mapping[tuple[str, CodecChain], MeasuredCodec]
           ) -> list[Candidate]:  # fmt: skip
     """A row for each file and chunk cache, read without `hyperslab run`: that is the second column of every row."""
-    profile = search.pricer.profile
-    libraries = [] if profile is None else list(profile.libraries)
+    libraries = _libraries(search.pricer)
     rows: dict[object, Candidate] = {}
     for one in chosen:
         own = plain_reader(one.format, search.pricer.demands, libraries, is_far=search.pricer.is_far)
@@ -192,8 +191,7 @@ def _with_own_cache(one: Candidate, search: Search) -> list[Candidate]:
     """A row, and the same file as the traced program reads it as it is, if the row has another chunk cache."""
     if _changes_program(one, search.today, search.pricer.demands) is None:
         return [one]
-    nbytes, slots = _usual_cache(search.today)
-    return [replace(one, cache_nbytes=nbytes, cache_slots=slots), one]
+    return [one.with_cache(search.today.chunk_cache), one]
 
 
 def _distinct(search: Search, listed: Sequence[Candidate]) -> list[Candidate]:
@@ -251,15 +249,9 @@ def _option(array: StoredArray, search: Search, one: Candidate, today: Candidate
 def _changes_program(one: Candidate, today: Candidate, demands: Sequence[Demand]) -> str | None:
     """What a traced program would have to do in another way; None if it can read a layout as it is."""
     is_traced = any(demand.summary is not None for demand in demands)
-    settings = (one.cache_nbytes, one.cache_slots)
-    if not is_traced or one.is_today or one.reader != "hdf5" or settings == _usual_cache(today):
+    if not is_traced or one.is_today or one.reader != "hdf5" or one.chunk_cache == today.chunk_cache:
         return None
     return "the program would have to give HDF5 another chunk cache"
-
-
-def _usual_cache(today: Candidate) -> tuple[int | None, int | None]:
-    """The chunk cache that the program has, in bytes and slots."""
-    return (today.cache_nbytes, today.cache_slots) if today.reader == "hdf5" else (None, None)
 
 
 def _libraries(pricer: Pricer) -> list[str]:

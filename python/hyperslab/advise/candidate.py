@@ -65,6 +65,15 @@ class Candidate:
         stored = (layout.chunk_shape, layout.shard_shape, layout.contiguous, self.encoding)
         return (self.format, *stored, self.order, self.is_today)
 
+    @property
+    def chunk_cache(self) -> tuple[int | None, int | None]:
+        """The chunk cache that HDF5 is given, in bytes and slots; None is its default, and what other readers have."""
+        return (self.cache_nbytes, self.cache_slots) if self.reader == "hdf5" else (None, None)
+
+    def with_cache(self, cache: tuple[int | None, int | None]) -> Candidate:
+        """The same file with another chunk cache."""
+        return replace(self, cache_nbytes=cache[0], cache_slots=cache[1])
+
     def library(self, shape: tuple[int, ...], *, far: bool = False) -> Library:
         """The library of the cost model."""
         if self.reader == "zarr":

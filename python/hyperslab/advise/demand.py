@@ -82,7 +82,6 @@ class Demand:
     dtype: str
     steps: list[Step] = field(repr=False)
     weight: float = 1.0
-    recorded: RecordedProgram | None = field(default=None, compare=False, kw_only=True)  # how it was started
     cache: CellCache = "cold"
     library: str | None = None  # that made the calls, by the cost model's name
     caller: str = ""  # the same as the trace names it: h5py, netCDF, PyTables, or HDF5 for any program
@@ -97,6 +96,7 @@ class Demand:
     summary: ArraySummary | None = field(default=None, repr=False, compare=False)  # what the trace says of them
     served_share: float | None = None  # of their time, that of reads which `hyperslab run` serves; None: nobody knows
     starts: frozenset[int] = frozenset()  # the calls that are the first of another process
+    recorded: RecordedProgram | None = field(default=None, compare=False)  # how the program was started
 
     @property
     def writes(self) -> bool:

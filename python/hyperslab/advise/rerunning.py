@@ -33,6 +33,7 @@ from hyperslab.lab.scratch import remove, scratch_below
 from hyperslab.preloading import preloading
 from hyperslab.quantities import seconds_text
 from hyperslab.timers import Timers
+from hyperslab.trace.changed import stamp_of
 from hyperslab.trace.raw_logs import read_logs, say_program
 
 PASSES, FEWER_PASSES = 6, 4  # fewer than four cannot be told apart by a test
@@ -70,7 +71,7 @@ def why_not_run(
         The reason, in words.
     """
     recorded = [demand.recorded for demand in advice.demands]
-    if len(getattr(advice.array, "members", ())) > 1:
+    if advice.array.count > 1:
         return "the advice is for several arrays that are alike"
     if library is None:
         return "only Linux has the library that opens a copy in the place of the file"
@@ -175,19 +176,9 @@ def _why_left_out(advice: ArrayAdvice, candidate: Candidate) -> str | None:
     today = advice.today.candidate
     if candidate.format not in ("hdf5", "netcdf4") or candidate.order is not None or candidate.reader not in COLUMNS:
         return "the program as it is cannot read it; --replay measures it"
-    settings = (today.cache_nbytes, today.cache_slots)
-    if candidate.reader == "hdf5" and (candidate.cache_nbytes, candidate.cache_slots) != settings:
+    if candidate.reader == "hdf5" and candidate.chunk_cache != today.chunk_cache:
         return "the program would have to open the file in another way; --replay measures it"
     return None
-
-
-def _stamp_of(path: Path) -> tuple[int, int] | None:
-    """The bytes of a file and when it was last changed; None if it is not there."""
-    try:
-        now = path.stat()
-    except OSError:
-        return None
-    return now.st_size, now.st_mtime_ns
 
 
 def _is_copied(one: Verified) -> bool:
@@ -224,12 +215,12 @@ class _Session:
     paths: dict[Any, Path] = field(default_factory=dict)
     printed: list[bytes] = field(default_factory=list)  # by each program today
     whole: dict[Any, list[float]] = field(default_factory=dict)  # the seconds of whole runs, by the candidates' keys
-    stamps: dict[Path, tuple[int, int] | None] = field(default_factory=dict)
+    stamps: dict[Path, list[int] | None] = field(default_factory=dict)
     seconds: float = 0.0  # of all programs once, today
 
     def learn(self) -> None:
         """Run each program twice on today's file: it must print the same."""
-        self.stamps[self.original] = _stamp_of(self.original)
+        self.stamps[self.original] = stamp_of(self.original)
         for place in range(len(self.advice.demands)):
             first, second = (self._run(place, self.original, "hdf5") for _ in range(2))
             if first.status or second.status:
@@ -264,7 +255,7 @@ class _Session:
                         self.say(f"{one.option.candidate.title}: {one.reason}")
                 continue
             cache.make_durable(path)
-            self.paths[key], self.stamps[path] = path, _stamp_of(path)
+            self.paths[key], self.stamps[path] = path, stamp_of(path)
 
     def measure(self, verified: Sequence[Verified], rule: StopRule, progress: Progress) -> None:
         """Run the programs on all files, in random order."""
@@ -333,7 +324,7 @@ class _Session:
     def check_unchanged(self) -> None:
         """Raise Unproved if a program has changed a file."""
         for path, stamp in self.stamps.items():
-            if _stamp_of(path) != stamp:
+            if stamp_of(path) != stamp:
                 what = "its file" if path == self.original else "the copy of its file"
                 raise Unproved(f"the program changed {what} when it ran again")
 

@@ -114,13 +114,12 @@ def cache_tip(counsel: Counsel) -> Tip | None:
     It keeps nothing of an array that is closed, so it is for a program that opens the array once.
     """
     today, demands = counsel.today, counsel.demands
-    is_again = any(demand.is_opened_again for demand in demands)
-    demands = [replace(demand, steps=demand.kept_open()) for demand in demands] if is_again else demands
-    pricer = replace(counsel.pricer, demands=demands, known={}) if is_again else counsel.pricer
-    base = pricer.price(today)
     is_cut = not today.layout.contiguous and 0 not in counsel.array.shape
     if today.reader != "hdf5" or not is_cut or any(demand.only_writes for demand in demands):
         return None
+    is_again = any(demand.is_opened_again for demand in demands)
+    demands = [replace(demand, steps=demand.kept_open()) for demand in demands] if is_again else demands
+    pricer = replace(counsel.pricer, demands=demands, known={}) if is_again else counsel.pricer
     chunk_nbytes = today.chunk_nbytes(counsel.pricer.element_nbytes)
     distances = [_distances(demand, today) for demand in demands]
     capacity = _capacity(today, chunk_nbytes)
@@ -137,7 +136,7 @@ def cache_tip(counsel: Counsel) -> Tip | None:
     smaller = [one for one in search.larger_caches(today) if capacity * chunk_nbytes < (one.cache_nbytes or 0) < nbytes]
     able = [one for one in smaller if sum(decode_count(d, _capacity(one, chunk_nbytes)) for d in distances) <= least]
     sizes = [*able, *([exact] if nbytes <= MOST_CACHE_NBYTES else smaller[-1:])]
-    best = _smallest([(one, pricer.price(one)) for one in sizes if not search.broken_limit(one)], base)
+    best = _smallest([(one, pricer.price(one)) for one in sizes if not search.broken_limit(one)], pricer.price(today))
     if best is None:
         return None
     chosen, price = best

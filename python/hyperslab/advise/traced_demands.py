@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -110,8 +109,7 @@ def traced_demand(
     # A program that only writes fills a new array; its blocks are written into an array of the final shape.
     writes_only = all(step.operation == "write" for step in steps)
     by_hdf5 = LIBRARY_OF.get(array.library) == "hdf5" and array.cache_nbytes is not None
-    made = partial(Demand, recorded=_recorded_program(trace, array.file))
-    return made(
+    return Demand(
         one.where.name,
         stored.shape,
         stored.priced_dtype,
@@ -131,6 +129,7 @@ def traced_demand(
         summary,
         served_share(trace, summary),
         starts,
+        _recorded_program(trace, array.file),
     )
 
 

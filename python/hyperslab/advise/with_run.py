@@ -36,11 +36,10 @@ def without_run(one: Candidate, today: Candidate, reader: str) -> Candidate:
     if one.reader == reader or one.format not in SERVED:
         return one
     if reader != "hdf5":
-        return replace(one, reader=reader, cache_nbytes=None, cache_slots=None)
+        return replace(one, reader=reader).with_cache((None, None))
     by_netcdf = today.by_netcdf or (one.format == "netcdf4" and today.format not in SERVED)
-    cache = (today.cache_nbytes, today.cache_slots) if today.reader == "hdf5" else (None, None)
-    return replace(one, reader="hdf5", cache_nbytes=cache[0], cache_slots=cache[1], by_netcdf=by_netcdf,
-                   caller=today.caller)  # fmt: skip
+    made = replace(one, reader="hdf5", by_netcdf=by_netcdf, caller=today.caller)
+    return made.with_cache(today.chunk_cache)
 
 
 def under_run(one: Candidate, demands: Sequence[Demand]) -> Candidate | None:
@@ -49,7 +48,7 @@ def under_run(one: Candidate, demands: Sequence[Demand]) -> Candidate | None:
         return None
     if not all(_is_served(one, demand) for demand in demands):
         return None
-    return replace(one, reader="hyperslab", cache_nbytes=None, cache_slots=None)
+    return replace(one, reader="hyperslab").with_cache((None, None))
 
 
 def may_run(demands: Sequence[Demand]) -> bool:
