@@ -213,3 +213,26 @@ def test_the_command_names_any_array(
     printed(*shlex.split(found["apply"][0]["command"])[1:])
     with hs.open("better.h5") as better:
         assert better[f"g/{name}"].chunks == (None if chosen["chunks"] is None else tuple(chosen["chunks"]))
+
+
+def test_files_of_two_kinds_keep_their_formats_and_get_two_names(tmp_path: Path, profile_file: Path) -> None:
+    zarr = pytest.importorskip("zarr")
+    elements = np.arange(40 * 64 * 64, dtype="f4").reshape(40, 64, 64)
+    with h5py.File(tmp_path / "maps.h5", "w") as file:
+        file["x"] = elements
+    zarr.create_group(tmp_path / "maps.zarr").create_array("x", data=elements, chunks=(40, 4, 4), compressors=None)
+    first, second = str(tmp_path / "maps.h5"), str(tmp_path / "maps.zarr")
+    found = document("advise", first, second, "--like", "maps", "--target", profile_file)
+    alone = document("advise", second, "--like", "maps", "--target", profile_file)
+    (_, of_zarr), (told,) = found["arrays"], alone["arrays"]
+    assert of_zarr["verdict"] == told["verdict"], "what is best for one file decides nothing for another"
+    rewritten = [one["command"].split() for one in found["apply"] if one["command"] is not None]
+    assert len({words[3] for words in rewritten}) == len(rewritten)
+
+
+def test_no_two_commands_write_to_one_name(years: Path, profile_file: Path) -> None:
+    found = document("advise", "2019.h5", "other.h5", "--like", "series", "--target", profile_file)
+    names = [shlex.split(one["command"])[3] for one in found["apply"]]
+    assert names == ["better.h5", "better-2.h5"]
+    for one in found["apply"]:
+        printed(*shlex.split(one["command"])[1:])

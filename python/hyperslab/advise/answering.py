@@ -144,7 +144,8 @@ def answer(
                 raise
             question.notes.append(str(error))
     _keep_whole(question, advised, profile)
-    one_format(advised, profile)
+    for file in question.files:
+        one_format([one for one in advised if any(each == file for each, _ in one.array.members)], profile)
     if not advised:
         raise Refused(f"{question.file}: there is no advice for any of its arrays: {'; '.join(question.notes)}")
     return advised

@@ -23,6 +23,7 @@ class Application:
     files: list[str]
     advice: AdviceFile
     path: str | None = None
+    number: str = ""  # behind the names of what it writes, if it is not the first
 
     @property
     def rewritten(self) -> dict[str, AdvisedArray]:
@@ -39,8 +40,8 @@ class Application:
     def target(self) -> str:
         """A name for what is written: one file, with a suffix that fits its format, or a folder."""
         if len(self.files) > 1:
-            return "better"
-        return f"better{suited(self.files[0], self._format)}"
+            return f"better{self.number}"
+        return f"better{self.number}{suited(self.files[0], self._format)}"
 
     @property
     def _format(self) -> str:
@@ -88,7 +89,7 @@ def _wished(name: str, one: AdvisedArray) -> list[str]:
 def applications(arrays: Sequence[ArrayAdvice], path: Path | None = None) -> list[Application]:
     """The advice by files: those that agree on all arrays that they share get one, and one command.
 
-    The first is written to `path`, and others beside it.
+    The first is written to `path`, and others beside it; no two of them write to one name.
     """
     by_file: dict[str, dict[str, AdvisedArray]] = {}
     for advice in arrays:
@@ -106,8 +107,9 @@ def applications(arrays: Sequence[ArrayAdvice], path: Path | None = None) -> lis
             known.update(mine)
     made_files = []
     for place, (files, known) in enumerate(groups):
-        where = path if path is None or place == 0 else path.with_stem(f"{path.stem}-{place + 1}")
-        made_files.append(Application(files, AdviceFile(files[0], known), None if where is None else str(where)))
+        number = f"-{place + 1}" if place else ""
+        where = None if path is None else str(path.with_stem(f"{path.stem}{number}"))
+        made_files.append(Application(files, AdviceFile(files[0], known), where, number))
     return made_files
 
 

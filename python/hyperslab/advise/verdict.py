@@ -50,7 +50,7 @@ def choose(advice: ArrayAdvice, profile: StoreProfile) -> None:
 
 
 def one_format(arrays: Sequence[ArrayAdvice], profile: StoreProfile) -> None:
-    """Choose again where the arrays of a file would go into different formats: a file has one.
+    """Choose again where the arrays of one file would go into different formats: a file has one.
 
     If any of them is kept, it is today's; otherwise that of most arrays.
     """
