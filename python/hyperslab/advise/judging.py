@@ -9,7 +9,7 @@ from hyperslab.advise.results import ArrayAdvice, Option, RunAdvice
 from hyperslab.advise.verdict import WITH_RUN, in_order, needed_text
 from hyperslab.advise.verifying import Verification, Verified
 from hyperslab.lab.paired import ratio_of
-from hyperslab.quantities import interval_text, seconds_text
+from hyperslab.quantities import digits, interval_text, seconds_text
 
 SIGNIFICANT = 0.05
 CONTRADICTED = (
@@ -63,7 +63,8 @@ def _choose(advice: ArrayAdvice, verification: Verification, now: Verified, base
     seconds = fastest.seconds(weights) or 0.0
     what = "keep the file" if option.candidate.is_today else f"rewrite as {option.candidate.file_title}"
     what = "the same layout" if option is advice.chosen and not advice.keeps else what
-    verdict = f"{what}: measured {seconds_text(seconds)} instead of {seconds_text(base)}, {base / seconds:.3g} × faster"
+    took = f"measured {seconds_text(seconds)} instead of {seconds_text(base)}"
+    verdict = f"{what}: {took}, {digits(base / seconds)} × faster"
     if mine is not now:
         advice.with_run = RunAdvice(option, verdict)
         return
@@ -88,7 +89,7 @@ def _choose_plainly(advice: ArrayAdvice, verification: Verification, now: Verifi
         advice.chosen, advice.tip = best, None
         advice.verdict = (
             f"rewrite as {best.candidate.title}: measured {seconds_text(best.measured_seconds)} instead of "
-            f"{seconds_text(base)}, {base / (best.measured_seconds or 1.0):.3g} × faster{needed_text(best)}"
+            f"{seconds_text(base)}, {digits(base / (best.measured_seconds or 1.0))} × faster{needed_text(best)}"
         )
         return mine
     advice.chosen, advice.tip = advice.today, None
@@ -96,7 +97,7 @@ def _choose_plainly(advice: ArrayAdvice, verification: Verification, now: Verifi
         advice.tip = next(tip for tip in advice.tips if tip.candidate == free.option.candidate)
         advice.verdict = (
             f"keep the file and {advice.tip.what}: measured {seconds_text(least)} instead of {seconds_text(base)}, "
-            f"{base / least:.3g} × faster"
+            f"{digits(base / least)} × faster"
         )
         return free
     advice.verdict = "keep what you have: nothing was measured to be certainly faster"
