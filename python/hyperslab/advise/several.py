@@ -68,7 +68,7 @@ def traced_files(opened: Sequence[SummarizedTrace]) -> list[str]:
     if not opened:
         raise UsageError("name a file: hyperslab advise FILE[:ARRAY], or a trace, whose files are then looked at")
     named = ", ".join(dict.fromkeys(one.file for one in arrays)) or "no file"
-    raise UsageError(f"no file of the trace is there: it names {named}; name the file as the source, and pass `trace`")
+    raise UsageError(f"no file of the trace is there: it names {named}; name the file where it is now")
 
 
 def _together(

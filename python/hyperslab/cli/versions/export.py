@@ -45,11 +45,12 @@ def export(
     if as_json:
         typer.echo(json.dumps(asdict(done), indent=1))
         return
+    from hyperslab.archive.views.display import counted
+
     out = console()
-    out.print(
-        line(f"{done.path}: {done.version}, {done.array_count} arrays, {done.chunk_count} chunks copied as stored"),
-        soft_wrap=True,
-    )
+    copied = f"{counted(done.chunk_count, 'chunk', 'chunks')} copied as stored"
+    arrays = counted(done.array_count, "array", "arrays")
+    out.print(line(f"{done.path}: {done.version}, {arrays}, {copied}"), soft_wrap=True)
     for path in done.encoded_again:
         out.print(line(f"encoded again: {path}"), soft_wrap=True)
     for path, reason in done.left_out.items():
