@@ -151,7 +151,7 @@ def test_what_converting_takes_is_never_unknown(odd: Path, profile: StoreProfile
 
 
 def test_an_estimate_counts_the_bytes_and_the_codec(odd: Path, profile: StoreProfile) -> None:
-    from hyperslab.advise.conversion import WILD_FACTOR, conversion_cost
+    from hyperslab.advise.conversion import ARRAY_SECONDS, FACTOR, WILD_FACTOR, conversion_cost
 
     reads = replace(profile, fits=(), cells=())
     found = advised(odd, "fixed", profile)
@@ -164,6 +164,18 @@ def test_an_estimate_counts_the_bytes_and_the_codec(odd: Path, profile: StorePro
     )  # fmt: skip
     costs = [conversion_cost(found.array, pricer, found.today.candidate, one) for one in (plain, encoded)]
     assert all(one.is_estimate for one in costs)
-    assert costs[0].high == pytest.approx(costs[0].seconds * WILD_FACTOR)
+    assert costs[0].high == pytest.approx((costs[0].seconds - ARRAY_SECONDS) * WILD_FACTOR + ARRAY_SECONDS * FACTOR)
     larger = replace(found.array, shape=(4000, 50))
     assert conversion_cost(larger, replace(pricer, known={}), found.today.candidate, plain).seconds > costs[0].seconds
+
+
+def test_each_array_costs_its_creation_however_small_it_is(odd: Path, profile: StoreProfile) -> None:
+    """3,000 arrays of a few KB were said to take 1 s, and took seven."""
+    from hyperslab.advise.conversion import ARRAY_SECONDS, conversion_cost
+
+    found = advised(odd, "fixed", profile)
+    assert found.counsel is not None
+    other = next(one.candidate for one in found.options if not one.candidate.is_today)
+    tiny = replace(found.array, shape=(1, 1))
+    pricer = replace(found.counsel.pricer, known={})
+    assert conversion_cost(tiny, pricer, found.today.candidate, other).times(3000).seconds >= 3000 * ARRAY_SECONDS

@@ -38,11 +38,32 @@ def test_it_converts_and_says_so(tmp_path: Path) -> None:
     assert (found["format"], found["verified"], found["losses"]) == ("hdf5", "none", [])
 
 
+@pytest.mark.parametrize("suffix", [".h5", ".zarr"])
+def test_the_output_of_one_source_is_a_file_if_it_is_named_like_one(tmp_path: Path, suffix: str) -> None:
+    """It was a folder, so that `-o near.nc` wrote `near.nc/series.nc`."""
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = np.arange(5)
+    target = tmp_path / f"b{suffix}"
+    done = run(tmp_path / "a.h5", "-o", target)
+    assert done.returncode == 0, done.stderr
+    with hs.open(target) as file:
+        assert file["x"][:].tolist() == list(range(5))
+    again = run(tmp_path / "a.h5", "-o", target)
+    assert again.returncode == 2
+    assert "exists: choose another name" in again.stderr
+    (tmp_path / "folder.h5").mkdir()
+    done = run(tmp_path / "a.h5", "-o", tmp_path / "folder.h5")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "folder.h5" / "a.h5").is_file()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["a.h5"], "give a source and a target"),
         (["a.h5", "b.h5", "c.nc"], "several sources need -o FOLDER, or --concat"),
+        (["a.h5", "b.h5", "-o", "all.nc"], "-o all.nc names a file: several sources need -o FOLDER"),
+        (["a.h5", "b.h5", "-o", "all", "--concat", "x"], "-o is then that file, such as -o all.nc"),
         (["nothing.h5", "b.h5"], "nothing.h5"),
         (["a.h5", "b.txt"], "the format is not clear"),
         (["a.h5", "b.h5", "--memory", "much"], "--memory 'much' is not a size"),

@@ -100,7 +100,7 @@ def test_another_format_has_its_own_suffix(files: list[str]) -> None:
         (["a.h5", "-o", "no/such"], "there is no folder no to make such in"),
         (["a.h5", "-o", "like.json"], "like.json cannot be made a folder"),
         (["a.h5", "c.h5", "-o", "better", "--like", "like.json"], "none of the files has the array 'only-in-b'"),
-        (["a.h5", "c.h5", "-o", "better", "--concat", "0"], "leave -o out"),
+        (["a.h5", "c.h5", "-o", "better", "--concat", "0"], "-o is then that file"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_anything_is_written(

@@ -26,6 +26,9 @@ CALLS, MOST_CALLS = 8, 4096
 FACTOR, WILD_FACTOR = 3.0, 10.0
 # Seconds of a byte from and to a disk, of one that a codec works on, and of a chunk, if nothing else is known.
 BYTE_SECONDS, CODEC_SECONDS, CHUNK_SECONDS = 5e-9, 1e-8, 5e-5
+# What `convert` takes besides for each array, whatever it holds: it creates and verifies it, and copies its attributes.
+# 1,000 and 4,000 arrays of one chunk, to HDF5 and to Zarr, took it 1.4 to 1.7 ms each.
+ARRAY_SECONDS = 1.6e-3
 LIBRARIES = {"read": ("hyperslab", "hdf5", "zarr", "flat"), "write": ("hdf5", "zarr", "flat")}
 
 
@@ -49,8 +52,9 @@ class ConversionCost:
 
 
 def conversion_cost(array: StoredArray, pricer: Pricer, today: Candidate, target: Candidate) -> ConversionCost:
-    """What it costs to read all of an array as it is today, and to write it in a layout."""
-    return _cost(array, pricer, today, "read") + _cost(array, pricer, _written(target), "write")
+    """What it costs to read all of an array as it is today, and to write it in a layout, as a new array."""
+    moved = _cost(array, pricer, today, "read") + _cost(array, pricer, _written(target), "write")
+    return moved + ConversionCost(ARRAY_SECONDS, ARRAY_SECONDS / FACTOR, ARRAY_SECONDS * FACTOR)
 
 
 def _written(target: Candidate) -> Candidate:

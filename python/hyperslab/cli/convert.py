@@ -36,7 +36,9 @@ def convert(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="A folder: each file is written into it, under its own name."),
+        typer.Option(
+            "-o", "--output", help="A folder: each file is written into it, under its own name. Or one source's target."
+        ),
     ] = None,
     format: Annotated[
         str | None, typer.Option(help="hdf5, netcdf4, zarr2 or zarr3; by default that of the target's suffix.")
@@ -82,11 +84,11 @@ def convert(
     Example: hyperslab convert maps.nc series.nc --chunks time=-1,lat=10,lon=10 --codec shuffle+deflate:4
     Example: hyperslab convert 2019.nc 2020.nc 2021.nc -o better --like advice.json
     """
-    given, target = _sources_and_target(sources, concat, output)
+    given, target, folder = _sources_and_target(sources, concat, output)
     from hyperslab.conversion.converting import check_libraries, format_of
     from hyperslab.conversion.wishes import wish
 
-    if output is None:
+    if folder is None:
         check_libraries(format_of(Path(target), format), verify)
     wishes: dict[str, Any] = {
         "chunks": _by_path(chunks), "shards": _by_path(shards), "codec": _by_path(codec, LAST_CODEC), "like": like,
@@ -97,8 +99,8 @@ def convert(
         "resume": resume, "threads": _threads() if threads is None else threads, "skip_unsupported": skip_unsupported,
         "scheduler": scheduler,
     }  # fmt: skip
-    if output is not None:
-        _each(given, output, option or [], allowed, {**wishes, **ways}, as_json=as_json)
+    if folder is not None:
+        _each(given, folder, option or [], allowed, {**wishes, **ways}, as_json=as_json)
         return
     opened = open_archive(given if concat is not None else given[0], option or [], concat, allowed)
     _one(opened, target, {**wishes, **ways}, asked, as_json=as_json)
@@ -121,16 +123,33 @@ def _one(opened: Group, target: str, options: dict[str, Any], asked: object, *, 
         _say_equivalents(named, target, source_format, options["format"], asked)
 
 
-def _sources_and_target(names: list[str], concat: str | None, output: Path | None) -> tuple[list[str], str]:
+def _sources_and_target(
+    names: list[str], concat: str | None, output: Path | None
+) -> tuple[list[str], str, Path | None]:
+    """The sources, the target, and the target as a folder if each source gets a file of its own there."""
+    if output is not None and _names_a_file(output):
+        if len(names) > 1 and concat is None:
+            raise UsageError(
+                f"-o {output} names a file: several sources need -o FOLDER, or --concat DIMENSION for one file of them"
+            )
+        return names, str(output), None
     if output is not None:
         if concat is not None:
-            raise UsageError("--concat makes one file of several: name it last, and leave -o out")
-        return names, str(output)
+            raise UsageError("--concat makes one file of several: -o is then that file, such as -o all.nc")
+        return names, str(output), output
     if len(names) < 2:
         raise UsageError("give a source and a target: hyperslab convert SOURCE TARGET")
     if len(names) > 2 and concat is None:
         raise UsageError("several sources need -o FOLDER, or --concat DIMENSION; with it, the last name is the target")
-    return names[:-1], names[-1]
+    return names[:-1], names[-1], None
+
+
+def _names_a_file(path: Path) -> bool:
+    """Whether a path has the suffix of a format, and is no folder that happens to be called so."""
+    from hyperslab.conversion.suffixes import SUFFIXES
+
+    meant = SUFFIXES.get(path.suffix.lower())
+    return meant is not None and (meant.startswith("zarr") or not path.is_dir())
 
 
 def _each(
