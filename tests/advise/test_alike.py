@@ -236,3 +236,28 @@ def test_no_two_commands_write_to_one_name(years: Path, profile_file: Path) -> N
     assert names == ["better.h5", "better-2.h5"]
     for one in found["apply"]:
         printed(*shlex.split(one["command"])[1:])
+
+
+@pytest.mark.parametrize("harm", ["gone", "cut"])
+def test_a_file_of_the_trace_that_cannot_be_read_is_left_out_by_name(
+    tmp_path: Path, profile_file: Path, harm: str
+) -> None:
+    """One that was gone was left out without a word."""
+    paths = [tmp_path / f"{name}.h5" for name in "ab"]
+    for path in paths:
+        with h5py.File(path, "w") as file:
+            file.create_dataset("x", data=np.zeros((64, 96), "f4"), chunks=(8, 8))
+    with hs.record() as trace:
+        for path in paths:
+            with h5py.File(path) as file:
+                file["x"][3]
+    trace.save(tmp_path / "run.trace")
+    damaged = paths[1].read_bytes()[:600]
+    paths[1].unlink()
+    if harm == "cut":
+        paths[1].write_bytes(damaged)
+    found = document(
+        "advise", "--trace", tmp_path / "run.trace", "-o", tmp_path / "advice.json", "--target", profile_file
+    )
+    assert any(f"{paths[1]} is left out" in note for note in found["notes"])
+    assert [one["files"] for one in found["apply"]] == [[str(paths[0])]]

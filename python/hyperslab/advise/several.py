@@ -54,7 +54,7 @@ def ask_about(
 
 
 def traced_files(opened: Sequence[SummarizedTrace]) -> list[str]:
-    """The files that traces name and that are there.
+    """The local files that traces name, if one of them is there: those that are gone are then left out by name.
 
     Raises
     ------
@@ -62,9 +62,9 @@ def traced_files(opened: Sequence[SummarizedTrace]) -> list[str]:
         None is there.
     """
     arrays = [summary.array for one in opened for summary in one.summaries]
-    files = list(dict.fromkeys(one.file for one in arrays if one.is_local and Path(one.file).exists()))
-    if files:
-        return sorted(files)
+    files = sorted({one.file for one in arrays if one.is_local})
+    if any(Path(file).exists() for file in files):
+        return files
     if not opened:
         raise UsageError("name a file: hyperslab advise FILE[:ARRAY], or a trace, whose files are then looked at")
     named = ", ".join(dict.fromkeys(one.file for one in arrays)) or "no file"
