@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 import hyperslab as hs
+from hyperslab.advise.alike import facts_of, joined
+from hyperslab.advise.asking import ask
 from hyperslab.cli import app
 from hyperslab.conversion.advice import AdviceFile
 from hyperslab.model.store_profile import StoreProfile
@@ -261,3 +264,24 @@ def test_a_file_of_the_trace_that_cannot_be_read_is_left_out_by_name(
     )
     assert any(f"{paths[1]} is left out" in note for note in found["notes"])
     assert [one["files"] for one in found["apply"]] == [[str(paths[0])]]
+
+
+def test_arrays_of_several_files_are_joined_whichever_of_them_took_longer(tmp_path: Path, profile_file: Path) -> None:
+    """In one file, x took longer, and in the other, y: they got two advices, one for each file."""
+    paths = [str(tmp_path / f"{name}.h5") for name in "ab"]
+    for path in paths:
+        with h5py.File(path, "w") as file:
+            for name in "xy":
+                file.create_dataset(name, data=np.zeros((64, 96), "f4"), chunks=(8, 8))
+    with hs.record() as trace:
+        for path in paths:
+            with h5py.File(path) as file:
+                file["x"][3], file["y"][3]
+    found, facts = [], {}
+    for place, path in enumerate(paths):
+        ((array, demands),) = ask(path, [(trace, 1.0)], None, None).arrays
+        members = sorted(array.members, key=lambda member: member[1], reverse=bool(place))
+        found.append((replace(array, alike=tuple(members)), demands))
+        facts |= {(path, name): one for name, one in facts_of(path, None, {}).items()}
+    ((array, _),) = joined(found, facts)
+    assert len(array.members) == 4

@@ -23,6 +23,7 @@ from hyperslab.advise.judging import judge
 from hyperslab.advise.limits import Limits
 from hyperslab.advise.proving import prove
 from hyperslab.advise.results import ArrayAdvice
+from hyperslab.advise.several import ask_about
 from hyperslab.advise.verifying import Verification
 from hyperslab.errors import UsageError
 from hyperslab.lab.rounds import StopRule
@@ -58,13 +59,17 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def advice_on(data: Path, profile: StoreProfile, text: str) -> ArrayAdvice:
     """The advice on a program with this text, which was traced."""
+    ((array, demands),) = ask(f"{data}:x", [(trace_of(data, text), 1.0)], None, None).arrays
+    encodings = encodings_of(array, Limits(), profile)
+    return advise(array, demands, profile, Limits(), known_codecs(array, encodings), encodings)
+
+
+def trace_of(data: Path, text: str) -> Path:
     (data.parent / "program.py").write_text(text)
     trace = data.parent / "run.trace"
     done = run_traced([sys.executable, "program.py"], trace, library())
     assert done.trace is not None
-    ((array, demands),) = ask(f"{data}:x", [(trace, 1.0)], None, None).arrays
-    encodings = encodings_of(array, Limits(), profile)
-    return advise(array, demands, profile, Limits(), known_codecs(array, encodings), encodings)
+    return trace
 
 
 def proof_of(data: Path, profile: StoreProfile, text: str, **options: Any) -> tuple[ArrayAdvice, Verification]:
@@ -89,6 +94,40 @@ def test_the_program_itself_runs_on_the_converted_copies(data: Path, profile: St
     assert all(took.values()), "the reads of each came from its own file"
     assert {one.option.candidate.is_today for one in proof.each if one.reason is None} == {True, False}
     assert data.stat().st_mtime_ns == before
+
+
+ALIKE = """
+import h5py
+for name in ("data.h5", "more.h5"):
+    with h5py.File(name) as file:
+        for array in ("x", "y"):
+            for k in range(0, 40, 4):
+                print(file[array][:, k].sum())
+"""
+
+
+@needs_library
+def test_arrays_that_are_alike_are_proved_by_the_program_too(data: Path, profile: StoreProfile) -> None:
+    """Its calls were replayed, on one of the arrays."""
+    with h5py.File(data, "r+") as file:
+        file.create_dataset("y", data=file["x"][:] + 1, chunks=(1, 40), compression="gzip")
+    for name in ("more.h5", "third.h5"):
+        (data.parent / name).write_bytes(data.read_bytes())
+    trace = trace_of(data, ALIKE)
+    ((array, demands),) = ask_about(["data.h5", "more.h5", "third.h5"], [(trace, 1.0)], None, None).arrays
+    assert array.count == 6
+    encodings = encodings_of(array, Limits(), profile)
+    found = advise(array, demands, profile, Limits(), known_codecs(array, encodings), encodings)
+    before = sorted(data.parent.iterdir())
+    proof = prove(found, profile, 1, data.parent, library=library(), obstacle=obstacle)
+    assert sorted(data.parent.iterdir()) == before
+    assert proof.words.startswith("the program itself, `")
+    assert proof.weights == [1.0]
+    today = next(one for one in proof.each if one.option.candidate.is_today)
+    others = [one for one in proof.each if not one.option.candidate.is_today and one.reason is None]
+    assert others
+    for one in [today, *others]:
+        assert one.seconds(proof.weights), "the reads came from the copies of both files"
 
 
 @needs_library

@@ -136,7 +136,8 @@ def joined(
     groups: dict[Kind, list[tuple[StoredArray, list[Demand]]]] = {}
     for array, demands in arrays:
         known = facts.get((array.file, array.name))
-        kind = (tuple(name for _, name in array.members), (array.file,) if known is None else known.structure)
+        names = sorted(name for _, name in array.members)  # they come by the time that each took
+        kind = (tuple(names), (array.file,) if known is None else known.structure)
         groups.setdefault(kind, []).append((array, demands))
     made = []
     for group in groups.values():

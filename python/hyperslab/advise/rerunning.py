@@ -1,7 +1,7 @@
-"""Prove advice by running the traced program itself: on today's file, and on copies that are opened in its place.
+"""Prove advice by running the traced program itself: on today's files, and on copies that are opened in their place.
 
 The preloaded library records the seconds of the program's reads, so that they are compared with what was predicted for
-them, and shows which file they came from. Each run has a cold file, and must print what the program prints today.
+them, and shows which file they came from. Each run has cold files, and must print what the program prints today.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Unproved(Exception):
 def why_not_run(
     advice: ArrayAdvice, options: Sequence[Option], most_nbytes: int, library: str | None, obstacle: Obstacle
 ) -> str | None:
-    """Why the traced program cannot be run on copies of its file; None if it can.
+    """Why the traced program cannot be run on copies of its files; None if it can.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def why_not_run(
     options : Sequence[Option]
         What is to be measured.
     most_nbytes : int
-        A larger file is not copied.
+        Larger files are not copied.
     library : str | None
         The library to preload, if this installation has it.
     obstacle : Obstacle
@@ -71,8 +71,6 @@ def why_not_run(
         The reason, in words.
     """
     recorded = [demand.recorded for demand in advice.demands]
-    if advice.array.count > 1:
-        return "the advice is for several arrays that are alike"
     if library is None:
         return "only Linux has the library that opens a copy in the place of the file"
     for demand, program in zip(advice.demands, recorded, strict=True):
@@ -81,20 +79,26 @@ def why_not_run(
             reason = obstacle(program.arguments[0], "no copy can be opened in the place of its file")
         if reason is not None:
             return reason
-    if len(set(recorded)) < len(recorded):
-        return "the program reads the array with several libraries"
-    file = Path(advice.array.file)
-    if not file.is_file():
-        return f"{file} is no file on this machine"
-    if file.stat().st_size > most_nbytes:
-        return f"the file has {file.stat().st_size / 1e6:,.0f} MB, and --sample is {most_nbytes / 1e6:,.0f} MB"
-    seconds = sum(program.seconds for program in recorded if program is not None) * len(options) * FEWER_PASSES
+    files = list(dict.fromkeys(Path(file) for file, _ in advice.array.members))
+    for file in files:
+        if not file.is_file():
+            return f"{file} is no file on this machine"
+    nbytes = sum(file.stat().st_size for file in files)
+    if nbytes > most_nbytes:
+        what = "the file has" if len(files) == 1 else f"the {len(files)} files have"
+        return f"{what} {nbytes / 1e6:,.0f} MB, and --sample is {most_nbytes / 1e6:,.0f} MB"
+    seconds = sum(program.seconds for program in _programs(advice)) * len(options) * FEWER_PASSES
     if seconds > TOO_LONG_SECONDS:
         return f"running it {FEWER_PASSES} times on {len(options)} files would take {seconds_text(seconds)}"
     return None
 
 
 Obstacle = Callable[[str, str], str | None]
+
+
+def _programs(advice: ArrayAdvice) -> list[RecordedProgram]:
+    """The programs of all demands, each once: one may read arrays that are alike in several ways."""
+    return list(dict.fromkeys(demand.recorded for demand in advice.demands if demand.recorded is not None))
 
 
 def _why_not(program: RecordedProgram | None, library: str | None, state: str) -> str | None:
@@ -123,7 +127,7 @@ def run_again(
     progress: Progress = lambda *_: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Verification:
-    """Run the traced program on today's file and on a copy for each option, in random order, each time cold.
+    """Run the traced program on today's files and on copies for each option, in random order, each time cold.
 
     Parameters
     ----------
@@ -154,16 +158,15 @@ def run_again(
     """
     verified = [_verified(advice, option) for option in options]
     written = {one.option.candidate.file_key: one.option for one in verified if _is_copied(one)}
-    original = Path(advice.array.file)
-    _check_room(advice, original, list(written.values()), directory)
+    _check_room(advice, list(written.values()), directory)
     with scratch_below(directory) as scratch:
-        session = _Session(advice, original.resolve(), scratch, library, say)
+        session = _Session(advice, scratch, library, say)
         session.learn()
         session.write(verified, written)
         rule = StopRule(*[session.pass_count(len(options))] * 2)
         session.measure(verified, rule, progress)
         session.check_unchanged()
-        return Verification(session.words(verified), verified, [demand.weight for demand in advice.demands])
+        return Verification(session.words(verified), verified, session.weights)
 
 
 def _verified(advice: ArrayAdvice, option: Option) -> Verified:
@@ -185,12 +188,22 @@ def _is_copied(one: Verified) -> bool:
     return one.reason is None and not one.option.candidate.is_today
 
 
-def _check_room(advice: ArrayAdvice, original: Path, copies: Sequence[Option], directory: Path) -> None:
+def _check_room(advice: ArrayAdvice, copies: Sequence[Option], directory: Path) -> None:
     """Raise UsageError if the copies do not fit, before anything is written."""
-    others = original.stat().st_size - advice.today.stored_nbytes
+    files = {Path(file) for file, _ in advice.array.members}
+    others = sum(file.stat().st_size for file in files) - advice.today.stored_nbytes
     nbytes = sum(max(others, 0) + option.stored_nbytes for option in copies)
     check_room("running the program on copies", nbytes, 0, directory, None,
                "verify fewer layouts, or give another --scratch")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Reads:
+    """The reads of the arrays in one run of the program."""
+
+    seconds: float
+    array_count: int
+    files: frozenset[Path]  # of today, or in whose place copies were read
 
 
 @dataclass
@@ -198,7 +211,7 @@ class _Run:
     """What one run of the program printed, and how long it took."""
 
     output: bytes
-    reads: float | None  # None: it did not read the array of this file
+    reads: _Reads | None  # None: it read none of the arrays
     seconds: float
     status: int = 0
 
@@ -208,30 +221,44 @@ class _Session:
     """The copies, and the runs of the programs on them."""
 
     advice: ArrayAdvice
-    original: Path
     scratch: Path
     library: str
     say: Callable[[str], None]
-    paths: dict[Any, Path] = field(default_factory=dict)
+    programs: list[RecordedProgram] = field(init=False)
+    arrays: dict[Path, set[str]] = field(init=False)  # of each of today's files that the programs read
+    copies: dict[Any, dict[Path, Path]] = field(default_factory=dict)  # of today's files, by the candidates' keys
     printed: list[bytes] = field(default_factory=list)  # by each program today
+    weights: list[float] = field(default_factory=list)  # how often each program counts
     whole: dict[Any, list[float]] = field(default_factory=dict)  # the seconds of whole runs, by the candidates' keys
     stamps: dict[Path, list[int] | None] = field(default_factory=dict)
     seconds: float = 0.0  # of all programs once, today
 
+    def __post_init__(self) -> None:
+        """All files that have the arrays may be read."""
+        self.programs, self.arrays = _programs(self.advice), {}
+        for file, name in self.advice.array.members:
+            self.arrays.setdefault(Path(file).resolve(), set()).add(_plain(name))
+
     def learn(self) -> None:
-        """Run each program twice on today's file: it must print the same."""
-        self.stamps[self.original] = stamp_of(self.original)
-        for place in range(len(self.advice.demands)):
-            first, second = (self._run(place, self.original, "hdf5") for _ in range(2))
+        """Run each program twice on today's files: it must print the same. Files that none reads are left out."""
+        today = {file: file for file in self.arrays}
+        self.stamps |= {file: stamp_of(file) for file in today}
+        read: set[Path] = set()
+        for place, program in enumerate(self.programs):
+            first, second = (self._run(place, today, "hdf5") for _ in range(2))
             if first.status or second.status:
                 raise Unproved(f"the program ended with status {first.status or second.status}")
             if first.output != second.output:
                 raise Unproved("the program printed something else when it ran again on the same file")
             if first.reads is None:
                 raise Unproved("the program did not read the array when it ran again")
+            read |= first.reads.files
+            asked = sum(demand.weight for demand in self.advice.demands if demand.recorded == program)
+            self.weights.append(asked / first.reads.array_count)
             self.printed.append(first.output)
             self.seconds += second.seconds
         self.check_unchanged()
+        self.arrays = {file: names for file, names in self.arrays.items() if file in read}
 
     def pass_count(self, option_count: int) -> int:
         """How often each file is read: less often if the program takes long."""
@@ -239,27 +266,34 @@ class _Session:
 
     def write(self, verified: Sequence[Verified], written: Mapping[Any, Option]) -> None:
         """Write the copies, as `convert --like` does."""
-        array = self.advice.array
         for number, (key, option) in enumerate(written.items()):
-            path = self.scratch / f"copy-{number}{self.original.suffix}"
-            advised = option.candidate.advised("", self.advice.append_axis)
+            copies = {
+                file: self.scratch / f"copy-{number}-{place}{file.suffix}" for place, file in enumerate(self.arrays)
+            }
             try:
-                like = self.scratch / "advice.json"
-                AdviceFile(source=str(self.original), arrays={array.name: advised}).save(like)
-                convert(self.original, path, like=like, format=str(option.candidate.format))
+                for file, path in copies.items():
+                    self._write(file, path, option)
             except HyperslabError as error:
-                remove(path)
+                for path in copies.values():
+                    remove(path)
                 for one in verified:
                     if one.option.candidate.file_key == key:
                         one.reason = f"not written: {error}"
                         self.say(f"{one.option.candidate.title}: {one.reason}")
                 continue
-            cache.make_durable(path)
-            self.paths[key], self.stamps[path] = path, stamp_of(path)
+            self.copies[key] = copies
+            self.stamps |= {path: stamp_of(path) for path in copies.values()}
+
+    def _write(self, file: Path, path: Path, option: Option) -> None:
+        advised = option.candidate.advised("", self.advice.append_axis)
+        like = self.scratch / "advice.json"
+        AdviceFile(source=str(file), arrays=dict.fromkeys(self.arrays[file], advised)).save(like)
+        convert(file, path, like=like, format=str(option.candidate.format))
+        cache.make_durable(path)
 
     def measure(self, verified: Sequence[Verified], rule: StopRule, progress: Progress) -> None:
         """Run the programs on all files, in random order."""
-        places = range(len(self.advice.demands))
+        places = range(len(self.programs))
         points = [(one, place) for one in verified for place in places if one.reason is None]
         Rounds(rule, 0, progress, trial_count(len(points), rule)).run(
             points,
@@ -274,16 +308,17 @@ class _Session:
     def _pass(self, point: tuple[Verified, int]) -> None:
         one, place = point
         candidate = one.option.candidate
-        path = self.original if candidate.is_today else self.paths[candidate.file_key]
-        cache.evict([path], others=False)
-        resident = cache.resident_fraction([path])
-        ran = self._run(place, path, candidate.reader)
+        copies = {file: file for file in self.arrays} if candidate.is_today else self.copies[candidate.file_key]
+        paths = list(copies.values())
+        cache.evict(paths, others=False)
+        resident = cache.resident_fraction(paths)
+        ran = self._run(place, copies, candidate.reader)
         if ran.status or ran.output != self.printed[place]:
             said = f"ended with status {ran.status}" if ran.status else "printed something else"
             one.reason = f"the program {said} with this layout"
         elif ran.reads is None:
             one.reason = "the program did not read the copy that was opened in the place of its file"
-        if one.reason is not None:
+        if one.reason is not None or ran.reads is None:
             one.passes.clear()
             self.say(f"{candidate.title}: not measured: {one.reason}")
             return
@@ -291,47 +326,47 @@ class _Session:
         if reason is not None:
             one.rejected[place], one.last_rejection = one.rejected.get(place, 0) + 1, reason
             return
-        one.passes.setdefault(place, []).append(ran.reads or 0.0)
+        one.passes.setdefault(place, []).append(ran.reads.seconds)
         self.whole.setdefault(candidate.key, []).append(ran.seconds)
 
-    def _run(self, place: int, path: Path, reader: str) -> _Run:
-        """Run a program once, with a file in the place of today's. Whatever happens, nothing of it is left."""
-        program = self.advice.demands[place].recorded
-        assert program is not None
+    def _run(self, place: int, copies: Mapping[Path, Path], reader: str) -> _Run:
+        """Run a program once, with copies in the place of today's files. Whatever happens, nothing of it is left."""
+        program = self.programs[place]
         folder = self.scratch / "run"
         shutil.rmtree(folder, ignore_errors=True)
         logs = folder / "logs"
         logs.mkdir(parents=True)
-        environment = self._environment(folder, path, reader)
+        environment = self._environment(folder, copies, reader)
         timers = Timers()
         with timers("program"):
             status = _started(program, environment, folder)
         seconds = sum(timers.seconds.values())
         say_program(logs, {})
-        return _Run(_digest(folder), _read_seconds(logs, path, self.advice.array.name), seconds, status)
+        arrays = {(copies[file], name): file for file, names in self.arrays.items() for name in names}
+        return _Run(_digest(folder), _reads_of(logs, arrays), seconds, status)
 
-    def _environment(self, folder: Path, path: Path, reader: str) -> dict[str, str]:
+    def _environment(self, folder: Path, copies: Mapping[Path, Path], reader: str) -> dict[str, str]:
         made = os.environ | {"HYPERSLAB_TRACE_FOLDER": str(folder / "logs")}
         if reader == "hyperslab":
             (folder / "counts").mkdir()
             made["HYPERSLAB_RUN_FOLDER"] = str(folder / "counts")
-        if path != self.original:
-            pair = folder / "instead"
-            pair.write_bytes(b"".join(os.fsencode(one) + b"\0" for one in (self.original, path)))
-            made["HYPERSLAB_INSTEAD"] = str(pair)
+        pairs = [os.fsencode(one) + b"\0" for pair in copies.items() if pair[0] != pair[1] for one in pair]
+        if pairs:
+            listed = folder / "instead"
+            listed.write_bytes(b"".join(pairs))
+            made["HYPERSLAB_INSTEAD"] = str(listed)
         return made | preloading(made, self.library)
 
     def check_unchanged(self) -> None:
         """Raise Unproved if a program has changed a file."""
         for path, stamp in self.stamps.items():
             if stamp_of(path) != stamp:
-                what = "its file" if path == self.original else "the copy of its file"
+                what = "the copy of its file" if path.is_relative_to(self.scratch) else "its file"
                 raise Unproved(f"the program changed {what} when it ran again")
 
     def words(self, verified: Sequence[Verified]) -> str:
         """What was measured."""
-        programs = [one.recorded.arguments for one in self.advice.demands if one.recorded is not None]
-        named = " and ".join(f"`{shlex.join(words)}`" for words in programs)
+        named = " and ".join(f"`{shlex.join(program.arguments)}`" for program in self.programs)
         medians = {key: float(np.median(took)) for key, took in self.whole.items()}
         today = medians.get(self.advice.today.candidate.key)
         known = medians.keys() - {self.advice.today.candidate.key}
@@ -374,16 +409,25 @@ def _digest(folder: Path) -> bytes:
     return made.digest()
 
 
-def _read_seconds(logs: Path, path: Path, array: str) -> float | None:
-    """The seconds of the reads of an array of a file; None if there were none, or if not all are known."""
+def _plain(name: str) -> str:
+    return name.strip("/")
+
+
+def _reads_of(logs: Path, arrays: Mapping[tuple[Path, str], Path]) -> _Reads | None:
+    """The reads of arrays by their files and names; None if there were none, or if not all are known."""
     try:
         table = read_logs(logs)
     except (HyperslabError, OSError) as error:
         raise Unproved(f"the reads of the program were not recorded: {error}") from error
-    numbers = [
-        number
+    resolved = {one.file: Path(one.file).resolve() for one in table.arrays}
+    found = {
+        number: arrays[key]
         for number, one in enumerate(table.arrays)
-        if one.array.strip("/") == array.strip("/") and Path(one.file).resolve() == path
-    ]
-    rows = np.isin(table.columns["array"], numbers)
-    return float(table.columns["duration_ns"][rows].sum()) / 1e9 if rows.any() else None
+        if (key := (resolved[one.file], _plain(one.array))) in arrays
+    }
+    rows = np.isin(table.columns["array"], list(found))
+    if not rows.any():
+        return None
+    read = np.unique(table.columns["array"][rows]).tolist()
+    seconds = float(table.columns["duration_ns"][rows].sum()) / 1e9
+    return _Reads(seconds, len(read), frozenset(found[number] for number in read))
