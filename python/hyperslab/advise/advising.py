@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from hyperslab.advise.candidate import Candidate
@@ -83,7 +83,7 @@ def advise(
     search = Search(pricer, limits, counsel.memory_nbytes, ratios, today, progress)
     if now.unknown:
         raise Refused(f"{array.title}: today's layout has no price: {'; '.join(now.unknown)}")
-    seeds = list(dict.fromkeys([*search.expected_shapes(), *_defaults(array).values(), *array.cut]))
+    seeds = list(dict.fromkeys([*search.expected_shapes(), *_defaults(array, encodings).values(), *array.cut]))
     for format_name, listed in encodings.items():
         for reader in _readers(format_name, profile, demands):
             search.family(format_name, reader, listed, seeds)
@@ -125,8 +125,8 @@ def _writes(demands: Sequence[Demand]) -> bool:
     return any(demand.writes for demand in demands)
 
 
-def _defaults(array: StoredArray) -> dict[str, tuple[int, ...]]:
-    return default_chunks(array.shape, array.dtype)
+def _defaults(array: StoredArray, formats: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    return default_chunks(array.shape, array.dtype, formats)
 
 
 def _other_orders(search: Search, array: StoredArray) -> None:
@@ -156,7 +156,7 @@ def _finalists(
         encoded = [one for one in listed if one.layout.ratio is not None]
         plain = [one for one in listed if one.layout.ratio is None]
         chosen += [*best, *(_distinct(search, part)[0] for part in (encoded, plain) if part)]
-    for name, chunk in _defaults(array).items():
+    for name, chunk in _defaults(array, encodings).items():
         for (format_name, reader), listed in families.items():
             if format_name == name and reader != "hyperslab":
                 like = search.best_of([one for one in listed if one.order is None], 1)

@@ -23,7 +23,16 @@ import numpy as np
 
 from hyperslab._core import Hyperslab, Points
 from hyperslab.errors import MissingLibrary, Refused, UsageError
-from hyperslab.formats.contract import ArrayFile, ArrayHandle, ArraySpec, Format, Installed, Need, imported
+from hyperslab.formats.contract import (
+    ArrayFile,
+    ArrayHandle,
+    ArraySpec,
+    Format,
+    Installed,
+    Need,
+    imported,
+    installed_version,
+)  # fmt: skip
 from hyperslab.formats.far import obstore_store
 from hyperslab.formats.zarr_metadata import (
     encoded_chunk_reasons,
@@ -63,7 +72,7 @@ class ZarrPython(Format):
     @classmethod
     def library(cls) -> Installed:
         """zarr-python, and numcodecs, which has the compressors."""
-        return Installed("zarr", import_zarr().__version__, (("numcodecs", version("numcodecs")),))
+        return Installed("zarr", _recent(installed_version("zarr")), (("numcodecs", version("numcodecs")),))
 
     def create(self, path: Path) -> ArrayFile:
         """Create the directory and its group's metadata."""
@@ -239,9 +248,14 @@ def chunks_of(layout: StoredLayout, shape: tuple[int, ...]) -> tuple[int, ...]:
 def import_zarr() -> Any:
     """The module zarr, version 3; raises MissingLibrary, which says how to install it."""
     zarr = imported("zarr")
-    if zarr.__version__.startswith(("0.", "1.", "2.")):
-        raise MissingLibrary(f"zarr {zarr.__version__} is too old: {advice('zarr')}")
+    _recent(zarr.__version__)
     return zarr
+
+
+def _recent(number: str) -> str:
+    if number.startswith(("0.", "1.", "2.")):
+        raise MissingLibrary(f"zarr {number} is too old: {advice('zarr')}")
+    return number
 
 
 def _dtype(array: Any) -> np.dtype[Any]:
