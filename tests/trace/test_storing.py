@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hyperslab as hs
+from command_line import run_python
 from hyperslab.errors import NotATrace
 from hyperslab.trace import selection, storing
 from hyperslab.trace.raw_logs import read_logs, say_program
@@ -43,6 +44,18 @@ def equal(left: AccessTable, right: AccessTable) -> bool:
         and [one.selection for one in left] == [one.selection for one in right]
         and (left.memory_types, left.notes, left.program) == (right.memory_types, right.notes, right.program)
     )
+
+
+def test_neither_saving_nor_opening_a_trace_imports_pandas(tmp_path: Path) -> None:
+    """It took `hyperslab trace` longer than all the rest, because pyarrow asks whether a list is a series."""
+    write_log(tmp_path / "logs")
+    code = (
+        "import sys\nfrom hyperslab.trace.trace import Trace\n"
+        "Trace.open(sys.argv[1]).save(sys.argv[2])\nTrace.open(sys.argv[2])\nassert 'pyarrow' in sys.modules\n"
+        "assert 'pandas' not in sys.modules\n"
+    )
+    done = run_python(code, tmp_path / "logs", tmp_path / "run.trace", modules=("numpy",))
+    assert done.returncode == 0, done.stderr.decode()
 
 
 def test_parquet_gives_back_what_the_log_has(tmp_path: Path) -> None:
