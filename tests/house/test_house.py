@@ -40,6 +40,7 @@ LAYERS = [
     ["storage"],  # how arrays are laid out
     ["journal"],  # before an archive is read, a commit that was cut short is finished
     [
+        "arrow",
         "declared",
         "libhdf5",
         "meant",

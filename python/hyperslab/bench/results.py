@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from hyperslab.arrow import value_column
 from hyperslab.bench.budgets import looks_of
 from hyperslab.bench.histories.study import HistoryCase
 from hyperslab.bench.histories.trials import History, load_histories
@@ -224,9 +225,11 @@ def _parquet(trials: Sequence[Trial]) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
-    schema = pa.schema([(field.name, kinds.get(str(field.type).split(" ")[0], pa.string())) for field in fields(Trial)])
-    table = pa.Table.from_pylist([trial.to_dict() for trial in trials], schema=schema)
+    kinds: dict[str, type] = {"int": int, "float": float, "bool": bool}
+    rows = [trial.to_dict() for trial in trials]
+    named = [(field.name, kinds.get(str(field.type).split(" ")[0], str)) for field in fields(Trial)]
+    columns = [value_column([row.get(name) for row in rows], kind) for name, kind in named]
+    table = pa.Table.from_arrays(columns, names=[name for name, _ in named])
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     content: bytes = sink.getvalue().to_pybytes()

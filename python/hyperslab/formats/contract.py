@@ -174,7 +174,11 @@ def installed_version(module: str) -> str:
 
     The module is not imported, which takes zarr a third of a second.
     """
-    if find_spec(module) is None:
+    try:
+        is_there = find_spec(module) is not None
+    except ImportError as error:
+        raise missing(module) from error
+    if not is_there:
         raise missing(module)
     try:
         return version(module)

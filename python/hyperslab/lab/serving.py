@@ -10,10 +10,12 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from hyperslab.errors import MissingLibrary, TrialFailed
 from hyperslab.needed import missing
@@ -56,27 +58,30 @@ def _reserve(port: int) -> socket.socket | None:
 @contextlib.contextmanager
 def running(command: Sequence[str | Path], port: int) -> Iterator[None]:
     """Run a server as a process. The context begins when it answers at `port`."""
-    process = subprocess.Popen(
-        [str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        _wait_for(port, process)
-        yield
-    finally:
-        process.terminate()
+    words = [str(word) for word in command]
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
         try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
+            _wait_for(port, process, errors)
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+def _wait_for(port: int, process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
     begun = time.monotonic()
     while time.monotonic() - begun < _STARTS_WITHIN_SECONDS and process.poll() is None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return
         time.sleep(0.02)
-    raise TrialFailed(f"{process.args!r} does not answer at port {port}")
+    errors.seek(0)
+    said = errors.read().decode(errors="replace").strip().splitlines()[-1:]
+    ended = "" if process.returncode is None else f"; it ended with status {process.returncode}"
+    raise TrialFailed(f"{process.args!r} does not answer at port {port}{ended}{''.join(f': {one}' for one in said)}")
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,7 @@ def nginx(folder: Path, root: Path) -> Iterator[Nginx]:
 def moto() -> Iterator[str]:
     """Run moto's S3, for tests rather than measurements, and yield its URL."""
     _import_moto()
-    moto = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p"]
+    moto = [sys.executable, "-P", "-m", "moto.server", "-H", "127.0.0.1", "-p"]
     with server_port() as port, running([*moto, str(port)], port):
         yield f"http://127.0.0.1:{port}"
 

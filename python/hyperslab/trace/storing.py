@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hyperslab.arrow import number_column, value_column
 from hyperslab.errors import NoSuchFile, NotATrace
 from hyperslab.needed import need
 from hyperslab.regular_files import open_regular
@@ -80,36 +81,21 @@ def _schema() -> Any:
 def _tables(trace: AccessTable, schema: Any) -> Iterator[Any]:
     import pyarrow as pa
 
-    words = {name: _strings(texts) for name, texts in _texts(trace).items()}
-    operations = _strings(OPERATIONS)
+    words = {name: value_column(texts, str) for name, texts in _texts(trace).items()}
+    operations = value_column(OPERATIONS, str)
     for first in range(0, max(len(trace), 1), ROWS_OF_A_GROUP):
         rows = slice(first, min(first + ROWS_OF_A_GROUP, len(trace)))
         columns = {name: column[rows] for name, column in trace.columns.items()}
         offsets = trace.offsets[rows.start : rows.stop + 1]
         numbers = trace.numbers[offsets[0] : offsets[-1]]
-        arrays: list[Any] = [_numbers(columns[name]) for name in COLUMNS]
-        arrays.append(pa.ListArray.from_arrays(_numbers((offsets - offsets[0]).astype(np.int32)), _numbers(numbers)))
-        arrays += [pa.DictionaryArray.from_arrays(_numbers(columns["array"]), words[name]) for name in _WORDS]
-        arrays.append(pa.DictionaryArray.from_arrays(_numbers(columns["operation"].astype(np.int32)), operations))
-        arrays.append(pa.DictionaryArray.from_arrays(_numbers(columns["memory_type"]), words["memory_dtype"]))
+        arrays: list[Any] = [number_column(columns[name]) for name in COLUMNS]
+        arrays.append(
+            pa.ListArray.from_arrays(number_column((offsets - offsets[0]).astype(np.int32)), number_column(numbers))
+        )
+        arrays += [pa.DictionaryArray.from_arrays(number_column(columns["array"]), words[name]) for name in _WORDS]
+        arrays.append(pa.DictionaryArray.from_arrays(number_column(columns["operation"].astype(np.int32)), operations))
+        arrays.append(pa.DictionaryArray.from_arrays(number_column(columns["memory_type"]), words["memory_dtype"]))
         yield pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _numbers(column: np.ndarray) -> Any:
-    """An array of pyarrow's with these numbers. Its own `array` imports pandas, which takes half a second."""
-    import pyarrow as pa
-
-    buffer = pa.py_buffer(np.ascontiguousarray(column))
-    return pa.Array.from_buffers(pa.from_numpy_dtype(column.dtype), len(column), [None, buffer])
-
-
-def _strings(texts: Sequence[str]) -> Any:
-    """The same with texts."""
-    import pyarrow as pa
-
-    encoded = [text.encode() for text in texts]
-    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
 
 
 def _texts(trace: AccessTable) -> dict[str, list[str]]:
