@@ -14,7 +14,8 @@ from pages import LEFT_OUT, PAGES, ROOT, blocks, commands, has_commands, run_pag
 
 # A test does not wait for an answer as certain as a reader wants it; tests/matrix/follow_readme.py changes nothing.
 LESS_TIME = {"--minutes 3 ": "--minutes 0.5 ", "--scale quick -o maps": "--scale quick --trials 2 -o maps",
-             "--method both": "--method both --formats hdf5,csv --trials 2", "NUMBER_DATASETS: 16": "NUMBER_DATASETS: 2",
+             "--method both": "--method both --formats hdf5,csv --trials 1",
+             "NUMBER_DATASETS: 16": "NUMBER_DATASETS: 2",
              "shape: [365, 180, 360]": "shape: [32, 180, 360]", "--verify 3": "--verify 1"}  # fmt: skip
 MODEL_TESTS = ROOT / "tests" / "model"
 
