@@ -168,6 +168,7 @@ def predicted(drawn: Drawn, trace: Path, profile: list[str]) -> dict[str, Any]:
     known = [one["predicted_seconds"] for one in arrays]
     return {
         "predicted": None if None in known or not known else sum(known),
+        "opening": sum(one["counsel"]["opening_seconds"] or 0.0 for one in arrays),  # which no trace times
         "low": sum(one["counsel"]["low"] or 0.0 for one in arrays),
         "high": sum(one["counsel"]["high"] or 0.0 for one in arrays),
         "traced": sum(one["measured_seconds"] for one in arrays),
@@ -315,7 +316,7 @@ def compared(trials: Trials, row: Mapping[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {
         "measured": today,
         "predicted_over_measured": guess / today if guess and today else None,
-        "predicted_over_traced": guess / row["traced"] if guess and row["traced"] else None,
+        "predicted_over_traced": (guess - row["opening"]) / row["traced"] if guess and row["traced"] else None,
         "is_deterministic": len(trials.printed) == 1,
         "device_nbytes": trials.device_nbytes,
         "layouts": {name: cache.disk_usage(path)[0] for name, path in trials.files.items()},

@@ -34,7 +34,7 @@ def doubted(pricer: Pricer, array: StoredArray, today: Candidate, now: Price) ->
     sentences = list(dict.fromkeys(said for one in pricer.demands for said in _differs(pricer.profile, array, one)))
     gaps = list(_gaps(pricer, today, now))
     for demand, predicted, measured in gaps:
-        reason = _reason(pricer, demand, today, predicted, measured)
+        reason = _reason(pricer, demand, today, measured)
         factor = max(predicted, measured) / max(min(predicted, measured), 1e-9)
         less = "less" if predicted < measured else "more"
         said = (
@@ -60,18 +60,18 @@ def _gaps(pricer: Pricer, today: Candidate, now: Price) -> Iterator[tuple[Demand
         if demand.summary is None or not measured:
             continue
         alone = now if len(pricer.demands) == 1 else replace(pricer, demands=[demand], known={}).price(today)
-        predicted = alone.seconds / demand.weight
+        predicted = alone.call_seconds / demand.weight
         if not 1 / MOST_APART <= predicted / measured <= MOST_APART:
             yield demand, predicted, measured
 
 
-def _reason(pricer: Pricer, demand: Demand, today: Candidate, predicted: float, measured: float) -> str | None:
+def _reason(pricer: Pricer, demand: Demand, today: Candidate, measured: float) -> str | None:
     """Why a trace may have measured something else."""
     summary, profile = demand.summary, pricer.profile
     assert summary is not None
     if demand.cache == "cold":
         warm = replace(pricer, demands=[demand.with_cache("page-warm")], known={}).price(today)
-        seconds = warm.seconds / demand.weight
+        seconds = warm.call_seconds / demand.weight
         if not warm.unknown and 1 / MOST_APART <= seconds / measured <= MOST_APART:
             return f"the program found the file in the page cache; from there, it takes {seconds_text(seconds)}"
     reasons = []
@@ -83,8 +83,6 @@ def _reason(pricer: Pricer, demand: Demand, today: Candidate, predicted: float, 
         reasons.append("the store profile was made on a busy machine")
     if demand.caller == "netCDF" and today.reader == "hdf5":
         reasons.append("a trace times what libhdf5 does, without netCDF4's own work")
-    if demand.is_opened_again and predicted > measured:
-        reasons.append("a trace times reads and writes, and not how the array is opened again")
     return ", or ".join(reasons) or None
 
 

@@ -24,11 +24,17 @@ class Price:
     is_sampled: bool = False
     phases: Mapping[Phase, float] = field(default_factory=dict)
     predictions: tuple[Prediction, ...] = field(default=(), repr=False)  # of each demand, in their order
+    opening_seconds: float = 0.0  # of the seconds: the array and its file are opened and closed, which no trace times
 
     @property
     def known_seconds(self) -> float | None:
         """Predicted seconds; None if they are unknown."""
         return None if self.unknown else self.seconds
+
+    @property
+    def call_seconds(self) -> float:
+        """Predicted seconds of the calls themselves, which a trace times."""
+        return self.seconds - self.opening_seconds
 
     @property
     def rank(self) -> tuple[bool, float]:

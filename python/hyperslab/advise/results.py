@@ -123,6 +123,7 @@ class Counsel:
             "accesses": self.access_count,
             "priced_accesses": self.priced_count,
             "seconds_now": self.now.known_seconds,
+            "opening_seconds": None if self.now.unknown else self.now.opening_seconds,
             "low": self.now.low,
             "high": None if self.now.unknown else self.now.high,
             "unknown": list(self.now.unknown),

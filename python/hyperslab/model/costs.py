@@ -100,10 +100,11 @@ class CallsBeyond:
 
     def cost(self, variables: Variables) -> Cost:
         """What that is for accesses, without an interval of its own."""
-        calls = self.opening * variables.n_array + self.call * variables.n_call
+        opening = self.opening * variables.n_array
+        calls = opening + self.call * variables.n_call
         copies = self.byte * variables.s_memcpy
         phases: dict[Phase, float] = {**dict.fromkeys(PHASES, 0.0), "per_call": calls, "memory_copy": copies}
-        return Cost(phases, calls + copies, calls + copies)
+        return Cost(phases, calls + copies, calls + copies, opening=opening)
 
 
 def _over_calls(rate: float, alone: float | None, whole: float, single: float) -> float:
@@ -116,7 +117,8 @@ class Cost:
     """Predicted seconds by phase, with a 95 % interval.
 
     `extrapolating` names the variables that lie outside the trained range. `unknown` says what has no price, such as a
-    codec that was not trained. The seconds are then only those of the rest, and `high` is infinite.
+    codec that was not trained. The seconds are then only those of the rest, and `high` is infinite. In `opening` of
+    them, the array and its file are opened and closed, which no trace times.
     """
 
     phases: dict[Phase, float]
@@ -124,6 +126,7 @@ class Cost:
     high: float
     extrapolating: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    opening: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -143,7 +146,8 @@ class Cost:
         phases = {phase: seconds + other.phases[phase] for phase, seconds in self.phases.items()}
         said = dict.fromkeys((*self.extrapolating, *other.extrapolating))
         unknown = dict.fromkeys((*self.unknown, *other.unknown))
-        return Cost(phases, self.low + other.low, self.high + other.high, tuple(said), tuple(unknown))
+        ends, opening = (self.low + other.low, self.high + other.high), self.opening + other.opening
+        return Cost(phases, *ends, tuple(said), tuple(unknown), opening)
 
 
 def computing(seconds: float) -> Cost:
@@ -176,8 +180,10 @@ def price(
     factors = values(terms, variables, None if rate else codec)
     parts = factors * np.array([each.value for each in coefficients.each])
     phases: dict[Phase, float] = dict.fromkeys(PHASES, 0.0)
+    opening = 0.0
     for term, part in zip(terms, parts.tolist(), strict=True):
         phases[term.phase] += part
+        opening += part if term.variable == "n_array" else 0.0
     if rate:
         phases["codec"] += rate.seconds(variables) + _moved_more(variables, coefficients)
     seconds = sum(phases.values())
@@ -185,7 +191,7 @@ def price(
     reach = exp(DEVIATIONS * min(float(np.sqrt(max(relative, 0.0) + coefficients.spread**2)), 100.0))
     unknown = () if rate else _unknown(variables, coefficients, codec)
     high = inf if unknown else seconds * reach
-    return Cost(phases, seconds / reach, high, tuple(_outside(variables, coefficients)), unknown)
+    return Cost(phases, seconds / reach, high, tuple(_outside(variables, coefficients)), unknown, opening)
 
 
 def _moved_more(variables: Variables, coefficients: Coefficients) -> float:
