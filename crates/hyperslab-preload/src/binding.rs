@@ -19,8 +19,9 @@ use hyperslab_libhdf5::Module;
 use hyperslab_libhdf5::libraries::{Libhdf5, libhdf5_at, next_symbol};
 use hyperslab_libhdf5::objects::{self, Object, Seen, Slot, is_code, is_own};
 
-use crate::entries::{HOOK_COUNT, LIBRARY_SHIFT, act, entry, entry_name, entry_number};
+use crate::entries::{HOOK_COUNT, act, entry, entry_name, entry_number};
 use crate::gates::{self, Gate, gate_at, is_gated};
+use crate::instructions::LIBRARY_SHIFT;
 use crate::owners::lock_at;
 use crate::patching::replace;
 use crate::settings::settings;

@@ -13,7 +13,8 @@ use hyperslab_libhdf5::libraries::{Libhdf5, known_libraries, libhdf5_at, library
 use hyperslab_libhdf5::{Id, Kind, Module, Real, objects};
 
 use crate::binding::{between, bind_caller};
-use crate::entries::{Called, HOOK_COUNT, LIBRARY_SHIFT, entry_name};
+use crate::entries::{HOOK_COUNT, entry_name};
+use crate::instructions::{Called, LIBRARY_SHIFT};
 use crate::lock::Lock;
 use crate::owners::lock_at;
 

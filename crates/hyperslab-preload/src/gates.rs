@@ -10,9 +10,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::callers;
-use crate::entries::{
-    self, Act, Called, Frame, MOST_WORDS, Next, REPLACED_COUNT, STUB_COUNT, call, stub, stub_number,
-};
+use crate::entries::{self, Act, REPLACED_COUNT};
+use crate::instructions::{Called, Frame, MOST_WORDS, Next, STUB_COUNT, call, stub, stub_number};
 use crate::lock::Lock;
 use crate::stack;
 

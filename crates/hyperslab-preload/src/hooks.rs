@@ -14,10 +14,10 @@ use hyperslab_libhdf5::{Id, Real, libraries, objects};
 
 use crate::callers::{Hook, Site, site};
 use crate::counts::{self, Count};
-use crate::entries::{Arguments, Called, Next};
 use crate::fallback::pass_on;
 use crate::gates::is_gated;
 use crate::instead::instead;
+use crate::instructions::{Arguments, Called, Next};
 use crate::reason::Reason;
 use crate::recording::{self, Asked, Operation, Part};
 use crate::request::Call;

@@ -9,7 +9,7 @@
 //!
 //! | what | home |
 //! |---|---|
-//! | where calls of functions that are not ours arrive, and what is done before and after them | `entries`, `gates` |
+//! | where calls of functions that are not ours arrive, and what is done before and after them | `entries`, `instructions`, `gates` |
 //! | functions that replace libhdf5's and libc's | `hooks` |
 //! | which library a function belongs to; its lock, while threads wait; Python's own lock meanwhile | `owners`; `lock`; `python` |
 //! | which libhdf5 a call means; its functions, and modules' tables | `binding`, `callers`; the crate `hyperslab-libhdf5` |
@@ -54,6 +54,7 @@ mod gates;
 mod hints;
 mod hooks;
 mod instead;
+mod instructions;
 mod kept_bytes;
 mod known;
 mod limits;

@@ -143,13 +143,13 @@ impl Lock {
     #[inline]
     fn free(&self, owner: u32) {
         if self.state.compare_exchange(owner, FREE, Ordering::Release, Ordering::Relaxed).is_err() {
-            self.free_and_wake(owner);
+            self.free_and_wake(own_number()); // which is another one since the thread has forked
         }
     }
 
     #[cold]
     fn free_and_wake(&self, owner: u32) {
-        if self.state.load(Ordering::Relaxed) != owner | AWAITED {
+        if self.state.load(Ordering::Relaxed) & !AWAITED != owner {
             return; // it was given up for lost
         }
         if self.waiting_long.load(Ordering::SeqCst) > 0 {
