@@ -96,10 +96,12 @@ const SITE_COUNT: usize = 1 << 10;
 static SITES: [AtomicPtr<Site>; SITE_COUNT] = [const { AtomicPtr::new(ptr::null_mut()) }; SITE_COUNT];
 
 /// The function that a call means which arrived at the entry of this number, and what it has to wait for; `None` if there
-/// is none.
-pub(crate) fn meant(number: usize, called: &Called) -> Option<(usize, Option<&'static Lock>)> {
+/// is none. From then on, the call itself says which library it means.
+pub(crate) fn meant(number: usize, called: &mut Called) -> Option<(usize, Option<&'static Lock>)> {
     if let Some(hook) = Hook::ALL.get(number) {
-        return site(*hook, called).map(|site| (site.real as usize, site.lock));
+        let site = site(*hook, called)?;
+        called.caller |= site.libhdf5.order << LIBRARY_SHIFT;
+        return Some((site.real as usize, site.lock));
     }
     let name = entry_name(number);
     let first = || next_symbol(name, None).or_else(|| in_any(name));
@@ -147,7 +149,10 @@ fn kept(place: &AtomicPtr<Site>, hook: Hook, caller: usize) -> Option<&'static S
 fn owner(site: &'static Site, called: &Called) -> Option<&'static Site> {
     let id = called.first.cast_signed() as Id;
     let Some(kind) = site.hook.kind() else { return Some(site) };
-    let is_owner = |library: &&Libhdf5| library.library().is_some_and(|known| known.is(kind, id));
+    let is_owner = |library: &&Libhdf5| {
+        let _held = lock_at(c"H5Iget_type", library.number()).map(|lock| lock.hold(called.stack()));
+        library.library().is_some_and(|known| known.is(kind, id))
+    };
     if is_owner(&site.libhdf5) {
         return Some(site);
     }
@@ -201,7 +206,7 @@ fn path_of(address: usize) -> CString {
 }
 
 /// Finds all that have a function, and returns the one that was loaded first.
-fn of_any(name: &CStr) -> Option<&'static Libhdf5> {
+pub(crate) fn of_any(name: &CStr) -> Option<&'static Libhdf5> {
     let found = each_with(name).filter_map(|address| libhdf5_at(address as usize));
     found.fold(None, |first, one| first.or(Some(one)))
 }

@@ -12,9 +12,10 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use hyperslab_libhdf5::Module;
-use hyperslab_libhdf5::libraries::{Libhdf5, known_libraries, libhdf5_at, module_at};
+use hyperslab_libhdf5::libraries::{Libhdf5, libhdf5_at, module_at};
 
 use crate::binding;
+use crate::callers::of_any;
 use crate::lock::Lock;
 use crate::settings::settings;
 
@@ -63,11 +64,10 @@ fn owner_at(name: &CStr, address: usize) -> Option<&'static Owner> {
     Some(registered(extent, module, lock))
 }
 
-/// The lock of the libhdf5 that a library calls. One that has not told yet, because it looks functions up, is on top of the
+/// The lock of the libhdf5 that a library calls. One that does not tell, because it looks functions up, is on top of the
 /// first libhdf5 that the process has.
 fn below(extent: (usize, usize)) -> Option<&'static Lock> {
-    let library =
-        binding::libhdf5_below(extent).or_else(|| known_libraries().filter(|one| one.is_real).last())?;
+    let library = binding::libhdf5_below(extent).or_else(|| of_any(c"H5Iget_type"))?;
     owner_at(c"H5Iget_type", library.number())?.lock
 }
 
