@@ -12,7 +12,7 @@ use hyperslab_libhdf5::Real;
 use crate::gates;
 
 /// How many words of the stack are passed on at most where a function is called and not jumped to: the arguments behind those
-/// in registers. The longest function of libhdf5 has 7 there, and the variable arguments of `H5Epush2` come to 10.
+/// in registers. The longest function has 7 there.
 pub(crate) const MOST_WORDS: usize = 16;
 
 /// A call, as the instructions below put it on the stack.
