@@ -47,6 +47,13 @@ ODD = r"""
     int nc_errno(int value) { int before = errno; errno = value; return before; }
     int nc_back(int (*back)(void *), void *data) { return back(data); }
     int nc_variable_of_it = 5;
+    static volatile long count;
+    long nc_count(long (*back)(void), long step) {
+        long before = count;
+        if (back) before = back();
+        for (volatile int k = 0; k < 20; k++);
+        return count = before + step;
+    }
 """
 DECLARED = r"""
     #include <errno.h>
@@ -64,6 +71,7 @@ DECLARED = r"""
     struct mixed nc_mixed(double);
     struct large nc_large(long);
     extern int nc_variable_of_it;
+    long nc_count(long (*)(void), long);
 """
 MAIN = r"""
     static int within(void *data) { return nc_errno(3) + (int)nc_long(1,0,0,0,0,0,0,0,0,0,0,0,1); }
@@ -170,6 +178,84 @@ LEAVING = r"""
 
 def test_a_call_that_is_left_by_a_jump_or_by_the_end_of_its_thread_keeps_nobody_waiting(tmp_path: Path) -> None:
     same(compiled(tmp_path, "program", DECLARED + LEAVING, *odd(tmp_path), "-pthread"))
+
+
+COUNTING = r"""
+    #include <pthread.h>
+    #include <sys/syscall.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    static long within(void) { return nc_count(0, 0); }
+    static void *counts(void *data) {
+        for (int k = 0; k < 50000; k++) nc_count(k % 3 ? 0 : within, 1);
+        return 0;
+    }
+    static pthread_t threads[4];
+    static void begin(void) { for (int k = 0; k < 4; k++) pthread_create(&threads[k], 0, counts, 0); }
+    static void end(void) { for (int k = 0; k < 4; k++) pthread_join(threads[k], 0); }
+"""
+
+
+def test_calls_of_several_threads_never_overlap(tmp_path: Path) -> None:
+    """Each takes a number, and puts the next one back: one that overlaps another is lost."""
+    code = (
+        COUNTING
+        + r"""
+        int main(void) {
+            begin(), end();
+            printf("%ld\n", nc_count(0, 0));
+            return 0;
+        }
+    """
+    )
+    ran = run(compiled(tmp_path, "program", DECLARED + code, *odd(tmp_path), "-pthread"))
+    assert (ran.status, ran.out) == (0, b"200000\n"), ran.errors
+
+
+def test_a_process_that_forks_while_its_threads_call(tmp_path: Path) -> None:
+    """All children call too. Their locks are free, and no thread of the parent waits for ever."""
+    code = (
+        COUNTING
+        + r"""
+        int main(void) {
+            int ended = 0, status;
+            begin();
+            for (int k = 0; k < 30; k++) {
+                if (fork() == 0) {
+                    counts(0);
+                    _exit(7);
+                }
+            }
+            end();
+            while (wait(&status) > 0) ended += WIFEXITED(status) && WEXITSTATUS(status) == 7;
+            printf("%d %ld\n", ended, nc_count(0, 0));
+            return 0;
+        }
+    """
+    )
+    ran = run(compiled(tmp_path, "program", DECLARED + code, *odd(tmp_path), "-pthread"))
+    assert (ran.status, ran.out) == (0, b"30 200000\n"), ran.errors
+
+
+def test_a_thread_that_ends_in_a_call_without_leaving_it_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """No destructor runs there. Whoever waits finds out after a second that nobody will let go of the lock."""
+    code = (
+        COUNTING
+        + r"""
+        static volatile int is_within;
+        static int ends(void *data) { is_within = 1; syscall(SYS_exit, 0); }
+        static void *ending(void *data) { return (void *)(long)nc_back(ends, 0); }
+        int main(void) {
+            pthread_t thread;
+            pthread_create(&thread, 0, ending, 0);
+            while (!is_within) usleep(100);
+            printf("%ld\n", nc_count(0, 1));
+            return 0;
+        }
+    """
+    )
+    ran = run(compiled(tmp_path, "program", DECLARED + code, *odd(tmp_path), "-pthread"))
+    assert (ran.status, ran.out) == (0, b"1\n"), ran.errors
 
 
 def test_an_exception_passes_through_a_call(tmp_path: Path) -> None:
