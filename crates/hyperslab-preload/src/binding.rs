@@ -12,7 +12,7 @@
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_void};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use hyperslab_libhdf5::Module;
@@ -25,6 +25,7 @@ use crate::instructions::LIBRARY_SHIFT;
 use crate::owners::lock_at;
 use crate::patching::replace;
 use crate::settings::settings;
+use crate::stack;
 
 /// How many addresses of functions tell which library a module means. Some may be in libraries on top of libhdf5.
 const MOST_BOUND: usize = 64;
@@ -61,6 +62,9 @@ struct Place {
 static BUSY: AtomicU32 = AtomicU32::new(0);
 /// Whether the program has begun.
 static HAS_STARTED: AtomicBool = AtomicBool::new(false);
+
+/// How many modules were ever loaded when something was last looked up.
+static LOAD_COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// The modules that were bound when something was looked up.
 struct Bound(UnsafeCell<Seen>);
@@ -110,9 +114,15 @@ pub(crate) fn bind_loaded() {
 
 /// Binds modules that were loaded since this was last called. Who looks something up in one may call it then.
 pub(crate) fn catch_up() {
-    if !HAS_STARTED.load(Ordering::Acquire) || !settings().locks {
-        return;
+    let is_wanted = HAS_STARTED.load(Ordering::Acquire) && settings().locks;
+    let load_count = if is_wanted { objects::load_count() } else { 0 };
+    if load_count != LOAD_COUNT.load(Ordering::Acquire) && is_wanted && stack::is_enough() {
+        bind_new();
+        LOAD_COUNT.store(load_count, Ordering::Release);
     }
+}
+
+fn bind_new() {
     let own = own_number();
     for _ in 0..WAITS {
         let Some(_alone) = Alone::new() else {
