@@ -59,6 +59,7 @@ def run(case: Case, seed: int, folder: Path, plain: bool) -> tuple[str, int]:
     waits = 0 if plain else json.loads(said[-1])["waits"]["count"]
     if done.stdout == "right\n" and done.returncode == 0:
         return "right", waits
+    print(done.stderr[-500:])
     return ("wrong values" if "wrong values" in done.stderr else "an error"), waits
 
 

@@ -20,6 +20,8 @@ SHAPE = (24, 60, 90)
 CHUNKS = (4, 60, 45)
 FILE_COUNT = 8
 TURNS = 4
+# PyTables keeps a list of open files in Python, and its documentation asks for a lock where threads open or close any.
+TABLES = threading.Lock()
 Array = np.ndarray[Any, np.dtype[np.float32]]
 Indices = tuple[slice, slice, slice]
 
@@ -143,17 +145,23 @@ def tables_read(path: Path, number: int, random: np.random.Generator) -> None:
     import tables
 
     for part in parts(random):
-        with tables.open_file(path) as file:
-            check(file.root.v[part], values(number)[part])
+        with TABLES:
+            file = tables.open_file(path)
+        check(file.root.v[part], values(number)[part])
+        with TABLES:
+            file.close()
 
 
 def tables_write(path: Path, number: int, random: np.random.Generator) -> None:
     """A new file by PyTables, read again."""
     import tables
 
-    with tables.open_file(path, "w") as file:
-        filters = tables.Filters(complevel=1, complib="zlib", shuffle=True)
-        file.create_carray("/", "v", obj=values(number), chunkshape=CHUNKS, filters=filters)
+    with TABLES:
+        file = tables.open_file(path, "w")
+    filters = tables.Filters(complevel=1, complib="zlib", shuffle=True)
+    file.create_carray("/", "v", obj=values(number), chunkshape=CHUNKS, filters=filters)
+    with TABLES:
+        file.close()
     tables_read(path, number, random)
 
 
