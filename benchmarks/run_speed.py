@@ -2,9 +2,10 @@
 
     python benchmarks/run_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
 
-NAME is a group of rows (`whole`, `rows`, `columns`, `points`, `cached`, `uncompressed`, `start`, `tools`). Both sides
-of a row are programs of their own. They print a checksum, which must agree, and the seconds of their reads, which are
-compared. `tools` compares whole programs, so the time to start `hyperslab run` counts; `start` has a row for that
+NAME is a group of rows (`whole`, `rows`, `columns`, `points`, `cached`, `uncompressed`, `threads`, `lock`, `start`,
+`tools`). Both sides of a row are programs of their own; in `threads`, ours has four threads, which crash without us,
+and the other reads four times in a row. They print a checksum, which must agree, and the seconds of their reads, which
+are compared. `tools` compares whole programs, so the time to start `hyperslab run` counts; `start` has a row for that
 alone. They run in one run, in a new random order each turn. Then a row says how long `hyperslab run` says that libhdf5
 would have taken, and how many times as long as it takes that is. Results are saved in benchmarks/results/run_speed.json
 row by row.
@@ -54,6 +55,27 @@ READS = {
     "points": "def read():\n    return sum(np.asarray(array[:, k, k + 5]).sum(dtype='f8') for k in (100, 300, 500))",
     "cached": "def read():\n    return sum(float(array[0, k % 512, (7 * k) % 512]) for k in range({count}))",
 }
+# Four times the same array: by as many threads, or one after the other. Each time it is opened anew.
+FOUR_TIMES = """
+import sys, time, threading
+import numpy as np
+import {library}
+path = sys.argv[1]
+def work(number, found):
+    {opened}
+    {read}
+    found[number] = read()
+found = [0.0] * 4
+threads = [threading.Thread(target=work, args=(number, found)) for number in range(4)]
+begun = time.perf_counter()
+for thread in threads:
+    thread.start()
+    if not {together}:
+        thread.join()
+for thread in threads:
+    thread.join()
+print(time.perf_counter() - begun, float(sum(found)))
+"""
 TIMED = """
 import sys, time
 import numpy as np
@@ -70,6 +92,24 @@ begun = time.perf_counter()
 draw = random.Random(1).random
 found = sum(draw() for _ in range(20_000_000))
 print(time.perf_counter() - begun, found)
+"""
+
+
+# Calls of a library that has a lock: what that costs, and a gate. Not by Python, whose own call costs more.
+CALLS = """
+#include <stdio.h>
+#include <time.h>
+int H5get_libversion(unsigned *, unsigned *, unsigned *);
+int main(void) {
+    unsigned numbers[3];
+    struct timespec begun, done;
+    H5get_libversion(numbers, numbers + 1, numbers + 2);
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    for (int k = 0; k < COUNT; k++) H5get_libversion(numbers, numbers + 1, numbers + 2);
+    clock_gettime(CLOCK_MONOTONIC, &done);
+    printf("%.9f %u\\n", done.tv_sec - begun.tv_sec + 1e-9 * (done.tv_nsec - begun.tv_nsec), numbers[0]);
+    return 0;
+}
 """
 
 
@@ -91,21 +131,22 @@ Measured = Callable[[Sequence[str], Sequence[str]], tuple[float, str]]
 
 
 def measure(
-    key: str, work: str, words: Sequence[str], files: Sequence[Path], target: float, quick: bool, how: Measured = timed
-) -> dict[str, Any]:
-    """One row: the same program with and without us."""
+    key: str, work: str, words: Sequence[str], files: Sequence[Path], target: float, quick: bool, how: Measured = timed,
+    other: Sequence[str] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """One row: the same program with and without us, or another one without us."""
     cache.warm_up(files)
-    sides = {OURS: RUN, WITHOUT: []}
-    answers = {name: how(words, prefix)[1] for name, prefix in sides.items()}
+    sides = {OURS: (words, RUN), WITHOUT: (other or words, [])}
+    answers = {name: how(*side)[1] for name, side in sides.items()}
     if answers[OURS] != answers[WITHOUT]:
         raise RuntimeError(f"{key}: it read something else under `hyperslab run`")
-    each = {name: lambda prefix=prefix: how(words, prefix)[0] for name, prefix in sides.items()}
+    each = {name: lambda side=side: how(*side)[0] for name, side in sides.items()}
     turns = 3 if quick else 11
     seconds, proof = comparison.interleaved(each, turns, files)
     unused = {name: lambda: Side(lambda: None) for name in sides}
     row = Row(key, work, files, None, unused, {WITHOUT: target}, turns=turns)
     made = comparison.measured(row, seconds, {}, proof, turns)
-    estimate = estimated(words, made["seconds"][WITHOUT]) if how is timed else None
+    estimate = estimated(words, made["seconds"][WITHOUT]) if how is timed and other is None else None
     if estimate is not None:
         print(f"  it says {estimate['seconds']:.3g} s for libhdf5: {estimate['ratio']:.2f} times what it takes")
     return made | {"estimate": estimate}
@@ -144,6 +185,46 @@ def cached(files: Files, quick: bool) -> Iterator[dict[str, Any]]:
     yield measure("cached", f"h5py: {count} cached elements", words, [path], 1.10, quick)
 
 
+def threads(files: Files, quick: bool) -> Iterator[dict[str, Any]]:
+    """Four threads read the same array, compared with four reads in a row: without us, threads crash."""
+    path = files.hdf5("deflate")
+    for library in ("netCDF4", "xarray"):
+        opened = indented(OPENED[library].split("\n", 1)[1])
+        named = {"library": library, "opened": opened, "read": indented(READS["whole"])}
+        together, alone = (
+            [sys.executable, "-c", FOUR_TIMES.format(together=together, **named), str(path)]
+            for together in (True, False)
+        )
+        said = f"{library}: the whole array by 4 threads; without us, 4 times in a row"
+        yield measure(f"{library}-threads", said, together, [path], 0.35, quick, other=alone)
+
+
+def indented(code: str) -> str:
+    """Code for the inside of a function."""
+    return code.replace("\n", "\n    ")
+
+
+def lock(quick: bool) -> Iterator[dict[str, Any]]:
+    """What a call costs that takes a lock."""
+    import netCDF4
+
+    count = 1_000_000 if quick else 20_000_000
+    libraries = sorted((Path(netCDF4.__file__).parents[1] / "netcdf4.libs").glob("libhdf5-*.so*"))
+    if not libraries or shutil.which("gcc") is None:
+        print("no wheel of netCDF4, or no gcc")
+        return
+    with tempfile.TemporaryDirectory(prefix="hyperslab-") as folder:
+        source, made = Path(folder) / "calls.c", Path(folder) / "calls"
+        source.write_text(CALLS.replace("COUNT", str(count)))
+        linked = [str(libraries[0]), f"-Wl,-rpath,{libraries[0].parent}", "-Wl,--allow-shlib-undefined"]
+        subprocess.run(["gcc", "-O2", "-o", made, source, *linked], check=True)
+        # 50 ns besides the 35 ns or so of the call itself.
+        row = measure("lock", f"C: {count:,} calls of H5get_libversion", [str(made)], [], 2.4, quick)
+        cost = (row["seconds"][OURS] - row["seconds"][WITHOUT]) / count
+        print(f"  a gate and its lock take {1e9 * cost:.1f} ns")
+        yield row | {"gate_nanoseconds": 1e9 * cost}
+
+
 def start(quick: bool) -> Iterator[dict[str, Any]]:
     """Programs that read no HDF5."""
     words = [sys.executable, "-c", NO_HDF5]
@@ -179,6 +260,8 @@ def groups(files: Files, quick: bool) -> command.Groups:
         "points": lambda: by_libraries("points", "deflate", 0.35, files, quick),
         "cached": lambda: cached(files, quick),
         "uncompressed": lambda: by_libraries("whole", "contiguous", 0.8, files, quick),
+        "threads": lambda: threads(files, quick),
+        "lock": lambda: lock(quick),
         "start": lambda: start(quick),
         "tools": lambda: tools(files, quick),
     }

@@ -61,3 +61,12 @@ def compiled(folder: Path, name: str, source: str, *options: object) -> Path:
 def alone(*words: object) -> subprocess.CompletedProcess[bytes]:
     """Run a program without us."""
     return subprocess.run([*map(str, words)], capture_output=True, timeout=240)
+
+
+def netcdf_libhdf5() -> Path:
+    """The libhdf5 of netCDF4's wheel, which is not made for threads. Without the wheel, the test is skipped."""
+    module = pytest.importorskip("netCDF4")
+    found = sorted((Path(module.__file__).parents[1] / "netcdf4.libs").glob("libhdf5-*.so*"))
+    if not found:
+        pytest.skip("netCDF4 is no wheel")
+    return found[0]

@@ -148,7 +148,7 @@ fn registered(extent: (usize, usize), module: Module, is_real: bool) -> &'static
 }
 
 /// The module that an address is in, and where its memory is.
-fn module_at(address: usize) -> Option<((usize, usize), Module)> {
+pub fn module_at(address: usize) -> Option<((usize, usize), Module)> {
     let mut found: Option<((usize, usize), CString)> = None;
     objects::each(|object| {
         if object.contains(address) {

@@ -11,7 +11,7 @@ use crate::kinds::Kind;
 use crate::table::{Functions, ObjectInfo, PlainDriver, TransferMode, Version, Writing};
 
 /// A function to call in place of the program, with the arguments that the program gave.
-pub type Real = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> usize;
+pub type Real = unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize) -> usize;
 
 /// Whether a function that returns a `herr_t` has failed.
 #[allow(clippy::cast_possible_truncation)] // which has 32 bits

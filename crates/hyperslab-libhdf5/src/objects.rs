@@ -87,6 +87,8 @@ pub struct Object {
     tables: [(*const Relocation, usize); 2],
     /// Memory that the linker made read-only after it had filled it: start and end.
     sealed: (usize, usize),
+    /// Where its code is.
+    code: (usize, usize),
 }
 
 /// Where a module keeps the address of a function or a variable.
@@ -99,6 +101,8 @@ pub struct Slot<'o> {
     pub may_wait: bool,
     /// Whether it is a pointer among the module's data, and not in its table of addresses.
     pub is_data: bool,
+    /// Whether the module itself has a function or a variable of this name.
+    pub is_defined: bool,
     version: u16,
 }
 
@@ -111,26 +115,51 @@ impl Slot<'_> {
 }
 
 /// Shows all modules to a function, except this one. It must not call the dynamic linker, which waits for us meanwhile.
-pub fn each(mut visit: impl FnMut(&Object)) {
-    each_of_all(|object| {
-        if !object.contains(own_address()) {
-            visit(object);
-        }
-    });
+pub fn each(visit: impl FnMut(&Object)) {
+    each_new(Seen::NONE, visit);
 }
 
-fn each_of_all(mut visit: impl FnMut(&Object)) {
+/// Which modules were shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// How many modules were ever loaded by then, and ever unloaded.
+    loads: (u64, u64),
+    /// How many there were.
+    count: usize,
+}
+
+impl Seen {
+    /// None were.
+    pub const NONE: Self = Self { loads: (0, 0), count: 0 };
+}
+
+/// Shows the modules that were loaded since others were shown; all, if any was unloaded meanwhile. Returns which were shown
+/// by now.
+pub fn each_new(before: Seen, mut visit: impl FnMut(&Object)) -> Seen {
+    let mut now = Seen::NONE;
+    visit_all(&mut |info| {
+        now.loads = (info.dlpi_adds, info.dlpi_subs);
+        let is_shown = now.count < before.count && now.loads.1 == before.loads.1;
+        now.count += 1; // new ones are at the end
+        // SAFETY: the linker's own description of the module.
+        if !is_shown
+            && let Some(object) = unsafe { Object::of(info) }
+            && !object.contains(own_address())
+        {
+            visit(&object);
+        }
+        now.loads != before.loads
+    });
+    if now.loads == before.loads { before } else { now }
+}
+
+/// Shows what the linker knows of each module, as long as the function returns true.
+fn visit_all(mut visit: &mut dyn FnMut(&libc::dl_phdr_info) -> bool) {
     unsafe extern "C" fn show(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
         // SAFETY: the linker passes a valid description, and what we gave it.
-        unsafe {
-            let visit = &mut *data.cast::<&mut dyn FnMut(&Object)>();
-            if let Some(object) = Object::of(&*info) {
-                visit(&object);
-            }
-        }
-        0
+        let goes_on = unsafe { (*data.cast::<&mut dyn FnMut(&libc::dl_phdr_info) -> bool>())(&*info) };
+        c_int::from(!goes_on)
     }
-    let mut visit: &mut dyn FnMut(&Object) = &mut visit;
     // SAFETY: the function gets what it expects.
     unsafe { libc::dl_iterate_phdr(Some(show), (&raw mut visit).cast()) };
 }
@@ -144,10 +173,12 @@ static OWN: OnceLock<(usize, usize)> = OnceLock::new();
 /// Finds out where this library is. Called when it is loaded.
 pub fn start() {
     let mut found = (0, 0);
-    each_of_all(|object| {
-        if object.contains(own_address()) {
+    visit_all(&mut |info| {
+        // SAFETY: the linker's own description of the module.
+        if let Some(object) = unsafe { Object::of(info) }.filter(|object| object.contains(own_address())) {
             found = (object.start, object.end);
         }
+        found.1 == 0
     });
     let _ = OWN.set(found);
 }
@@ -157,16 +188,27 @@ pub fn is_own(address: usize) -> bool {
     OWN.get().is_some_and(|&(start, end)| (start..end).contains(&address))
 }
 
+/// Whether an address is where some module has its code.
+pub fn is_code(address: usize) -> bool {
+    let mut is_found = false;
+    visit_all(&mut |info| {
+        // SAFETY: the linker's own description of the module.
+        if let Some(object) = unsafe { Object::of(info) }.filter(|object| object.contains(address)) {
+            is_found = object.has_code_at(address);
+            return false;
+        }
+        true
+    });
+    is_found
+}
+
 /// How many modules were ever loaded.
 pub fn load_count() -> u64 {
-    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
-        // SAFETY: the linker passes a valid description, and what we gave it.
-        unsafe { *data.cast::<u64>() = (*info).dlpi_adds };
-        1 // the first module tells
-    }
     let mut count = 0_u64;
-    // SAFETY: the function gets what it expects.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut count).cast()) };
+    visit_all(&mut |info| {
+        count = info.dlpi_adds;
+        false // the first module tells
+    });
     count
 }
 
@@ -181,7 +223,9 @@ impl Object {
             Some((start, start.wrapping_add(usize::try_from(segment.p_memsz).ok()?)))
         };
         let at = |kind: u32| segments.iter().find(|segment| segment.p_type == kind);
-        let loaded = || segments.iter().filter(|one| one.p_type == libc::PT_LOAD).filter_map(extent);
+        let loaded_segments = || segments.iter().filter(|one| one.p_type == libc::PT_LOAD);
+        let loaded = || loaded_segments().filter_map(extent);
+        let code = || loaded_segments().filter(|one| one.p_flags & libc::PF_X != 0).filter_map(extent);
         let entry = extent(at(libc::PT_DYNAMIC)?)?.0 as *const Dynamic;
         let mut found = Self {
             base,
@@ -194,6 +238,7 @@ impl Object {
             needed: (ptr::null(), 0),
             tables: [(ptr::null(), 0); 2],
             sealed: at(libc::PT_GNU_RELRO).and_then(extent).unwrap_or_default(),
+            code: code().fold((usize::MAX, 0), |all, (start, end)| (all.0.min(start), all.1.max(end))),
         };
         // SAFETY: that is where the module has its table.
         unsafe { found.fill(entry) };
@@ -230,6 +275,11 @@ impl Object {
         (self.start..self.end).contains(&address)
     }
 
+    /// Whether an address is where its code is.
+    pub fn has_code_at(&self, address: usize) -> bool {
+        (self.code.0..self.code.1).contains(&address)
+    }
+
     /// What the linker calls it.
     pub fn path(&self) -> &CStr {
         // SAFETY: the linker keeps the name while the module is loaded.
@@ -250,12 +300,15 @@ impl Object {
                 return None;
             }
             // SAFETY: relocations refer to symbols that have names, and versions if any symbol has one.
-            let (name, version) = unsafe {
-                let name = CStr::from_ptr(self.strings.add((*self.symbols.add(number)).name as usize).cast());
-                (name, if self.versions.is_null() { 0 } else { *self.versions.add(number) })
+            let (symbol, version) = unsafe {
+                let version = if self.versions.is_null() { 0 } else { *self.versions.add(number) };
+                (&*self.symbols.add(number), version)
             };
+            // SAFETY: as above.
+            let name = unsafe { CStr::from_ptr(self.strings.add(symbol.name as usize).cast()) };
             let place = self.base.wrapping_add(relocation.offset);
-            Some(Slot { name, place, may_wait: kind == 2, is_data: kind == 0, version })
+            let (is_data, is_defined) = (kind == 0, symbol.section != 0);
+            Some(Slot { name, place, may_wait: kind == 2, is_data, is_defined, version })
         })
     }
 

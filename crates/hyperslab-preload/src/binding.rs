@@ -1,156 +1,304 @@
-//! Which libhdf5 each module means, as the linker decided: told by the functions that we do not replace, since their
-//! addresses are in the module's own table. Where the linker has not decided yet, we search as it would, by versions too.
+//! Which functions each module means, as the linker decided: the addresses are in the module's own table. Where the linker
+//! has not decided yet, or has taken an entry of ours, we search as it would, by versions too.
 //!
-//! Then the module's calls of the functions that we replace arrive at entries of that library alone. Who calls, and from
-//! where, does not matter any more: a function may end by jumping to libhdf5's, or be called by a pointer.
+//! Then the module's calls arrive at stubs for the functions of that library alone, if anything is done with them. Who calls,
+//! and from where, does not matter any more: a function may end by jumping to libhdf5's, or be called by a pointer.
+//!
+//! That is done for the modules that a program begins with before it begins. For others, it is done when something of them is
+//! looked up, which programs do before they call a module that they have loaded; or else by the first call that arrives at an
+//! entry.
 
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::cell::UnsafeCell;
+use std::ffi::{CStr, CString, c_void};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use hyperslab_libhdf5::Module;
 use hyperslab_libhdf5::libraries::{Libhdf5, libhdf5_at, next_symbol};
-use hyperslab_libhdf5::objects::{self, Object, is_own};
+use hyperslab_libhdf5::objects::{self, Object, Seen, Slot, is_code, is_own};
 
-use crate::entries::{entry, hook_name, hook_number};
+use crate::entries::{HOOK_COUNT, act, entry, entry_name, entry_number};
+use crate::gates::{self, Gate, gate_at, is_gated};
+use crate::instructions::LIBRARY_SHIFT;
+use crate::owners::lock_at;
 use crate::patching::replace;
+use crate::settings::settings;
+use crate::stack;
 
 /// How many addresses of functions tell which library a module means. Some may be in libraries on top of libhdf5.
 const MOST_BOUND: usize = 64;
+/// How often, and how long each time, a thread waits until another one has bound the modules that are new to both.
+const WAITS: usize = 1000;
+const WAIT: Duration = Duration::from_micros(100);
 
-/// A module that calls functions which we replace.
+/// A module that calls functions which may have gates.
 struct Calling {
     path: CString,
     extent: (usize, usize),
-    /// The functions that it calls, as far as their slots are to be changed.
+    /// The functions that it calls, as far as their slots may be changed.
     slots: Vec<Place>,
     /// Addresses of functions that seem to be libhdf5's.
     bound: Vec<usize>,
-    /// A function that it calls, and the version that it needs.
-    wanted: (usize, Option<CString>),
 }
 
 struct Place {
     address: usize,
-    hook: usize,
-    is_sealed: bool,
-    /// Whether a call by it arrives where we do not know which library it means.
+    name: CString,
+    version: Option<CString>,
+    /// The function that the linker has put there; `None` if it has not, or has taken our entry.
+    found: Option<usize>,
+    /// The number of our entry for such functions.
+    number: Option<usize>,
+    /// Whether a call by it arrives at this entry, where we do not know which library it means.
     is_open: bool,
+    is_sealed: bool,
+    /// Whether it may be the address of a variable.
+    may_be_variable: bool,
 }
 
-/// Only one thread changes slots at a time. The others go on without.
-static IS_BUSY: AtomicBool = AtomicBool::new(false);
+/// The number of the thread that changes slots. Only one does at a time.
+static BUSY: AtomicU32 = AtomicU32::new(0);
+/// Whether the program has begun.
+static HAS_STARTED: AtomicBool = AtomicBool::new(false);
+
+/// How many modules were ever loaded when something was last looked up.
+static LOAD_COUNT: AtomicU64 = AtomicU64::new(0);
+
+/// The modules that were bound when something was looked up.
+struct Bound(UnsafeCell<Seen>);
+
+// SAFETY: only used by the thread that has set `BUSY`.
+unsafe impl Sync for Bound {}
+
+static BOUND: Bound = Bound(UnsafeCell::new(Seen::NONE));
+
+/// While it lives, no other thread changes slots.
+struct Alone;
+
+impl Alone {
+    /// `None` if another thread does, or this one.
+    fn new() -> Option<Self> {
+        BUSY.compare_exchange(0, own_number(), Ordering::AcqRel, Ordering::Acquire).is_ok().then(|| Self)
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        BUSY.store(0, Ordering::Release);
+    }
+}
+
+fn own_number() -> u32 {
+    rustix::thread::gettid().as_raw_pid().cast_unsigned()
+}
 
 /// A forked child may have it from a thread that it does not have.
 pub(crate) fn forget() {
-    IS_BUSY.store(false, Ordering::Release);
+    BUSY.store(0, Ordering::Release);
 }
 
 /// Before the program begins: its modules and those that it starts with.
 pub(crate) fn start() {
-    if next_symbol(c"H5Dread", None).is_some() {
-        bind_all(false, |_, _| ());
+    if [c"H5Dread", c"nc_open"].iter().any(|name| next_symbol(name, None).is_some()) {
+        bind_all(|_| ());
+    }
+    HAS_STARTED.store(true, Ordering::Release);
+}
+
+/// Binds modules that are loaded by now, also where they call libraries directly.
+pub(crate) fn bind_loaded() {
+    bind_all(|_| ());
+}
+
+/// Binds modules that were loaded since this was last called. Who looks something up in one may call it then.
+pub(crate) fn catch_up() {
+    let is_wanted = HAS_STARTED.load(Ordering::Acquire) && settings().locks;
+    let load_count = if is_wanted { objects::load_count() } else { 0 };
+    if load_count != LOAD_COUNT.load(Ordering::Acquire) && is_wanted && stack::is_enough() {
+        bind_new();
+        LOAD_COUNT.store(load_count, Ordering::Release);
     }
 }
 
-/// Gives modules that are loaded by now entries of their libraries, also where they call these directly.
-pub(crate) fn bind_loaded() {
-    bind_all(true, |_, _| ());
+fn bind_new() {
+    let own = own_number();
+    for _ in 0..WAITS {
+        let Some(_alone) = Alone::new() else {
+            if BUSY.load(Ordering::Acquire) == own {
+                return; // binding itself looks something up
+            }
+            std::thread::sleep(WAIT);
+            continue;
+        };
+        // SAFETY: no other thread uses it now.
+        let bound = unsafe { &mut *BOUND.0.get() };
+        let mut new = Vec::new();
+        let seen = objects::each_new(*bound, |object| new.extend(Calling::of(object)));
+        new.iter().for_each(Calling::bind);
+        *bound = seen;
+        return;
+    }
 }
 
-/// The library that a call means which arrived where everybody's do, and whether that is sure. Later calls of the same
-/// module arrive elsewhere.
-pub(crate) fn bind_caller(hook: usize, caller: usize) -> Option<(&'static Libhdf5, bool)> {
-    // Whoever has been here before has entries of its own by now, so the caller is among the others. That is one module,
-    // or several that mean the same library; if not, the address that the call returns to has to tell.
+/// The function that a call means which arrived at an entry, and whether that is sure. Later calls of the same module arrive
+/// elsewhere.
+pub(crate) fn bind_caller(number: usize, caller: usize) -> Option<(usize, bool)> {
+    // Whoever has been here before has stubs by now, so the caller is among the others. That is one module, or several that
+    // mean the same function; if not, the address that the call returns to has to tell.
     let (mut open, mut by_address) = (Vec::new(), None);
-    bind_all(false, |calling, library| {
-        if calling.slots.iter().any(|slot| slot.hook == hook && slot.is_open) {
-            open.push(library);
-        }
-        if (calling.extent.0..calling.extent.1).contains(&caller) {
-            by_address = Some(library);
+    bind_all(|calling| {
+        let has_entry = calling.slots.iter().any(|slot| slot.number == Some(number) && slot.is_open);
+        let is_caller = (calling.extent.0..calling.extent.1).contains(&caller);
+        if (has_entry || is_caller)
+            && let Some(found) = calling.meant(entry_name(number), None)
+        {
+            open.extend(has_entry.then_some(found));
+            by_address = if is_caller { Some(found) } else { by_address };
         }
     });
-    let by_address = by_address.map(|library| (library, !open.is_empty()));
+    let by_address = by_address.map(|found| (found, !open.is_empty()));
     let Some((first, others)) = open.split_first() else { return by_address };
-    let is_same = |library: &&'static Libhdf5| library.number() == first.number();
-    if others.iter().all(is_same) { Some((first, true)) } else { by_address }
+    if others.iter().all(|other| other == first) { Some((*first, true)) } else { by_address }
 }
 
-fn bind_all(also_bound: bool, mut tell: impl FnMut(&Calling, &'static Libhdf5)) {
+fn bind_all(mut tell: impl FnMut(&Calling)) {
     let mut all = Vec::new();
-    objects::each(|object| all.extend(Calling::of(object, also_bound)));
-    let is_first = !IS_BUSY.swap(true, Ordering::AcqRel);
+    objects::each(|object| all.extend(Calling::of(object)));
+    let alone = Alone::new();
     for calling in &all {
-        let Some(library) = calling.library() else { continue };
-        if is_first {
-            calling.bind(library);
+        if alone.is_some() {
+            calling.bind();
         }
-        tell(calling, library);
+        tell(calling);
     }
-    if is_first {
-        IS_BUSY.store(false, Ordering::Release);
+}
+
+/// The libhdf5 that the module with this extent calls.
+pub(crate) fn libhdf5_below(extent: (usize, usize)) -> Option<&'static Libhdf5> {
+    let mut found = None;
+    objects::each(|object| {
+        if object.start == extent.0 {
+            found = Calling::of(object);
+        }
+    });
+    found?.library()
+}
+
+/// What a program gets that has looked up a function: what stands for it, if anything does.
+pub(crate) fn stand_in(name: &CStr, address: usize) -> Option<usize> {
+    if address == 0 || is_own(address) || !is_code(address) {
+        return None;
     }
+    gates::stand_in(gate(name, entry_number(name), address)?)
+}
+
+/// What stands for a function with this name at this address; `None` if nothing has to.
+fn gate(name: &CStr, number: Option<usize>, real: usize) -> Option<Gate> {
+    let lock = lock_at(name, real);
+    let hook = number.filter(|&number| number < HOOK_COUNT).zip(libhdf5_at(real));
+    let (act, library) = match hook {
+        Some((number, library)) => (act(number), library.order << LIBRARY_SHIFT),
+        None => (None, 0),
+    };
+    (act.is_some() || lock.is_some()).then_some(Gate { real, act, library, lock })
 }
 
 impl Calling {
-    /// `None` for modules that do not call what we replace. `also_bound` asks for those too that call libhdf5 directly.
-    fn of(object: &Object, also_bound: bool) -> Option<Self> {
-        let (mut slots, mut bound, mut wanted) = (Vec::new(), Vec::new(), None);
-        for slot in object.slots().filter(|slot| slot.name.to_bytes().starts_with(b"H5")) {
+    /// `None` for modules that do not call what may have gates.
+    fn of(object: &Object) -> Option<Self> {
+        let (mut slots, mut bound) = (Vec::new(), Vec::new());
+        for slot in object.slots().filter(|slot| is_gated(slot.name)) {
             let value = slot.value();
             let is_elsewhere = value != 0 && !is_own(value) && !object.contains(value);
-            if let Some(hook) = hook_number(slot.name) {
-                let version = || object.version(&slot).map(CStr::to_owned);
-                wanted.get_or_insert_with(|| (hook, version()));
-                let is_open = is_own(value) && entry(0, hook).is_some_and(|entry| entry as usize == value);
-                // The linker has put the address of its own code there, until the first call.
-                let waits = slot.may_wait && object.contains(value);
-                if is_open || waits || (also_bound && is_elsewhere) {
-                    let is_sealed = object.is_sealed(slot.place);
-                    slots.push(Place { address: slot.place, hook, is_sealed, is_open });
-                }
+            let real = gate_at(value).map(|gate| gate.real).or(Some(value).filter(|_| is_elsewhere));
+            if bound.len() < MOST_BOUND {
+                bound.extend(real.filter(|_| slot.name.to_bytes().starts_with(b"H5")));
             }
-            // Names that end so are variables, which may be anywhere.
-            if is_elsewhere && bound.len() < MOST_BOUND && !slot.name.to_bytes().ends_with(b"_g") {
-                bound.push(value);
+            if gate_at(value).is_none() {
+                slots.extend(Place::of(object, &slot, real));
             }
         }
         let (path, extent) = (object.path().to_owned(), (object.start, object.end));
-        Some(Self { path, extent, slots, bound, wanted: wanted? })
+        (!slots.is_empty() || !bound.is_empty()).then_some(Self { path, extent, slots, bound })
     }
 
-    /// The library that it means.
+    /// The libhdf5 that it means.
     fn library(&self) -> Option<&'static Libhdf5> {
         let bound = self.bound.iter().find_map(|address| libhdf5_at(*address));
-        bound.or_else(|| libhdf5_at(self.extent.0)).or_else(|| self.searched())
+        bound.or_else(|| libhdf5_at(self.extent.0)).or_else(|| {
+            let version =
+                self.slots.iter().find(|slot| slot.number.is_some_and(|number| number < HOOK_COUNT));
+            let slot = version.or_else(|| self.slots.iter().find(|slot| slot.is_of_hdf5()))?;
+            libhdf5_at(self.searched(&slot.name, slot.version.as_deref())?)
+        })
+    }
+
+    /// The function that it means by a name.
+    fn meant(&self, name: &CStr, version: Option<&CStr>) -> Option<usize> {
+        let is_hook = entry_number(name).is_some_and(|number| number < HOOK_COUNT);
+        let own = self.library().filter(|_| is_hook).and_then(|library| library.function(name));
+        own.map(|function| function as usize).or_else(|| self.searched(name, version))
     }
 
     /// The same, as the linker searches: first in the scope of the whole process, then in what the module depends on.
-    fn searched(&self) -> Option<&'static Libhdf5> {
-        let (hook, version) = &self.wanted;
-        let name = hook_name(*hook);
-        if let Some(address) = next_symbol(name, version.as_deref()) {
-            return libhdf5_at(address as usize);
-        }
-        let module = Module::loaded(&self.path)?;
-        module.symbol(name).and_then(|address| libhdf5_at(address as usize))
+    fn searched(&self, name: &CStr, version: Option<&CStr>) -> Option<usize> {
+        let found = next_symbol(name, version).or_else(|| Module::loaded(&self.path)?.symbol(name));
+        found.map(|address| address as usize)
     }
 
-    /// Lets its calls arrive at the entries of that library.
-    fn bind(&self, library: &Libhdf5) {
+    /// Lets its calls arrive at stubs for the functions that they mean, where anything is done with these.
+    fn bind(&self) {
         let Some(_module) = Module::loaded(&self.path) else { return }; // it is not loaded any more
         for slot in &self.slots {
-            if let Some(entry) = entry(library.order, slot.hook).filter(|_| between(slot.hook).is_none()) {
-                replace(slot.address, entry as usize, slot.is_sealed);
+            if slot.number.is_some_and(|number| number < HOOK_COUNT && between(number).is_some()) {
+                continue;
             }
+            let meant = slot.found.or_else(|| self.meant(&slot.name, slot.version.as_deref()));
+            let Some(real) = meant.filter(|&real| !slot.may_be_variable || is_code(real)) else { continue };
+            let stub = gate(&slot.name, slot.number, real).and_then(gates::stand_in);
+            // Nothing is done with calls that were only to be caught.
+            let Some(wanted) = stub.or(Some(real).filter(|_| slot.is_open)) else { continue };
+            replace(slot.address, wanted, slot.is_sealed);
         }
+    }
+}
+
+impl Place {
+    /// `None` for slots that stay as they are.
+    fn of(object: &Object, slot: &Slot<'_>, found: Option<usize>) -> Option<Self> {
+        let number = entry_number(slot.name);
+        // A library that calls itself does so within a call that has passed a gate.
+        if slot.is_defined && number.is_none() {
+            return None;
+        }
+        // Programs give this function to libhdf5, which must recognize it.
+        if !slot.may_wait && slot.name.to_bytes().starts_with(b"H5Eprint") {
+            return None;
+        }
+        let value = slot.value();
+        let is_open = number.is_some_and(|number| entry(number) as usize == value);
+        // The linker has put the address of its own code there, until the first call.
+        let waits = slot.may_wait && object.contains(value);
+        (is_open || waits || found.is_some()).then(|| Self {
+            address: slot.place,
+            name: slot.name.to_owned(),
+            version: object.version(slot).map(CStr::to_owned),
+            found,
+            number,
+            is_open,
+            is_sealed: object.is_sealed(slot.place),
+            may_be_variable: !slot.may_wait && number.is_none(),
+        })
+    }
+
+    fn is_of_hdf5(&self) -> bool {
+        self.name.to_bytes().starts_with(b"H5")
     }
 }
 
 /// A function that another library has put between programs and libhdf5's, as we do.
-pub(crate) fn between(hook: usize) -> Option<*mut std::ffi::c_void> {
-    next_symbol(hook_name(hook), None).filter(|address| libhdf5_at(*address as usize).is_none())
+pub(crate) fn between(number: usize) -> Option<*mut c_void> {
+    next_symbol(entry_name(number), None).filter(|address| libhdf5_at(*address as usize).is_none())
 }

@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -13,7 +13,10 @@ use hyperslab_libhdf5::libraries::{Libhdf5, known_libraries, libhdf5_at, library
 use hyperslab_libhdf5::{Id, Kind, Module, Real, objects};
 
 use crate::binding::{between, bind_caller};
-use crate::entries::{Called, LIBRARY_SHIFT, hook_name};
+use crate::entries::{HOOK_COUNT, entry_name};
+use crate::instructions::{Called, LIBRARY_SHIFT};
+use crate::lock::Lock;
+use crate::owners::lock_at;
 
 /// A function that we replace, for one caller.
 pub(crate) struct Site {
@@ -26,6 +29,8 @@ pub(crate) struct Site {
     pub real: Real,
     /// The library that it belongs to.
     pub libhdf5: &'static Libhdf5,
+    /// What its calls have to wait for.
+    lock: Option<&'static Lock>,
     /// Whether nobody knows which library is meant: then each call's identifier has to tell.
     is_guess: bool,
 }
@@ -54,6 +59,28 @@ pub(crate) enum Hook {
 }
 
 impl Hook {
+    /// All of them.
+    const ALL: [Self; HOOK_COUNT] = [
+        Self::Read,
+        Self::ReadMulti,
+        Self::ReadChunk,
+        Self::ReadChunk1,
+        Self::ReadChunk2,
+        Self::Write,
+        Self::WriteMulti,
+        Self::WriteChunk,
+        Self::SetExtent,
+        Self::Extend,
+        Self::Refresh,
+        Self::CloseLibrary,
+        Self::Open,
+        Self::Create,
+        Self::Close,
+        Self::CloseArray,
+        Self::CloseObject,
+        Self::Release,
+    ];
+
     /// The kind of identifier that the first argument is.
     fn kind(self) -> Option<Kind> {
         match self {
@@ -67,6 +94,22 @@ impl Hook {
 /// More than any program has calls of these functions in its code.
 const SITE_COUNT: usize = 1 << 10;
 static SITES: [AtomicPtr<Site>; SITE_COUNT] = [const { AtomicPtr::new(ptr::null_mut()) }; SITE_COUNT];
+
+/// The function that a call means which arrived at the entry of this number, and what it has to wait for; `None` if there
+/// is none. From then on, the call itself says which library it means.
+pub(crate) fn meant(number: usize, called: &mut Called) -> Option<(usize, Option<&'static Lock>)> {
+    if let Some(hook) = Hook::ALL.get(number) {
+        let site = site(*hook, called)?;
+        called.caller |= site.libhdf5.order << LIBRARY_SHIFT;
+        return Some((site.real as usize, site.lock));
+    }
+    let name = entry_name(number);
+    let first = || next_symbol(name, None).or_else(|| in_any(name));
+    let real = bind_caller(number, called.caller)
+        .map(|(found, _)| found)
+        .or_else(|| first().map(|found| found as usize))?;
+    Some((real, lock_at(name, real)))
+}
 
 /// The function that a call means; `None` if there is none.
 #[inline]
@@ -106,7 +149,10 @@ fn kept(place: &AtomicPtr<Site>, hook: Hook, caller: usize) -> Option<&'static S
 fn owner(site: &'static Site, called: &Called) -> Option<&'static Site> {
     let id = called.first.cast_signed() as Id;
     let Some(kind) = site.hook.kind() else { return Some(site) };
-    let is_owner = |library: &&Libhdf5| library.library().is_some_and(|known| known.is(kind, id));
+    let is_owner = |library: &&Libhdf5| {
+        let _held = lock_at(c"H5Iget_type", library.number()).map(|lock| lock.hold(called.stack()));
+        library.library().is_some_and(|known| known.is(kind, id))
+    };
     if is_owner(&site.libhdf5) {
         return Some(site);
     }
@@ -116,10 +162,12 @@ fn owner(site: &'static Site, called: &Called) -> Option<&'static Site> {
 
 fn find(hook: Hook, caller: usize) -> Option<Site> {
     let (number, address) = (caller >> LIBRARY_SHIFT, caller & ((1 << LIBRARY_SHIFT) - 1));
-    let name = hook_name(hook as usize);
+    let name = entry_name(hook as usize);
     let label = label(&path_of(address));
     let site = |libhdf5: &'static Libhdf5, is_guess| {
-        Some(Site { caller, hook, label, real: libhdf5.function(name)?, libhdf5, is_guess })
+        let real = libhdf5.function(name)?;
+        let lock = lock_at(name, real as usize);
+        Some(Site { caller, hook, label, real, libhdf5, lock, is_guess })
     };
     if number > 0 {
         return site(known_libraries().find(|library| library.order == number)?, false);
@@ -127,7 +175,8 @@ fn find(hook: Hook, caller: usize) -> Option<Site> {
     if let Some(found) = between(hook as usize) {
         return site(library_at(found as usize)?, false);
     }
-    let bound = bind_caller(hook as usize, address);
+    let bound =
+        bind_caller(hook as usize, address).and_then(|(real, is_sure)| Some((libhdf5_at(real)?, is_sure)));
     if let Some((library, true)) = bound {
         return site(library, false);
     }
@@ -157,12 +206,20 @@ fn path_of(address: usize) -> CString {
 }
 
 /// Finds all that have a function, and returns the one that was loaded first.
-fn of_any(name: &CStr) -> Option<&'static Libhdf5> {
+pub(crate) fn of_any(name: &CStr) -> Option<&'static Libhdf5> {
+    let found = each_with(name).filter_map(|address| libhdf5_at(address as usize));
+    found.fold(None, |first, one| first.or(Some(one)))
+}
+
+/// The function of this name of the module that was loaded first.
+fn in_any(name: &CStr) -> Option<*mut c_void> {
+    each_with(name).next()
+}
+
+/// Functions of this name that modules have, or those that they depend on.
+fn each_with(name: &CStr) -> impl Iterator<Item = *mut c_void> {
     let mut paths = Vec::new();
     objects::each(|object| paths.push(object.path().to_owned()));
-    let found = paths.iter().filter(|path| !path.is_empty()).filter_map(|path| {
-        let module = Module::loaded(path)?;
-        module.symbol(name).and_then(|address| libhdf5_at(address as usize))
-    });
-    found.fold(None, |first, one| first.or(Some(one)))
+    let named = paths.into_iter().filter(|path| !path.is_empty());
+    named.filter_map(move |path| Module::loaded(&path)?.symbol(name))
 }

@@ -19,8 +19,8 @@ use crate::reason::Reason;
 use crate::settings::settings;
 
 /// "HSRUN" and the version of the record.
-const MAGIC: u64 = u64::from_le_bytes(*b"HSRUN\0\0\x03");
-const FIRST_REASON: usize = 11;
+const MAGIC: u64 = u64::from_le_bytes(*b"HSRUN\0\0\x04");
+const FIRST_REASON: usize = 13;
 const COUNT: usize = FIRST_REASON + 2 * Reason::COUNT;
 /// How often the record is written while the program reads.
 const PERIOD_NANOSECONDS: u64 = 100_000_000;
@@ -47,6 +47,9 @@ pub(crate) enum Count {
     LackingReads = 9,
     /// The number of such a filter.
     LackedFilter = 10,
+    /// How often a thread waited until another one had done its call of a library, and for how long.
+    Waits = 11,
+    WaitedNanoseconds = 12,
 }
 
 static COUNTS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];

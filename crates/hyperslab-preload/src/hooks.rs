@@ -10,14 +10,14 @@ use std::slice::from_ref;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Instant;
 
-use hyperslab_libhdf5::objects::is_own;
 use hyperslab_libhdf5::{Id, Real, libraries, objects};
 
 use crate::callers::{Hook, Site, site};
 use crate::counts::{self, Count};
-use crate::entries::{Arguments, Called, Next, entry, hook_number};
 use crate::fallback::pass_on;
+use crate::gates::is_gated;
 use crate::instead::instead;
+use crate::instructions::{Arguments, Called, Next};
 use crate::reason::Reason;
 use crate::recording::{self, Asked, Operation, Part};
 use crate::request::Call;
@@ -25,7 +25,7 @@ use crate::serving::{Outcome, opened, serve};
 use crate::settings::is_serving;
 use crate::several::{Lists, Rest};
 use crate::writers::writers_changed;
-use crate::{binding, known, prefetching, settings, stack};
+use crate::{binding, known, lock, prefetching, settings, stack};
 
 /// What libhdf5's functions return if they fail.
 const FAILURE: usize = usize::MAX;
@@ -37,7 +37,7 @@ const WRITABLE: usize = 1;
 macro_rules! recorded {
     ($($name:ident $hook:ident $asked:ident;)*) => {
         $(
-            pub(crate) unsafe extern "C" fn $name(called: &Called) -> Next {
+            pub(crate) unsafe extern "C-unwind" fn $name(called: &Called) -> Next {
                 let Some(site) = site(Hook::$hook, called) else { return Next::done(FAILURE) };
                 recorded(site, called, $asked)
             }
@@ -74,7 +74,7 @@ fn library_closed() {
 macro_rules! changing {
     ($($name:ident $hook:ident $changed:path;)*) => {
         $(
-            pub(crate) unsafe extern "C" fn $name(called: &Called) -> Next {
+            pub(crate) unsafe extern "C-unwind" fn $name(called: &Called) -> Next {
                 let Some(site) = site(Hook::$hook, called) else { return Next::done(FAILURE) };
                 let result = pass(site, called.arguments());
                 $changed();
@@ -92,7 +92,7 @@ changing! {
 }
 
 /// `H5Drefresh`: libhdf5 closes the array and opens it again.
-pub(crate) unsafe extern "C" fn refresh(called: &Called) -> Next {
+pub(crate) unsafe extern "C-unwind" fn refresh(called: &Called) -> Next {
     let Some(site) = site(Hook::Refresh, called) else { return Next::done(FAILURE) };
     let result = pass(site, called.arguments());
     recording::refreshed(site, id(called.first));
@@ -103,7 +103,7 @@ pub(crate) unsafe extern "C" fn refresh(called: &Called) -> Next {
 macro_rules! closing {
     ($($name:ident $hook:ident;)*) => {
         $(
-            pub(crate) unsafe extern "C" fn $name(called: &Called) -> Next {
+            pub(crate) unsafe extern "C-unwind" fn $name(called: &Called) -> Next {
                 let Some(site) = site(Hook::$hook, called) else { return Next::done(FAILURE) };
                 let Some(closing) = recording::closing(site, id(called.first)) else {
                     return Next::jump(site.real);
@@ -146,7 +146,7 @@ fn write_of_chunk((array, properties, _, offset, ..): Arguments) -> Asked {
 }
 
 /// Several arrays at once.
-pub(crate) unsafe extern "C" fn read_multi(called: &Called) -> Next {
+pub(crate) unsafe extern "C-unwind" fn read_multi(called: &Called) -> Next {
     let Some(site) = site(Hook::ReadMulti, called) else { return Next::done(FAILURE) };
     if is_serving() && stack::is_enough() {
         return several(site, Operation::Read, called, serve_several);
@@ -155,7 +155,7 @@ pub(crate) unsafe extern "C" fn read_multi(called: &Called) -> Next {
 }
 
 /// Several arrays at once.
-pub(crate) unsafe extern "C" fn write_multi(called: &Called) -> Next {
+pub(crate) unsafe extern "C-unwind" fn write_multi(called: &Called) -> Next {
     let Some(site) = site(Hook::WriteMulti, called) else { return Next::done(FAILURE) };
     several(site, Operation::Write, called, pass_seven)
 }
@@ -168,7 +168,7 @@ fn several(
 ) -> Next {
     let begun = recording::begin(site);
     let (count, arrays, kinds, _, spaces, properties) = called.arguments();
-    let result = act(site, called.arguments(), called.seventh);
+    let result = act(site, called.arguments(), called.seventh());
     let lists = (count, arrays as *const Id, kinds as *const Id, spaces as *const Id);
     // SAFETY: the program says that its lists have so many entries.
     unsafe { recording::note_several(begun, site, operation, lists, id(properties), result) };
@@ -227,14 +227,14 @@ fn pass(site: &Site, arguments: Arguments) -> usize {
 
 /// The same with seven arguments.
 fn pass_seven(site: &Site, arguments: Arguments, seventh: usize) -> usize {
-    type Real7 = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize) -> usize;
+    type Real7 = unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize, usize) -> usize;
     let (first, second, third, fourth, fifth, sixth) = arguments;
     // SAFETY: as above; the site is that of a function with seven arguments.
     unsafe { transmute::<Real, Real7>(site.real)(first, second, third, fourth, fifth, sixth, seventh) }
 }
 
 /// `H5Dread`. What takes much of the stack is in functions of its own: threads with little of it only come by.
-pub(crate) unsafe extern "C" fn read(called: &Called) -> Next {
+pub(crate) unsafe extern "C-unwind" fn read(called: &Called) -> Next {
     let Some(site) = site(Hook::Read, called) else { return Next::done(FAILURE) };
     if !is_serving() {
         return recorded(site, called, asked_to_read);
@@ -302,7 +302,7 @@ fn opening_for_writing(open: impl FnOnce() -> usize) -> usize {
 }
 
 /// A file that is opened for writing is never ours, nor is it if another libhdf5 opens it.
-pub(crate) unsafe extern "C" fn open(called: &Called) -> Next {
+pub(crate) unsafe extern "C-unwind" fn open(called: &Called) -> Next {
     let Some(site) = site(Hook::Open, called) else { return Next::done(FAILURE) };
     if called.second & WRITABLE != 0 {
         return Next::done(opening_for_writing(|| pass(site, called.arguments())));
@@ -322,34 +322,38 @@ pub(crate) unsafe extern "C" fn open(called: &Called) -> Next {
 }
 
 /// The same for a new file.
-pub(crate) unsafe extern "C" fn create(called: &Called) -> Next {
+pub(crate) unsafe extern "C-unwind" fn create(called: &Called) -> Next {
     let Some(site) = site(Hook::Create, called) else { return Next::done(FAILURE) };
     Next::done(opening_for_writing(|| pass(site, called.arguments())))
 }
 
-/// `dlsym`: a program that looks up functions of a libhdf5 gets our entries for that library.
-pub(crate) unsafe extern "C" fn look_up(called: &Called) -> Next {
+/// `dlsym`: a program that looks up functions of a libhdf5 or a libnetcdf gets what stands for them. And whoever loads a module
+/// looks up something of it before anything there is called: then the module's calls are bound.
+pub(crate) unsafe extern "C-unwind" fn look_up(called: &Called) -> Next {
     let Some(real) = libraries::look_up() else { return Next::done(0) };
+    // SAFETY: a function may be called by any pointer to it.
+    let next = unsafe { Next::jump(transmute::<libraries::LookUp, Real>(real)) };
     let (handle, name) = (called.first as *mut c_void, called.second as *const c_char);
     // What these two mean depends on who asks.
-    let is_other = handle == libc::RTLD_DEFAULT || handle == libc::RTLD_NEXT;
-    // SAFETY: the program says that it is a name, which ends with a zero.
-    let hook = if is_other || name.is_null() { None } else { unsafe { hook_number(CStr::from_ptr(name)) } };
-    // SAFETY: these are the program's own arguments; and a function may be called by any pointer to it.
-    unsafe {
-        let Some(hook) = hook else { return Next::jump(transmute::<libraries::LookUp, Real>(real)) };
-        let found = real(handle, name);
-        let library = Some(found as usize).filter(|&address| address != 0 && !is_own(address));
-        let own = library.and_then(libraries::libhdf5_at).and_then(|library| entry(library.order, hook));
-        Next::done(own.unwrap_or(found) as usize)
+    if handle == libc::RTLD_DEFAULT || handle == libc::RTLD_NEXT || name.is_null() {
+        return next;
     }
+    binding::catch_up();
+    // SAFETY: the program says that it is a name, which ends with a zero.
+    let name = unsafe { CStr::from_ptr(name) };
+    if !is_gated(name) {
+        return next;
+    }
+    // SAFETY: these are the program's own arguments.
+    let found = unsafe { real(handle, name.as_ptr()) };
+    Next::done(binding::stand_in(name, found as usize).unwrap_or(found as usize))
 }
 
 /// Defines what is done with calls by which the process becomes another user, who is named by one of the arguments.
 macro_rules! becoming {
     ($($name:ident $function:literal $user:ident;)*) => {
         $(
-            pub(crate) unsafe extern "C" fn $name(called: &Called) -> Next {
+            pub(crate) unsafe extern "C-unwind" fn $name(called: &Called) -> Next {
                 static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
                 becoming(&FOUND, $function, called.$user)
             }
@@ -444,6 +448,7 @@ static END: extern "C" fn() = {
 };
 
 extern "C" fn forking() {
+    lock::before_fork();
     prefetching::before_fork();
     known::before_fork();
 }
@@ -451,10 +456,12 @@ extern "C" fn forking() {
 extern "C" fn has_forked() {
     known::after_fork();
     prefetching::after_fork();
+    lock::after_fork();
 }
 
 /// A child that was forked begins anew: locks may be held by threads that it does not have.
 extern "C" fn forked() {
+    lock::forked();
     known::forked();
     binding::forget();
     prefetching::forget();

@@ -9,7 +9,9 @@
 //!
 //! | what | home |
 //! |---|---|
-//! | functions that replace libhdf5's and libc's | `entries`, `hooks` |
+//! | where calls of functions that are not ours arrive, and what is done before and after them | `entries`, `instructions`, `gates` |
+//! | functions that replace libhdf5's and libc's | `hooks` |
+//! | which library a function belongs to; its lock, while threads wait; Python's own lock meanwhile | `owners`; `lock`; `python` |
 //! | which libhdf5 a call means; its functions, and modules' tables | `binding`, `callers`; the crate `hyperslab-libhdf5` |
 //! | changes to the tables of loaded modules | `patching` |
 //! | what a call asks for | `request` |
@@ -48,18 +50,23 @@ mod entries;
 mod fallback;
 mod files;
 mod folders;
+mod gates;
 mod hints;
 mod hooks;
 mod instead;
+mod instructions;
 mod kept_bytes;
 mod known;
 mod limits;
+mod lock;
 mod mapped;
 mod open_array;
 mod open_file;
+mod owners;
 mod patching;
 mod pattern;
 mod prefetching;
+mod python;
 mod reason;
 mod recording;
 mod request;

@@ -11,6 +11,7 @@ const MEMORY_NBYTES: usize = 256 << 20;
 
 /// What the environment says.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // each is a variable of the environment
 pub(crate) struct Settings {
     /// `HYPERSLAB_THREADS`: the most threads of a read; by default one for each processor that we may use.
     pub thread_count: Option<usize>,
@@ -18,6 +19,8 @@ pub(crate) struct Settings {
     pub memory_nbytes: usize,
     /// `HYPERSLAB_PREFETCH`: 0 if nothing is to be read ahead.
     pub prefetches: bool,
+    /// `HYPERSLAB_LOCK`: 0 if threads may call a library at the same time although it was not made for that.
+    pub locks: bool,
     /// `HYPERSLAB_SERVE_SMALL`: 1 if small reads are ours too, for tests.
     pub serves_small: bool,
     /// `HYPERSLAB_RUN_FOLDER`: where to leave counts for `hyperslab run`.
@@ -56,6 +59,7 @@ pub(crate) fn settings() -> &'static Settings {
             thread_count: number("HYPERSLAB_THREADS").filter(|&count| count > 0),
             memory_nbytes: number("HYPERSLAB_MEMORY").unwrap_or(MEMORY_NBYTES),
             prefetches: !is("HYPERSLAB_PREFETCH", "0"),
+            locks: !is("HYPERSLAB_LOCK", "0"),
             serves_small: is("HYPERSLAB_SERVE_SMALL", "1"),
             folder: folder("HYPERSLAB_RUN_FOLDER"),
             trace_folder: folder("HYPERSLAB_TRACE_FOLDER"),

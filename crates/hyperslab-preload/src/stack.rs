@@ -21,12 +21,23 @@ thread_local! {
 pub(crate) fn is_enough() -> bool {
     let here = 0_u8;
     let here = (&raw const here) as usize;
+    let (start, end) = extent();
+    (start.saturating_add(ENOUGH)..end).contains(&here)
+}
+
+/// Whether an address is on the stack that the thread was started with.
+pub(crate) fn contains(address: usize) -> bool {
+    let (start, end) = extent();
+    (start..end).contains(&address)
+}
+
+#[inline]
+fn extent() -> (usize, usize) {
     EXTENT.with(|extent| {
         if extent.get().1 == 0 {
             extent.set(found());
         }
-        let (start, end) = extent.get();
-        (start.saturating_add(ENOUGH)..end).contains(&here)
+        extent.get()
     })
 }
 

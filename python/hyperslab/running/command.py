@@ -29,6 +29,7 @@ Options:
                  (HYPERSLAB_THREADS)
   --memory SIZE  The most memory for decoded chunks, such as 512M or 2G; 256M by default. (HYPERSLAB_MEMORY)
   --no-prefetch  Do not read ahead while the program computes. (HYPERSLAB_PREFETCH=0)
+  --no-lock      Let threads call libraries at the same time that were not made for it. (HYPERSLAB_LOCK=0)
   --quiet        Print nothing.
   --json         Print JSON.
   -h, --help     Show this text.
@@ -63,6 +64,7 @@ def parse(arguments: list[str]) -> Options:
     """Separate our options from the program and its arguments."""
     options, rest = Options(), list(arguments)
     names = {"--threads": "HYPERSLAB_THREADS", "--memory": "HYPERSLAB_MEMORY"}
+    switches = {"--no-prefetch": "HYPERSLAB_PREFETCH", "--no-lock": "HYPERSLAB_LOCK"}
     while rest and rest[0].startswith("-"):
         name, equals, value = rest.pop(0).partition("=")
         if name == "--" and not equals:
@@ -71,8 +73,8 @@ def parse(arguments: list[str]) -> Options:
             if not equals and not rest:
                 raise WrongUse(f"{name} needs a value")
             options.settings[names[name]] = value if equals else rest.pop(0)
-        elif name == "--no-prefetch" and not equals:
-            options.settings["HYPERSLAB_PREFETCH"] = "0"
+        elif name in switches and not equals:
+            options.settings[switches[name]] = "0"
         elif name in ("--quiet", "--json", "--help", "-h") and not equals:
             options.is_quiet |= name == "--quiet"
             options.is_json |= name == "--json"
@@ -80,7 +82,7 @@ def parse(arguments: list[str]) -> Options:
         else:
             from hyperslab.meant import meant
 
-            near = meant(name, [*names, "--no-prefetch", "--quiet", "--json", "--help"])
+            near = meant(name, [*names, *switches, "--quiet", "--json", "--help"])
             raise WrongUse(f"there is no option {name}{near}; options of the program come after its name")
     options.program = rest
     for name in names.values():

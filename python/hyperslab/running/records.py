@@ -7,8 +7,8 @@ import struct
 
 from hyperslab.preloading import content, users_folders
 
-# As in crates/hyperslab-preload/src/counts.rs: a mark with the version, eleven numbers, and two for each reason.
-MAGIC = b"HSRUN\0\0\x03"
+# As in crates/hyperslab-preload/src/counts.rs: a mark with the version, thirteen numbers, and two for each reason.
+MAGIC = b"HSRUN\0\0\x04"
 REASONS = {
     "small": "small",
     "writable": "of files open for writing",
@@ -28,7 +28,7 @@ REASONS = {
     "stack": "by threads with small stacks",
 }
 """Why reads were left to libhdf5, in the order of crates/hyperslab-preload/src/reason.rs, and how to say it."""
-_NUMBERS = 11
+_NUMBERS = 13
 _WORDS = struct.Struct(f"<{_NUMBERS + 2 * len(REASONS)}Q")
 
 
@@ -59,6 +59,10 @@ class Totals:
         """The reads of `served_reads` that libhdf5 could not have done, for want of a filter."""
         self.lacked_filters: set[int] = set()
         """The numbers of such filters, one for each process."""
+        self.waits = 0
+        """How often a thread waited until another one had done its call of a library that is not made for threads."""
+        self.waited_seconds = 0.0
+        """How long all of them waited."""
         self.passed: dict[str, tuple[int, int]] = {}
         """For each reason, how many reads were left to libhdf5, and how many bytes of them are known."""
 
@@ -79,6 +83,8 @@ class Totals:
         self.lacking_reads += numbers[9]
         if numbers[9]:
             self.lacked_filters.add(numbers[10])
+        self.waits += numbers[11]
+        self.waited_seconds += numbers[12] / 1e9
         for place, reason in enumerate(REASONS):
             reads, nbytes = numbers[_NUMBERS + 2 * place : _NUMBERS + 2 * place + 2]
             before = self.passed.get(reason, (0, 0))

@@ -15,9 +15,9 @@ def line(totals: Totals, notes: list[str]) -> str:
 
 
 def _said(totals: Totals) -> list[str]:
-    if not totals.served_reads and not totals.passed_reads:
-        return ["no reads through libhdf5 were seen"]
     said = []
+    if not totals.served_reads and not totals.passed_reads:
+        said.append("no reads through libhdf5 were seen")
     if totals.served_reads:
         size = nbytes(totals.served_nbytes)
         ahead = f", {totals.ahead_reads} of them ahead" if totals.ahead_reads else ""
@@ -32,6 +32,9 @@ def _said(totals: Totals) -> list[str]:
         untimed = ", small ones not counted" if "small" in totals.passed else ""
         took = f" ({_s(totals.passed_seconds)}{untimed})" if totals.passed_seconds else ""
         said.append(f"left {_reads(totals.passed_reads)} to libhdf5{took}: {why}")
+    if totals.waits:
+        times = "once" if totals.waits == 1 else f"{totals.waits} times"
+        said.append(f"threads waited {times} for each other's calls ({_s(totals.waited_seconds)})")
     if totals.process_count > 1:
         said.append(f"{totals.process_count} processes")
     if totals.unknown_count:
@@ -88,6 +91,7 @@ def as_json(totals: Totals, notes: list[str], status: int, signal: str | None) -
             "lacking": totals.lacking_reads, "lacked_filters": sorted(totals.lacked_filters),
         },
         "passed": {"reads": totals.passed_reads, "timed_seconds": totals.passed_seconds, "reasons": passed},
+        "waits": {"count": totals.waits, "seconds": totals.waited_seconds},
         "processes": totals.process_count, "unreadable_records": totals.unknown_count,
         "exit_status": status, "signal": signal, "notes": notes,
     })  # fmt: skip
