@@ -11,6 +11,7 @@
 //! |---|---|
 //! | functions that replace libhdf5's and libc's | `entries`, `hooks` |
 //! | which libhdf5 a call means; its functions, and modules' tables | `binding`, `callers`; the crate `hyperslab-libhdf5` |
+//! | whether a write is ours, and the write | `writing`, `write_reason`; `write_hints`, `recent_writes` |
 //! | changes to the tables of loaded modules | `patching` |
 //! | what a call asks for | `request` |
 //! | whether a read is ours, and the read | `serving`, `reason` |
@@ -61,6 +62,7 @@ mod patching;
 mod pattern;
 mod prefetching;
 mod reason;
+mod recent_writes;
 mod recording;
 mod request;
 mod scatter;
@@ -71,4 +73,7 @@ mod shared;
 mod signals;
 mod stack;
 mod threads;
+mod write_hints;
+mod write_reason;
 mod writers;
+mod writing;

@@ -18,6 +18,8 @@ pub(crate) struct Settings {
     pub memory_nbytes: usize,
     /// `HYPERSLAB_PREFETCH`: 0 if nothing is to be read ahead.
     pub prefetches: bool,
+    /// `HYPERSLAB_WRITES`: 1 if we encode what the program writes.
+    pub writes: bool,
     /// `HYPERSLAB_SERVE_SMALL`: 1 if small reads are ours too, for tests.
     pub serves_small: bool,
     /// `HYPERSLAB_RUN_FOLDER`: where to leave counts for `hyperslab run`.
@@ -56,6 +58,7 @@ pub(crate) fn settings() -> &'static Settings {
             thread_count: number("HYPERSLAB_THREADS").filter(|&count| count > 0),
             memory_nbytes: number("HYPERSLAB_MEMORY").unwrap_or(MEMORY_NBYTES),
             prefetches: !is("HYPERSLAB_PREFETCH", "0"),
+            writes: is("HYPERSLAB_WRITES", "1"),
             serves_small: is("HYPERSLAB_SERVE_SMALL", "1"),
             folder: folder("HYPERSLAB_RUN_FOLDER"),
             trace_folder: folder("HYPERSLAB_TRACE_FOLDER"),

@@ -29,6 +29,7 @@ Options:
                  (HYPERSLAB_THREADS)
   --memory SIZE  The most memory for decoded chunks, such as 512M or 2G; 256M by default. (HYPERSLAB_MEMORY)
   --no-prefetch  Do not read ahead while the program computes. (HYPERSLAB_PREFETCH=0)
+  --writes       Encode the compressed chunks that the program writes, by all cores. (HYPERSLAB_WRITES=1)
   --quiet        Print nothing.
   --json         Print JSON.
   -h, --help     Show this text.
@@ -73,6 +74,8 @@ def parse(arguments: list[str]) -> Options:
             options.settings[names[name]] = value if equals else rest.pop(0)
         elif name == "--no-prefetch" and not equals:
             options.settings["HYPERSLAB_PREFETCH"] = "0"
+        elif name == "--writes" and not equals:
+            options.settings["HYPERSLAB_WRITES"] = "1"
         elif name in ("--quiet", "--json", "--help", "-h") and not equals:
             options.is_quiet |= name == "--quiet"
             options.is_json |= name == "--json"
@@ -80,7 +83,7 @@ def parse(arguments: list[str]) -> Options:
         else:
             from hyperslab.meant import meant
 
-            near = meant(name, [*names, "--no-prefetch", "--quiet", "--json", "--help"])
+            near = meant(name, [*names, "--no-prefetch", "--writes", "--quiet", "--json", "--help"])
             raise WrongUse(f"there is no option {name}{near}; options of the program come after its name")
     options.program = rest
     for name in names.values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hyperslab.running.records import REASONS, Totals
+from hyperslab.running.records import REASONS, WRITE_REASONS, Totals
 from hyperslab.storage.table import filter_name
 
 SHORT_SECONDS = 1.0
@@ -15,9 +15,9 @@ def line(totals: Totals, notes: list[str]) -> str:
 
 
 def _said(totals: Totals) -> list[str]:
-    if not totals.served_reads and not totals.passed_reads:
-        return ["no reads through libhdf5 were seen"]
-    said = []
+    said = [] if totals.served_reads or totals.passed_reads else ["no reads through libhdf5 were seen"]
+    if said and not totals.has_writes:
+        return said
     if totals.served_reads:
         size = nbytes(totals.served_nbytes)
         ahead = f", {totals.ahead_reads} of them ahead" if totals.ahead_reads else ""
@@ -26,17 +26,36 @@ def _said(totals: Totals) -> list[str]:
     if totals.lacking_reads:
         said.append(_lacking(totals))
     if totals.passed_reads:
-        reasons = sorted(totals.passed.items(), key=lambda item: -item[1][0])
-        why = ", ".join(f"{reads} {REASONS[reason]}" for reason, (reads, _) in reasons)
+        why = _listed(totals.passed, REASONS)
         # Reading the clock would take a part of the time of a small read.
         untimed = ", small ones not counted" if "small" in totals.passed else ""
         took = f" ({_s(totals.passed_seconds)}{untimed})" if totals.passed_seconds else ""
         said.append(f"left {_reads(totals.passed_reads)} to libhdf5{took}: {why}")
+    said += _writes(totals)
     if totals.process_count > 1:
         said.append(f"{totals.process_count} processes")
     if totals.unknown_count:
         said.append(f"the counts of {totals.unknown_count} processes cannot be read")
     return said
+
+
+def _writes(totals: Totals) -> list[str]:
+    """What happened to writes, if there were any."""
+    said = []
+    if totals.encoded_writes:
+        size, took = nbytes(totals.encoded_nbytes), _s(totals.encoding_seconds)
+        chunks = "1 chunk" if totals.encoded_chunks == 1 else f"{totals.encoded_chunks} chunks"
+        said.append(f"encoded {_count(totals.encoded_writes, 'write')}, {size} in {chunks}, in {took}")
+    if totals.left_writes:
+        count = sum(writes for writes, _ in totals.left_writes.values())
+        said.append(f"left {_count(count, 'write')} to libhdf5: {_listed(totals.left_writes, WRITE_REASONS)}")
+    return said
+
+
+def _listed(calls: dict[str, tuple[int, int]], words: dict[str, str]) -> str:
+    """The reasons, the most frequent one first."""
+    reasons = sorted(calls.items(), key=lambda item: -item[1][0])
+    return ", ".join(f"{count} {words[reason]}" for reason, (count, _) in reasons)
 
 
 def _lacking(totals: Totals) -> str:
@@ -61,7 +80,11 @@ def _compared(totals: Totals) -> str:
 
 
 def _reads(count: int) -> str:
-    return f"{count} read" if count == 1 else f"{count} reads"
+    return _count(count, "read")
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _s(seconds: float) -> str:
@@ -80,6 +103,7 @@ def as_json(totals: Totals, notes: list[str], status: int, signal: str | None) -
     """The same for programs: one JSON object."""
     import json
 
+    left = {reason: {"writes": writes, "nbytes": size} for reason, (writes, size) in totals.left_writes.items()}
     passed = {reason: {"reads": reads, "nbytes": size} for reason, (reads, size) in totals.passed.items()}
     return json.dumps({
         "served": {
@@ -88,6 +112,10 @@ def as_json(totals: Totals, notes: list[str], status: int, signal: str | None) -
             "lacking": totals.lacking_reads, "lacked_filters": sorted(totals.lacked_filters),
         },
         "passed": {"reads": totals.passed_reads, "timed_seconds": totals.passed_seconds, "reasons": passed},
+        "writes": {
+            "encoded": totals.encoded_writes, "chunks": totals.encoded_chunks, "nbytes": totals.encoded_nbytes,
+            "seconds": totals.encoding_seconds, "left": left,
+        },
         "processes": totals.process_count, "unreadable_records": totals.unknown_count,
         "exit_status": status, "signal": signal, "notes": notes,
     })  # fmt: skip

@@ -12,6 +12,9 @@ use hyperslab_core::{Checksum, KnownCodec};
 use super::compress::{Blosc, Compressors, Inner};
 use super::{bitshuffle, blosc_encode, checksum, lz4, lz4_numcodecs, lzf, shuffle};
 
+/// `ZSTD_CLEVEL_DEFAULT`.
+const USUAL_ZSTD_LEVEL: i64 = 3;
+
 /// What a step makes of bytes: nothing if it cannot; `Some(None)` if it is skipped for this chunk.
 type Made = Option<Option<Vec<u8>>>;
 type Encode = dyn Fn(&[u8], &mut Compressors) -> Made + Send + Sync;
@@ -34,6 +37,23 @@ impl Filter {
         };
         let known = codec.and_then(|codec| KnownCodec::all().find(|one| one.name == codec && one.hdf5 != 0));
         Some(Self { hdf5: known.map(|known| known.hdf5), encode: encoder(step, numbers)? })
+    }
+
+    /// The step that does what HDF5's filter of this number does with these parameters; `None` if there is none, or if it
+    /// would not make what HDF5's makes, as far as its size and what decodes it are concerned.
+    pub fn of_hdf5(number: u32, values: &[u32]) -> Option<Self> {
+        let step = KnownCodec::of_hdf5(number)?.name;
+        let given: Vec<i64> = values.iter().map(|&value| value.into()).collect();
+        match (step, &given[..]) {
+            ("deflate" | "shuffle", &[number]) => Self::of(step, &[number]),
+            ("fletcher32", []) => Self::of(step, &[]),
+            ("lzf", _) => Self::of(step, &[]), // its parameters are versions, and the size of a chunk
+            ("zstd", &[level @ 1..=22]) => Self::of(step, &[level]),
+            ("zstd", []) => Self::of(step, &[USUAL_ZSTD_LEVEL]),
+            ("lz4", []) => Self::of("lz4_hdf5", &[0]),
+            ("lz4", &[block]) => Self::of("lz4_hdf5", &[block]),
+            _ => None,
+        }
     }
 
     /// The number of the filter in HDF5, if it is one.

@@ -1,0 +1,225 @@
+//! Decides whether a write is ours, and does it: chunks that it covers whole are encoded by all cores, and stored by the
+//! libhdf5 that the call was meant for, on the program's own thread.
+//!
+//! Whatever goes wrong, libhdf5 does the whole call again: it stores the same elements in the same places, or says what is
+//! wrong.
+
+#![allow(unsafe_code)]
+
+use std::time::Instant;
+
+use hyperslab_archive::{Encoding, Slab, encode_slab};
+use hyperslab_core::{AxisIndices, ChunkGrid};
+use hyperslab_engine::codecs::Filter;
+use hyperslab_engine::default_thread_count;
+use hyperslab_libhdf5::{ArrayKey, Class, Id, Layout, Library, Properties, Quiet, Type};
+
+use crate::callers::Site;
+use crate::counts::{self, Count};
+use crate::recent_writes::{self, Box};
+use crate::request::{ALL, Call, Request, is_space, makes_sense};
+use crate::settings::settings;
+use crate::signals::Blocked;
+use crate::write_hints;
+use crate::write_reason::Left;
+
+/// libhdf5 is as fast for fewer bytes than this.
+const FEW_NBYTES: u64 = 32 << 10;
+/// A part of the memory that we may use suffices for each thread, which has chunks that wait.
+const CHUNKS_PER_THREAD: usize = 4;
+
+/// Does a write, or says why not, and how many bytes it has as far as that is known.
+pub(crate) fn write(site: &Site, call: &Call) -> Result<(), (Left, u64)> {
+    let library = site.libhdf5.library().ok_or((Left::Library, 0))?;
+    let space = if call.memory_space == ALL { call.file_space } else { call.memory_space };
+    if !is_space(library, space) || !is_space(library, call.file_space) || !makes_sense(library, call) {
+        return Err((Left::Invalid, 0));
+    }
+    let width = library.datatype(call.memory_type).nbytes() as u64;
+    let number = site.libhdf5.number();
+    let least_nbytes = write_hints::least_nbytes(number, call.array);
+    let nbytes = (space != ALL).then(|| library.space(space).count().cast_unsigned().saturating_mul(width));
+    if nbytes.unwrap_or(FEW_NBYTES) < least_nbytes.max(FEW_NBYTES) {
+        let why = if least_nbytes == u64::MAX { Left::Plain } else { Left::Small };
+        return Err((why, nbytes.unwrap_or(0)));
+    }
+    let left = |why| (why, nbytes.unwrap_or(0));
+    let begun = Instant::now();
+    let _quiet = Quiet::new(library).ok_or(left(Left::Library))?;
+    let written = Writing::of(number, library, call, width).map_err(left)?;
+    let chunk_count = written.run(library, call).map_err(left)?;
+    counts::add(Count::Writes, 1);
+    counts::add(Count::WrittenChunks, chunk_count);
+    counts::add(Count::WrittenNbytes, written.nbytes as u64);
+    counts::add(Count::WritingNanoseconds, counts::nanoseconds(begun.elapsed()));
+    counts::write_sometimes();
+    Ok(())
+}
+
+/// A write of whole chunks.
+struct Writing {
+    /// Where they are.
+    part: Box,
+    nbytes: usize,
+    chunk_shape: Vec<u64>,
+    filters: Vec<Filter>,
+    /// A bit for each filter that libhdf5 may leave out.
+    optional: u32,
+    fill: Vec<u8>,
+    threads: usize,
+}
+
+impl Writing {
+    /// What a call asks for, if that is ours.
+    fn of(number: usize, library: &Library, call: &Call, width: u64) -> Result<Self, Left> {
+        let array = library.array(call.array);
+        let creation = array.creation().ok_or(Left::Failed)?;
+        if creation.layout() != Some(Layout::Chunked) || !creation.is_filtered() {
+            write_hints::keep(number, call.array, u64::MAX);
+            return Err(Left::Plain);
+        }
+        let mut room = [0; hyperslab_libhdf5::MOST_NDIM];
+        let chunk_shape = creation.chunk_shape(&mut room).ok_or(Left::Failed)?.to_vec();
+        let chunk_nbytes = chunk_shape.iter().fold(width, |all, &length| all.saturating_mul(length));
+        write_hints::keep(number, call.array, FEW_NBYTES.max(chunk_nbytes / 2));
+        let request = Request::of(library, call)?;
+        if request.memory.is_some() {
+            return Err(Left::Memory);
+        }
+        let nbytes =
+            request.count.checked_mul(width).filter(|&nbytes| nbytes >= FEW_NBYTES).ok_or(Left::Small)?;
+        let nbytes = usize::try_from(nbytes).map_err(|_| Left::Invalid)?;
+        if !library.properties(call.properties).is_default_transfer() {
+            return Err(Left::Properties);
+        }
+        check_file(library, call.array)?;
+        let shape = array.space().ok_or(Left::Failed)?;
+        let mut room = [0; hyperslab_libhdf5::MOST_NDIM];
+        if shape.shape(&mut room).map(|shape| &*shape) != Some(&request.file.shape[..]) {
+            return Err(Left::Invalid);
+        }
+        let part = whole_chunks(&request, &chunk_shape).ok_or(Left::Parts)?;
+        let (filters, optional) = filters(&creation)?;
+        let fill = check_elements(library, call, &creation, width)?;
+        let threads = thread_count(chunk_nbytes).ok_or(Left::Memory)?;
+        let access = array.access().ok_or(Left::Failed)?;
+        let cache_nbytes = access.chunk_cache().map_or(0, |cache| cache.nbytes as u64);
+        let place = array.place().ok_or(Left::Failed)?;
+        let key = ArrayKey { library: number, place };
+        if chunk_nbytes <= cache_nbytes && recent_writes::note(key, &part, nbytes as u64, cache_nbytes) {
+            return Err(Left::Again);
+        }
+        Ok(Self { part, nbytes, chunk_shape, filters, optional, fill, threads })
+    }
+
+    /// Encodes and stores. Returns how many chunks.
+    fn run(&self, library: &Library, call: &Call) -> Result<u64, Left> {
+        let stored = library.stored_chunks(call.array).map_err(|_| Left::Failed)?;
+        let grid = ChunkGrid::new(self.part.1.clone(), self.chunk_shape.clone()).map_err(|_| Left::Failed)?;
+        // SAFETY: the program says that its memory has so many elements of this type, and waits until we return.
+        let bytes = unsafe { std::slice::from_raw_parts(call.out.cast_const(), self.nbytes) };
+        let slab = Slab { bytes, grid: &grid, fill: &self.fill };
+        let encoding = Encoding {
+            filters: &self.filters,
+            threads: self.threads,
+            leaves_out_fill: false,
+            keeps_bytes: true,
+        };
+        let _blocked = Blocked::new();
+        let done = encode_slab(slab, encoding, |number, chunk| {
+            let bytes = chunk.bytes.filter(|_| chunk.mask & !self.optional == 0).ok_or(Left::Filter)?;
+            let index = grid.chunk_index(number as u64).map_err(|_| Left::Failed)?;
+            let axes = index.iter().zip(&self.chunk_shape).zip(&self.part.0);
+            let start: Vec<u64> = axes.map(|((at, length), first)| first + at * length).collect();
+            stored.write(&start, &bytes, chunk.mask).map_err(|_| Left::Failed)
+        });
+        done.map(|()| grid.chunk_count()).map_err(|error| match error {
+            hyperslab_archive::EncodeError::Taking(why) => why,
+            _ => Left::Failed,
+        })
+    }
+}
+
+/// How many threads may encode chunks of a size; `None` if there is too little memory for one.
+fn thread_count(chunk_nbytes: u64) -> Option<usize> {
+    let most = settings().memory_nbytes as u64 / chunk_nbytes.max(1) / CHUNKS_PER_THREAD as u64;
+    let wanted = settings().thread_count.unwrap_or_else(default_thread_count);
+    Some(wanted.min(usize::try_from(most).unwrap_or(usize::MAX))).filter(|&count| count > 0)
+}
+
+/// Whether the file is one that we write to.
+fn check_file(library: &Library, array: Id) -> Result<(), Left> {
+    let file = library.array(array).file().ok_or(Left::Driver)?;
+    let intent = file.intent().ok_or(Left::Driver)?;
+    if intent.is_swmr() {
+        return Err(Left::Swmr);
+    }
+    if !intent.is_writable() {
+        return Err(Left::Invalid);
+    }
+    file.descriptor().map(drop).ok_or(Left::Driver)
+}
+
+/// The box that a call selects, if it covers whole chunks, or what the array has of them.
+fn whole_chunks(request: &Request, chunk_shape: &[u64]) -> Option<Box> {
+    let axes = request.file.orthogonal()?;
+    let is_one = |axis: &AxisIndices| matches!(axis, AxisIndices::Regular(one) if one.is_contiguous());
+    if axes.axes().len() != chunk_shape.len() || !axes.axes().iter().all(is_one) {
+        return None;
+    }
+    let with_grid = axes.axes().iter().zip(chunk_shape).zip(&request.file.shape);
+    let mut are_whole = with_grid.map(|((axis, &chunk), &length)| {
+        let (start, stop) = (axis.start(), axis.stop());
+        chunk > 0 && start % chunk == 0 && (stop % chunk == 0 || stop == length)
+    });
+    are_whole.all(|is_whole| is_whole).then(|| {
+        let starts = axes.axes().iter().map(AxisIndices::start).collect();
+        (starts, axes.axes().iter().map(AxisIndices::len).collect())
+    })
+}
+
+/// The steps that do what the array's filters do, with a bit for each that is optional.
+fn filters(creation: &Properties<'_>) -> Result<(Vec<Filter>, u32), Left> {
+    let settings = creation.filter_settings().filter(|all| all.len() < 32).ok_or(Left::Filter)?;
+    if creation.lacked_filter().is_some() || creation.leaves_edges_plain() != Some(false) {
+        return Err(Left::Filter);
+    }
+    let optional = settings.iter().enumerate().map(|(place, one)| u32::from(one.is_optional) << place).sum();
+    let steps = settings.iter().map(|one| Filter::of_hdf5(one.number, &one.values));
+    Ok((steps.collect::<Option<_>>().ok_or(Left::Filter)?, optional))
+}
+
+/// Whether the program's elements are the file's, byte by byte. Returns what fills chunks beyond the array.
+fn check_elements(
+    library: &Library,
+    call: &Call,
+    creation: &Properties<'_>,
+    width: u64,
+) -> Result<Vec<u8>, Left> {
+    let stored = library.array(call.array).stored_type().ok_or(Left::Failed)?;
+    if !stored.equals(call.memory_type) || width == 0 {
+        return Err(Left::Conversion);
+    }
+    if !is_plain(&stored) {
+        return Err(Left::Pointers);
+    }
+    let width = usize::try_from(width).map_err(|_| Left::Invalid)?;
+    if !creation.fills() {
+        return Ok(vec![0; width]); // as libhdf5 does
+    }
+    creation.fill_value(stored.id(), width).ok_or(Left::Failed)
+}
+
+/// Whether elements of a type are all in their place, and not somewhere else.
+fn is_plain(kind: &Type<'_>) -> bool {
+    match kind.class() {
+        Some(Class::Integer | Class::Float | Class::Bitfield | Class::Opaque | Class::Enumeration) => true,
+        Some(Class::Complex) => true,
+        Some(Class::Text) => kind.is_fixed_text(),
+        Some(Class::Array) => kind.base().is_some_and(|base| is_plain(&base)),
+        Some(Class::Compound) => {
+            (0..kind.member_count()).all(|number| kind.member(number).is_some_and(|member| is_plain(&member)))
+        }
+        _ => false,
+    }
+}
