@@ -13,8 +13,7 @@ use crate::{Id, MOST_NDIM};
 /// `H5D_FILL_TIME_NEVER`, `H5D_FILL_VALUE_UNDEFINED`.
 const FILL_NEVER: c_int = 1;
 const FILL_UNDEFINED: c_int = 0;
-/// `H5Z_FLAG_OPTIONAL`, and `H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS`.
-const OPTIONAL: u32 = 1;
+/// `H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS`.
 const PLAIN_EDGES: u32 = 2;
 /// More parameters than any filter has that we know.
 const MOST_VALUES: usize = 64;
@@ -59,8 +58,6 @@ pub enum Layout {
 pub struct FilterSettings {
     /// The filter's number.
     pub number: u32,
-    /// Whether libhdf5 leaves the filter out for a chunk where it fails.
-    pub is_optional: bool,
     /// Its parameters.
     pub values: Vec<u32>,
 }
@@ -127,11 +124,7 @@ impl Properties<'_> {
                 filter(self.id, place, flags_out, count_out, room, 0, ptr::null_mut(), &raw mut config)
             };
             values.truncate(Some(count).filter(|&count| count <= MOST_VALUES)?);
-            Some(FilterSettings {
-                number: u32::try_from(number).ok()?,
-                is_optional: flags & OPTIONAL != 0,
-                values,
-            })
+            Some(FilterSettings { number: u32::try_from(number).ok()?, values })
         };
         (0..u32::try_from(count).ok()?).map(settings).collect()
     }

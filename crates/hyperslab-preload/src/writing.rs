@@ -63,8 +63,6 @@ struct Writing {
     nbytes: usize,
     chunk_shape: Vec<u64>,
     filters: Vec<Filter>,
-    /// A bit for each filter that libhdf5 may leave out.
-    optional: u32,
     fill: Vec<u8>,
     threads: usize,
 }
@@ -99,7 +97,7 @@ impl Writing {
             return Err(Left::Invalid);
         }
         let part = whole_chunks(&request, &chunk_shape).ok_or(Left::Parts)?;
-        let (filters, optional) = filters(&creation)?;
+        let filters = filters(&creation)?;
         let fill = check_elements(library, call, &creation, width)?;
         let threads = thread_count(chunk_nbytes).ok_or(Left::Memory)?;
         let access = array.access().ok_or(Left::Failed)?;
@@ -109,7 +107,7 @@ impl Writing {
         if chunk_nbytes <= cache_nbytes && recent_writes::note(key, &part, nbytes as u64, cache_nbytes) {
             return Err(Left::Again);
         }
-        Ok(Self { part, nbytes, chunk_shape, filters, optional, fill, threads })
+        Ok(Self { part, nbytes, chunk_shape, filters, fill, threads })
     }
 
     /// Encodes and stores. Returns how many chunks.
@@ -127,11 +125,11 @@ impl Writing {
         };
         let _blocked = Blocked::new();
         let done = encode_slab(slab, encoding, |number, chunk| {
-            let bytes = chunk.bytes.filter(|_| chunk.mask & !self.optional == 0).ok_or(Left::Filter)?;
+            let bytes = chunk.bytes.filter(|_| chunk.mask == 0).ok_or(Left::Filter)?;
             let index = grid.chunk_index(number as u64).map_err(|_| Left::Failed)?;
             let axes = index.iter().zip(&self.chunk_shape).zip(&self.part.0);
             let start: Vec<u64> = axes.map(|((at, length), first)| first + at * length).collect();
-            stored.write(&start, &bytes, chunk.mask).map_err(|_| Left::Failed)
+            stored.write(&start, &bytes, 0).map_err(|_| Left::Failed)
         });
         done.map(|()| grid.chunk_count()).map_err(|error| match error {
             hyperslab_archive::EncodeError::Taking(why) => why,
@@ -178,15 +176,14 @@ fn whole_chunks(request: &Request, chunk_shape: &[u64]) -> Option<Box> {
     })
 }
 
-/// The steps that do what the array's filters do, with a bit for each that is optional.
-fn filters(creation: &Properties<'_>) -> Result<(Vec<Filter>, u32), Left> {
-    let settings = creation.filter_settings().filter(|all| all.len() < 32).ok_or(Left::Filter)?;
+/// The steps that do what the array's filters do.
+fn filters(creation: &Properties<'_>) -> Result<Vec<Filter>, Left> {
+    let settings = creation.filter_settings().ok_or(Left::Filter)?;
     if creation.lacked_filter().is_some() || creation.leaves_edges_plain() != Some(false) {
         return Err(Left::Filter);
     }
-    let optional = settings.iter().enumerate().map(|(place, one)| u32::from(one.is_optional) << place).sum();
     let steps = settings.iter().map(|one| Filter::of_hdf5(one.number, &one.values));
-    Ok((steps.collect::<Option<_>>().ok_or(Left::Filter)?, optional))
+    steps.collect::<Option<_>>().ok_or(Left::Filter)
 }
 
 /// Whether the program's elements are the file's, byte by byte. Returns what fills chunks beyond the array.
