@@ -26,7 +26,7 @@ use crate::settings::is_serving;
 use crate::several::{Lists, Rest};
 use crate::write_reason::Left;
 use crate::writers::writers_changed;
-use crate::{binding, known, prefetching, recent_writes, settings, stack, writing};
+use crate::{binding, known, prefetching, settings, stack, writing};
 
 /// What libhdf5's functions return if they fail.
 const FAILURE: usize = usize::MAX;
@@ -484,7 +484,6 @@ extern "C" fn has_forked() {
 extern "C" fn forked() {
     known::forked();
     binding::forget();
-    recent_writes::forget();
     prefetching::forget();
     counts::start();
     recording::forked();

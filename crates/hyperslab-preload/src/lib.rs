@@ -11,7 +11,7 @@
 //! |---|---|
 //! | functions that replace libhdf5's and libc's | `entries`, `hooks` |
 //! | which libhdf5 a call means; its functions, and modules' tables | `binding`, `callers`; the crate `hyperslab-libhdf5` |
-//! | whether a write is ours, and the write | `writing`, `write_reason`; `write_hints`, `recent_writes` |
+//! | whether a write is ours, and the write | `writing`, `write_reason`; `write_hints` |
 //! | changes to the tables of loaded modules | `patching` |
 //! | what a call asks for | `request` |
 //! | whether a read is ours, and the read | `serving`, `reason` |
@@ -62,7 +62,6 @@ mod patching;
 mod pattern;
 mod prefetching;
 mod reason;
-mod recent_writes;
 mod recording;
 mod request;
 mod scatter;

@@ -8,15 +8,14 @@
 
 use std::time::Instant;
 
-use hyperslab_archive::{Encoding, Slab, encode_slab};
+use hyperslab_archive::{EncodeError, Encoding, Slab, encode_slab};
 use hyperslab_core::{AxisIndices, ChunkGrid};
 use hyperslab_engine::codecs::Filter;
 use hyperslab_engine::default_thread_count;
-use hyperslab_libhdf5::{ArrayKey, Class, Id, Layout, Library, Properties, Quiet, Type};
+use hyperslab_libhdf5::{Class, Id, Layout, Library, Properties, Quiet, StoredChunks, Type};
 
 use crate::callers::Site;
 use crate::counts::{self, Count};
-use crate::recent_writes::{self, Box};
 use crate::request::{ALL, Call, Request, is_space, makes_sense};
 use crate::settings::settings;
 use crate::signals::Blocked;
@@ -39,7 +38,7 @@ pub(crate) fn write(site: &Site, call: &Call) -> Result<(), (Left, u64)> {
     let number = site.libhdf5.number();
     let least_nbytes = write_hints::least_nbytes(number, call.array);
     let nbytes = (space != ALL).then(|| library.space(space).count().cast_unsigned().saturating_mul(width));
-    if nbytes.unwrap_or(FEW_NBYTES) < least_nbytes.max(FEW_NBYTES) {
+    if nbytes.unwrap_or(u64::MAX - 1) < least_nbytes.max(few_nbytes()) {
         let why = if least_nbytes == u64::MAX { Left::Plain } else { Left::Small };
         return Err((why, nbytes.unwrap_or(0)));
     }
@@ -47,7 +46,7 @@ pub(crate) fn write(site: &Site, call: &Call) -> Result<(), (Left, u64)> {
     let begun = Instant::now();
     let _quiet = Quiet::new(library).ok_or(left(Left::Library))?;
     let written = Writing::of(number, library, call, width).map_err(left)?;
-    let chunk_count = written.run(library, call).map_err(left)?;
+    let chunk_count = written.run(call).map_err(left)?;
     counts::add(Count::Writes, 1);
     counts::add(Count::WrittenChunks, chunk_count);
     counts::add(Count::WrittenNbytes, written.nbytes as u64);
@@ -57,19 +56,21 @@ pub(crate) fn write(site: &Site, call: &Call) -> Result<(), (Left, u64)> {
 }
 
 /// A write of whole chunks.
-struct Writing {
-    /// Where they are.
-    part: Box,
+struct Writing<'l> {
+    stored: StoredChunks<'l>,
+    /// The chunks of the box that is written.
+    grid: ChunkGrid,
+    /// Where it begins in the array.
+    first: Vec<u64>,
     nbytes: usize,
-    chunk_shape: Vec<u64>,
     filters: Vec<Filter>,
     fill: Vec<u8>,
     threads: usize,
 }
 
-impl Writing {
+impl<'l> Writing<'l> {
     /// What a call asks for, if that is ours.
-    fn of(number: usize, library: &Library, call: &Call, width: u64) -> Result<Self, Left> {
+    fn of(number: usize, library: &'l Library, call: &Call, width: u64) -> Result<Self, Left> {
         let array = library.array(call.array);
         let creation = array.creation().ok_or(Left::Failed)?;
         if creation.layout() != Some(Layout::Chunked) || !creation.is_filtered() {
@@ -79,13 +80,17 @@ impl Writing {
         let mut room = [0; hyperslab_libhdf5::MOST_NDIM];
         let chunk_shape = creation.chunk_shape(&mut room).ok_or(Left::Failed)?.to_vec();
         let chunk_nbytes = chunk_shape.iter().fold(width, |all, &length| all.saturating_mul(length));
-        write_hints::keep(number, call.array, FEW_NBYTES.max(chunk_nbytes / 2));
+        write_hints::keep(
+            number,
+            call.array,
+            few_nbytes().max(if settings().serves_small { 0 } else { chunk_nbytes / 2 }),
+        );
         let request = Request::of(library, call)?;
         if request.memory.is_some() {
             return Err(Left::Memory);
         }
         let nbytes =
-            request.count.checked_mul(width).filter(|&nbytes| nbytes >= FEW_NBYTES).ok_or(Left::Small)?;
+            request.count.checked_mul(width).filter(|&nbytes| nbytes >= few_nbytes()).ok_or(Left::Small)?;
         let nbytes = usize::try_from(nbytes).map_err(|_| Left::Invalid)?;
         if !library.properties(call.properties).is_default_transfer() {
             return Err(Left::Properties);
@@ -97,26 +102,40 @@ impl Writing {
             return Err(Left::Invalid);
         }
         let part = whole_chunks(&request, &chunk_shape).ok_or(Left::Parts)?;
-        let filters = filters(&creation)?;
         let fill = check_elements(library, call, &creation, width)?;
+        let filters = filters(&creation)?;
         let threads = thread_count(chunk_nbytes).ok_or(Left::Memory)?;
         let access = array.access().ok_or(Left::Failed)?;
         let cache_nbytes = access.chunk_cache().map_or(0, |cache| cache.nbytes as u64);
-        let place = array.place().ok_or(Left::Failed)?;
-        let key = ArrayKey { library: number, place };
-        if chunk_nbytes <= cache_nbytes && recent_writes::note(key, &part, nbytes as u64, cache_nbytes) {
+        let stored = library.stored_chunks(call.array).map_err(|_| Left::Failed)?;
+        let (first, lengths) = part;
+        let grid = ChunkGrid::new(lengths, chunk_shape).map_err(|_| Left::Failed)?;
+        let found = Self { stored, grid, first, nbytes, filters, fill, threads };
+        if nbytes as u64 <= cache_nbytes && found.writes_again() {
             return Err(Left::Again);
         }
-        Ok(Self { part, nbytes, chunk_shape, filters, fill, threads })
+        Ok(found)
+    }
+
+    /// Where the chunk of this number begins in the array.
+    fn start(&self, number: u64) -> Option<Vec<u64>> {
+        let index = self.grid.chunk_index(number).ok()?;
+        let axes = index.iter().zip(self.grid.chunk_shape()).zip(&self.first);
+        Some(axes.map(|((at, length), first)| first + at * length).collect())
+    }
+
+    /// Whether a chunk is stored already, or in libhdf5's cache. libhdf5 would only change that cache: programs may rely on
+    /// what that costs, and on the stored chunk if they are killed.
+    fn writes_again(&self) -> bool {
+        (0..self.grid.chunk_count())
+            .any(|number| self.start(number).is_none_or(|start| self.stored.has(&start)))
     }
 
     /// Encodes and stores. Returns how many chunks.
-    fn run(&self, library: &Library, call: &Call) -> Result<u64, Left> {
-        let stored = library.stored_chunks(call.array).map_err(|_| Left::Failed)?;
-        let grid = ChunkGrid::new(self.part.1.clone(), self.chunk_shape.clone()).map_err(|_| Left::Failed)?;
+    fn run(&self, call: &Call) -> Result<u64, Left> {
         // SAFETY: the program says that its memory has so many elements of this type, and waits until we return.
         let bytes = unsafe { std::slice::from_raw_parts(call.out.cast_const(), self.nbytes) };
-        let slab = Slab { bytes, grid: &grid, fill: &self.fill };
+        let slab = Slab { bytes, grid: &self.grid, fill: &self.fill };
         let encoding = Encoding {
             filters: &self.filters,
             threads: self.threads,
@@ -126,16 +145,19 @@ impl Writing {
         let _blocked = Blocked::new();
         let done = encode_slab(slab, encoding, |number, chunk| {
             let bytes = chunk.bytes.filter(|_| chunk.mask == 0).ok_or(Left::Filter)?;
-            let index = grid.chunk_index(number as u64).map_err(|_| Left::Failed)?;
-            let axes = index.iter().zip(&self.chunk_shape).zip(&self.part.0);
-            let start: Vec<u64> = axes.map(|((at, length), first)| first + at * length).collect();
-            stored.write(&start, &bytes, 0).map_err(|_| Left::Failed)
+            let start = self.start(number as u64).ok_or(Left::Failed)?;
+            self.stored.write(&start, &bytes, 0).map_err(|_| Left::Failed)
         });
-        done.map(|()| grid.chunk_count()).map_err(|error| match error {
-            hyperslab_archive::EncodeError::Taking(why) => why,
-            _ => Left::Failed,
+        done.map(|()| self.grid.chunk_count()).map_err(|error| match error {
+            EncodeError::Taking(why) => why,
+            EncodeError::Misfit | EncodeError::Refused(_) => Left::Failed,
         })
     }
+}
+
+/// libhdf5 does writes of fewer bytes, unless small ones are ours too, for tests.
+fn few_nbytes() -> u64 {
+    if settings().serves_small { 1 } else { FEW_NBYTES }
 }
 
 /// How many threads may encode chunks of a size; `None` if there is too little memory for one.
@@ -158,8 +180,8 @@ fn check_file(library: &Library, array: Id) -> Result<(), Left> {
     file.descriptor().map(drop).ok_or(Left::Driver)
 }
 
-/// The box that a call selects, if it covers whole chunks, or what the array has of them.
-fn whole_chunks(request: &Request, chunk_shape: &[u64]) -> Option<Box> {
+/// The first element and the shape of the box that a call selects, if it covers whole chunks, or what the array has of them.
+fn whole_chunks(request: &Request, chunk_shape: &[u64]) -> Option<(Vec<u64>, Vec<u64>)> {
     let axes = request.file.orthogonal()?;
     let is_one = |axis: &AxisIndices| matches!(axis, AxisIndices::Regular(one) if one.is_contiguous());
     if axes.axes().len() != chunk_shape.len() || !axes.axes().iter().all(is_one) {
