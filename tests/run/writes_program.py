@@ -1,7 +1,7 @@
-"""Writes a file as its arguments say: `python writes_program.py FILE SEED COUNT` draws datasets and what is done to them.
+"""Draws datasets and what is done to them: `python writes_program.py FILE SEED COUNT` writes so many files.
 
-What it does depends on the seed alone, so that the same program runs with and without `hyperslab run --writes`. It prints
-what it has read in between.
+What it does depends on the seed alone, so that the same program runs with and without `hyperslab run --writes`. It
+prints what it has read in between.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ class Program:
     def __init__(self, path: str, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
         self.path = path
-        self.file = h5py.File(path, "w", libver=self.one(["earliest", "latest"]), rdcc_nbytes=self.one([0, 200, 1 << 20]))
+        self.file = h5py.File(
+            path, "w", libver=self.one(["earliest", "latest"]), rdcc_nbytes=self.one([0, 200, 1 << 20])
+        )
         self.names: list[str] = []
 
     def one(self, options: Any) -> Any:
@@ -69,7 +71,9 @@ class Program:
         if todo == "whole" or (todo == "chunks" and 0 in dataset.shape):
             box = tuple(slice(0, length) for length in dataset.shape)
         elif todo == "chunks":
-            box = tuple(self.whole_chunks(length, chunk) for length, chunk in zip(dataset.shape, dataset.chunks, strict=True))
+            box = tuple(
+                self.whole_chunks(length, chunk) for length, chunk in zip(dataset.shape, dataset.chunks, strict=True)
+            )
         elif todo == "part":
             edges = [sorted(self.rng.integers(0, length + 1, 2)) for length in dataset.shape]
             box = tuple(slice(int(low), int(high)) for low, high in edges)

@@ -11,6 +11,7 @@ const MEMORY_NBYTES: usize = 256 << 20;
 
 /// What the environment says.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // each is a switch of its own
 pub(crate) struct Settings {
     /// `HYPERSLAB_THREADS`: the most threads of a read; by default one for each processor that we may use.
     pub thread_count: Option<usize>,

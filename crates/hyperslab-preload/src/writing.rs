@@ -232,8 +232,14 @@ fn check_elements(
 /// Whether elements of a type are all in their place, and not somewhere else.
 fn is_plain(kind: &Type<'_>) -> bool {
     match kind.class() {
-        Some(Class::Integer | Class::Float | Class::Bitfield | Class::Opaque | Class::Enumeration) => true,
-        Some(Class::Complex) => true,
+        Some(
+            Class::Integer
+            | Class::Float
+            | Class::Bitfield
+            | Class::Opaque
+            | Class::Enumeration
+            | Class::Complex,
+        ) => true,
         Some(Class::Text) => kind.is_fixed_text(),
         Some(Class::Array) => kind.base().is_some_and(|base| is_plain(&base)),
         Some(Class::Compound) => {

@@ -7,8 +7,8 @@ import struct
 
 from hyperslab.preloading import content, users_folders
 
-# As in crates/hyperslab-preload/src/counts.rs: a mark with the version, eleven numbers, and two for each reason; then four
-# numbers on writes, and two for each of their reasons.
+# As in crates/hyperslab-preload/src/counts.rs: a mark with the version, eleven numbers, and two for each reason; then
+# four numbers on writes, and two for each of their reasons.
 MAGIC = b"HSRUN\0\0\x05"
 REASONS = {
     "small": "small",
