@@ -48,7 +48,7 @@ pub use library::{Library, NUMBER_COUNT, Real, has_failed};
 pub use module::Module;
 pub use owned::Owned;
 pub use problem::Problem;
-pub use properties::{CacheSettings, Layout, Properties};
+pub use properties::{CacheSettings, FilterSettings, Layout, Properties};
 pub use space::{Boxes, Corner, SelectionKind, Space};
 pub use stored_chunks::StoredChunks;
 

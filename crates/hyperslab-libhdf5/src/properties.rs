@@ -13,6 +13,10 @@ use crate::{Id, MOST_NDIM};
 /// `H5D_FILL_TIME_NEVER`, `H5D_FILL_VALUE_UNDEFINED`.
 const FILL_NEVER: c_int = 1;
 const FILL_UNDEFINED: c_int = 0;
+/// `H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS`.
+const PLAIN_EDGES: u32 = 2;
+/// More parameters than any filter has that we know.
+const MOST_VALUES: usize = 64;
 /// `H5FD_MPIO_COLLECTIVE`.
 const COLLECTIVE: c_int = 1;
 
@@ -47,6 +51,15 @@ pub enum Layout {
     Chunked,
     /// In other arrays.
     Virtual,
+}
+
+/// A filter of an array, as its properties say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterSettings {
+    /// The filter's number.
+    pub number: u32,
+    /// Its parameters.
+    pub values: Vec<u32>,
 }
 
 /// libhdf5's cache of the chunks of an array.
@@ -94,6 +107,43 @@ impl Properties<'_> {
             unsafe { filter(self.id, place, flags, values, ptr::null_mut(), 0, ptr::null_mut(), config) }
         };
         Some((0..u32::try_from(count).ok()?).map(number).collect())
+    }
+
+    /// Its filters with all that was said of them, in order; `None` if libhdf5 does not say.
+    pub fn filter_settings(self) -> Option<Vec<FilterSettings>> {
+        // SAFETY: as above.
+        let count = unsafe { (self.library.call.properties_filters)(self.id) };
+        let settings = |place| {
+            let (mut flags, mut count, mut config) = (0, MOST_VALUES, 0);
+            let mut values = vec![0; MOST_VALUES];
+            let (flags_out, count_out, room) = (&raw mut flags, &raw mut count, values.as_mut_ptr());
+            let filter = self.library.call.properties_filter;
+            // SAFETY: as above; there is room for as many parameters as are said, none for a name, and the other pointers
+            // are valid for writes.
+            let number = unsafe {
+                filter(self.id, place, flags_out, count_out, room, 0, ptr::null_mut(), &raw mut config)
+            };
+            values.truncate(Some(count).filter(|&count| count <= MOST_VALUES)?);
+            Some(FilterSettings { number: u32::try_from(number).ok()?, values })
+        };
+        (0..u32::try_from(count).ok()?).map(settings).collect()
+    }
+
+    /// Whether chunks that reach beyond the array are stored without filters; `None` if libhdf5 does not say.
+    pub fn leaves_edges_plain(self) -> Option<bool> {
+        let mut options = 0;
+        // SAFETY: as above, and the pointer is valid for writes.
+        let done = unsafe { (self.library.writing.as_ref()?.chunk_options)(self.id, &raw mut options) };
+        (done >= 0).then_some(options & PLAIN_EDGES != 0)
+    }
+
+    /// The fill value as an element of a type with so many bytes; `None` if it has none.
+    pub fn fill_value(self, kind: Id, nbytes: usize) -> Option<Vec<u8>> {
+        let mut value = vec![0_u8; nbytes];
+        // SAFETY: as above, and the caller says that elements of the type have so many bytes.
+        let done =
+            unsafe { (self.library.writing.as_ref()?.fill_value)(self.id, kind, value.as_mut_ptr().cast()) };
+        (done >= 0).then_some(value)
     }
 
     /// Whether it has filters.

@@ -53,6 +53,18 @@ impl Library {
 }
 
 impl StoredChunks<'_> {
+    /// Whether the chunk that begins there is stored, or waits in libhdf5's cache until it is.
+    pub fn has(&self, start: &[u64]) -> bool {
+        let mut nbytes = 0;
+        if start.len() != self.whole.len() {
+            return false;
+        }
+        // SAFETY: the identifier is that of an array with as many axes as the start has entries, and the pointer is valid
+        // for writes.
+        let done = unsafe { (self.writing.chunk_nbytes)(self.array.id, start.as_ptr(), &raw mut nbytes) };
+        done >= 0 && nbytes > 0
+    }
+
     /// Writes a chunk, given where it begins in the array and which filters were skipped: a bit for each.
     pub fn write(&self, start: &[u64], bytes: &[u8], mask: u32) -> Result<(), Problem> {
         let one = [1_u64; MOST_NDIM]; // the first element must lie inside: libhdf5 would allow one chunk more

@@ -120,6 +120,9 @@ functions! {
     /// What is needed besides to write: since 1.10.4 it is there, and does what we need.
     Writing:
     write_chunk c"H5Dwrite_chunk" (Id, Id, u32, *const u64, usize, *const c_void) -> c_int;
+    chunk_nbytes c"H5Dget_chunk_storage_size" (Id, *const u64, *mut u64) -> c_int;
+    fill_value c"H5Pget_fill_value" (Id, Id, *mut c_void) -> c_int;
+    chunk_options c"H5Pget_chunk_opts" (Id, *mut c_uint) -> c_int;
     check_bounds c"H5Pset_libver_bounds" (Id, c_int, c_int) -> c_int;
     set_virtual c"H5Pset_virtual" (Id, Id, *const c_char, *const c_char, Id) -> c_int;
     set_evict_on_close c"H5Pset_evict_on_close" (Id, bool) -> c_int;

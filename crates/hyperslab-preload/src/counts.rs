@@ -17,11 +17,14 @@ use crate::folders::Folder;
 use crate::limits::file_limit;
 use crate::reason::Reason;
 use crate::settings::settings;
+use crate::write_reason::Left;
 
 /// "HSRUN" and the version of the record.
-const MAGIC: u64 = u64::from_le_bytes(*b"HSRUN\0\0\x04");
+const MAGIC: u64 = u64::from_le_bytes(*b"HSRUN\0\0\x06");
 const FIRST_REASON: usize = 13;
-const COUNT: usize = FIRST_REASON + 2 * Reason::COUNT;
+const FIRST_WRITE: usize = FIRST_REASON + 2 * Reason::COUNT;
+const FIRST_LEFT: usize = FIRST_WRITE + 4;
+const COUNT: usize = FIRST_LEFT + 2 * Left::COUNT;
 /// How often the record is written while the program reads.
 const PERIOD_NANOSECONDS: u64 = 100_000_000;
 
@@ -50,6 +53,11 @@ pub(crate) enum Count {
     /// How often a thread waited until another one had done its call of a library, and for how long.
     Waits = 11,
     WaitedNanoseconds = 12,
+    /// Writes that we encoded, with their chunks and bytes, and how long they took.
+    Writes = FIRST_WRITE,
+    WrittenChunks = FIRST_WRITE + 1,
+    WrittenNbytes = FIRST_WRITE + 2,
+    WritingNanoseconds = FIRST_WRITE + 3,
 }
 
 static COUNTS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
@@ -78,6 +86,13 @@ pub(crate) fn get(count: Count) -> u64 {
 /// Counts a read that libhdf5 does.
 pub(crate) fn add_passed(reason: Reason, nbytes: u64) {
     let place = FIRST_REASON + 2 * reason as usize;
+    COUNTS[place].fetch_add(1, Ordering::Relaxed);
+    COUNTS[place + 1].fetch_add(nbytes, Ordering::Relaxed);
+}
+
+/// Counts a write that libhdf5 does.
+pub(crate) fn add_left(why: Left, nbytes: u64) {
+    let place = FIRST_LEFT + 2 * why as usize;
     COUNTS[place].fetch_add(1, Ordering::Relaxed);
     COUNTS[place + 1].fetch_add(nbytes, Ordering::Relaxed);
 }

@@ -24,8 +24,9 @@ use crate::request::Call;
 use crate::serving::{Outcome, opened, serve};
 use crate::settings::is_serving;
 use crate::several::{Lists, Rest};
+use crate::write_reason::Left;
 use crate::writers::writers_changed;
-use crate::{binding, known, lock, prefetching, settings, stack};
+use crate::{binding, known, lock, prefetching, settings, stack, writing};
 
 /// What libhdf5's functions return if they fail.
 const FAILURE: usize = usize::MAX;
@@ -49,8 +50,29 @@ recorded! {
     read_chunk ReadChunk read_of_chunk;
     read_chunk1 ReadChunk1 read_of_chunk;
     read_chunk2 ReadChunk2 read_of_chunk;
-    write Write written;
     write_chunk WriteChunk write_of_chunk;
+}
+
+/// `H5Dwrite`.
+pub(crate) unsafe extern "C-unwind" fn write(called: &Called) -> Next {
+    let Some(site) = site(Hook::Write, called) else { return Next::done(FAILURE) };
+    if !settings::settings().writes || !stack::is_enough() {
+        return recorded(site, called, written);
+    }
+    encode_or_pass(site, called)
+}
+
+#[inline(never)]
+fn encode_or_pass(site: &Site, called: &Called) -> Next {
+    // A panic would be our fault, and libhdf5 can still do the write.
+    let outcome = catch_unwind(AssertUnwindSafe(|| writing::write(site, &call(called))));
+    let outcome = outcome.unwrap_or(Err((Left::Failed, 0)));
+    let Err((why, nbytes)) = outcome else {
+        recording::note(recording::begin(site), site, &written(called.arguments()), 0);
+        return Next::done(0);
+    };
+    counts::add_left(why, nbytes);
+    recorded(site, called, written)
 }
 
 fn recorded(site: &Site, called: &Called, asked: impl FnOnce(Arguments) -> Asked) -> Next {
@@ -250,17 +272,22 @@ fn asked_to_read(arguments: Arguments) -> Asked {
     Asked { operation: Operation::Read, ..written(arguments) }
 }
 
-#[inline(never)]
-fn serve_or_pass(site: &Site, called: &Called) -> Next {
+/// The arguments of `H5Dread`, or of `H5Dwrite`, which only reads the program's memory.
+fn call(called: &Called) -> Call {
     let (array, memory_type, memory_space, file_space, properties, out) = called.arguments();
-    let call = Call {
+    Call {
         array: id(array),
         memory_type: id(memory_type),
         memory_space: id(memory_space),
         file_space: id(file_space),
         properties: id(properties),
         out: out as *mut u8,
-    };
+    }
+}
+
+#[inline(never)]
+fn serve_or_pass(site: &Site, called: &Called) -> Next {
+    let call = call(called);
     let begun = recording::begin(site);
     let result = match served(site, &call) {
         None => 0,

@@ -21,6 +21,8 @@ pub(crate) struct Settings {
     pub prefetches: bool,
     /// `HYPERSLAB_LOCK`: 0 if threads may call a library at the same time although it was not made for that.
     pub locks: bool,
+    /// `HYPERSLAB_WRITES`: 1 if we encode what the program writes.
+    pub writes: bool,
     /// `HYPERSLAB_SERVE_SMALL`: 1 if small reads are ours too, for tests.
     pub serves_small: bool,
     /// `HYPERSLAB_RUN_FOLDER`: where to leave counts for `hyperslab run`.
@@ -60,6 +62,7 @@ pub(crate) fn settings() -> &'static Settings {
             memory_nbytes: number("HYPERSLAB_MEMORY").unwrap_or(MEMORY_NBYTES),
             prefetches: !is("HYPERSLAB_PREFETCH", "0"),
             locks: !is("HYPERSLAB_LOCK", "0"),
+            writes: is("HYPERSLAB_WRITES", "1"),
             serves_small: is("HYPERSLAB_SERVE_SMALL", "1"),
             folder: folder("HYPERSLAB_RUN_FOLDER"),
             trace_folder: folder("HYPERSLAB_TRACE_FOLDER"),

@@ -30,6 +30,7 @@ Options:
   --memory SIZE  The most memory for decoded chunks, such as 512M or 2G; 256M by default. (HYPERSLAB_MEMORY)
   --no-prefetch  Do not read ahead while the program computes. (HYPERSLAB_PREFETCH=0)
   --no-lock      Let threads call libraries at the same time that were not made for it. (HYPERSLAB_LOCK=0)
+  --writes       Encode the compressed chunks that the program writes, by all cores. (HYPERSLAB_WRITES=1)
   --quiet        Print nothing.
   --json         Print JSON.
   -h, --help     Show this text.
@@ -64,7 +65,10 @@ def parse(arguments: list[str]) -> Options:
     """Separate our options from the program and its arguments."""
     options, rest = Options(), list(arguments)
     names = {"--threads": "HYPERSLAB_THREADS", "--memory": "HYPERSLAB_MEMORY"}
-    switches = {"--no-prefetch": "HYPERSLAB_PREFETCH", "--no-lock": "HYPERSLAB_LOCK"}
+    switches = {
+        "--no-prefetch": ("HYPERSLAB_PREFETCH", "0"), "--no-lock": ("HYPERSLAB_LOCK", "0"),
+        "--writes": ("HYPERSLAB_WRITES", "1"),
+    }  # fmt: skip
     while rest and rest[0].startswith("-"):
         name, equals, value = rest.pop(0).partition("=")
         if name == "--" and not equals:
@@ -74,7 +78,8 @@ def parse(arguments: list[str]) -> Options:
                 raise WrongUse(f"{name} needs a value")
             options.settings[names[name]] = value if equals else rest.pop(0)
         elif name in switches and not equals:
-            options.settings[switches[name]] = "0"
+            setting, value = switches[name]
+            options.settings[setting] = value
         elif name in ("--quiet", "--json", "--help", "-h") and not equals:
             options.is_quiet |= name == "--quiet"
             options.is_json |= name == "--json"

@@ -7,8 +7,9 @@ import struct
 
 from hyperslab.preloading import content, users_folders
 
-# As in crates/hyperslab-preload/src/counts.rs: a mark with the version, thirteen numbers, and two for each reason.
-MAGIC = b"HSRUN\0\0\x04"
+# As in crates/hyperslab-preload/src/counts.rs: a mark with the version, thirteen numbers, and two for each reason; then
+# four numbers on writes, and two for each of their reasons.
+MAGIC = b"HSRUN\0\0\x06"
 REASONS = {
     "small": "small",
     "writable": "of files open for writing",
@@ -28,8 +29,27 @@ REASONS = {
     "stack": "by threads with small stacks",
 }
 """Why reads were left to libhdf5, in the order of crates/hyperslab-preload/src/reason.rs, and how to say it."""
+WRITE_REASONS = {
+    "small": "small",
+    "plain": "without filters",
+    "parts": "of parts of chunks",
+    "again": "to the same chunks again",
+    "filter": "with filters that we do not encode",
+    "driver": "by another file driver",
+    "swmr": "with SWMR",
+    "properties": "with transfer properties",
+    "conversion": "that convert elements",
+    "pointers": "of variable length or references",
+    "memory": "from irregular memory",
+    "invalid": "with wrong arguments",
+    "library": "by an older or wrapped libhdf5",
+    "failed": "that failed",
+}
+"""Why writes were left to libhdf5, in the order of crates/hyperslab-preload/src/write_reason.rs, and how to say it."""
 _NUMBERS = 13
-_WORDS = struct.Struct(f"<{_NUMBERS + 2 * len(REASONS)}Q")
+_FIRST_WRITE = _NUMBERS + 2 * len(REASONS)
+_FIRST_LEFT = _FIRST_WRITE + 4
+_WORDS = struct.Struct(f"<{_FIRST_LEFT + 2 * len(WRITE_REASONS)}Q")
 
 
 class Totals:
@@ -65,6 +85,16 @@ class Totals:
         """How long all of them waited."""
         self.passed: dict[str, tuple[int, int]] = {}
         """For each reason, how many reads were left to libhdf5, and how many bytes of them are known."""
+        self.encoded_writes = 0
+        """Writes that our engine encoded."""
+        self.encoded_chunks = 0
+        """The chunks that they stored."""
+        self.encoded_nbytes = 0
+        """The bytes that they had before they were encoded."""
+        self.encoding_seconds = 0.0
+        """The time that they took."""
+        self.left_writes: dict[str, tuple[int, int]] = {}
+        """For each reason, how many writes were left to libhdf5, and how many bytes of them are known."""
 
     def add(self, record: bytes) -> None:
         """Add the record of one process."""
@@ -85,11 +115,13 @@ class Totals:
             self.lacked_filters.add(numbers[10])
         self.waits += numbers[11]
         self.waited_seconds += numbers[12] / 1e9
-        for place, reason in enumerate(REASONS):
-            reads, nbytes = numbers[_NUMBERS + 2 * place : _NUMBERS + 2 * place + 2]
-            before = self.passed.get(reason, (0, 0))
-            if reads:
-                self.passed[reason] = (before[0] + reads, before[1] + nbytes)
+        _add(self.passed, REASONS, numbers[_NUMBERS:])
+        writes, chunks, nbytes, nanoseconds = numbers[_FIRST_WRITE:_FIRST_LEFT]
+        self.encoded_writes += writes
+        self.encoded_chunks += chunks
+        self.encoded_nbytes += nbytes
+        self.encoding_seconds += nanoseconds / 1e9
+        _add(self.left_writes, WRITE_REASONS, numbers[_FIRST_LEFT:])
 
     @property
     def passed_reads(self) -> int:
@@ -97,11 +129,25 @@ class Totals:
         return sum(reads for reads, _ in self.passed.values())
 
     @property
+    def has_writes(self) -> bool:
+        """Whether writes were seen."""
+        return bool(self.encoded_writes or self.left_writes)
+
+    @property
     def libhdf5_seconds(self) -> float | None:
         """What libhdf5 would have taken for all reads that we served; None if too little of that was compared."""
         if not self.served_reads or self.compared_seconds < self.served_seconds / 2:
             return None
         return self.estimated_seconds * self.served_seconds / self.compared_seconds
+
+
+def _add(sums: dict[str, tuple[int, int]], reasons: dict[str, str], numbers: tuple[int, ...]) -> None:
+    """Add how many calls there were for each reason, and their bytes."""
+    for place, reason in enumerate(reasons):
+        calls, nbytes = numbers[2 * place : 2 * place + 2]
+        before = sums.get(reason, (0, 0))
+        if calls:
+            sums[reason] = (before[0] + calls, before[1] + nbytes)
 
 
 def totals(folder: str) -> Totals:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hyperslab.running.records import REASONS, Totals
+from hyperslab.running.records import REASONS, WRITE_REASONS, Totals
 from hyperslab.storage.table import filter_name
 
 SHORT_SECONDS = 1.0
@@ -16,7 +16,7 @@ def line(totals: Totals, notes: list[str]) -> str:
 
 def _said(totals: Totals) -> list[str]:
     said = []
-    if not totals.served_reads and not totals.passed_reads:
+    if not (totals.served_reads or totals.passed_reads or totals.has_writes):
         said.append("no reads through libhdf5 were seen")
     if totals.served_reads:
         size = nbytes(totals.served_nbytes)
@@ -26,12 +26,12 @@ def _said(totals: Totals) -> list[str]:
     if totals.lacking_reads:
         said.append(_lacking(totals))
     if totals.passed_reads:
-        reasons = sorted(totals.passed.items(), key=lambda item: -item[1][0])
-        why = ", ".join(f"{reads} {REASONS[reason]}" for reason, (reads, _) in reasons)
+        why = _listed(totals.passed, REASONS)
         # Reading the clock would take a part of the time of a small read.
         untimed = ", small ones not counted" if "small" in totals.passed else ""
         took = f" ({_s(totals.passed_seconds)}{untimed})" if totals.passed_seconds else ""
         said.append(f"left {_reads(totals.passed_reads)} to libhdf5{took}: {why}")
+    said += _writes(totals)
     if totals.waits:
         times = "once" if totals.waits == 1 else f"{totals.waits} times"
         said.append(f"threads waited {times} for each other's calls ({_s(totals.waited_seconds)})")
@@ -40,6 +40,25 @@ def _said(totals: Totals) -> list[str]:
     if totals.unknown_count:
         said.append(f"the counts of {totals.unknown_count} processes cannot be read")
     return said
+
+
+def _writes(totals: Totals) -> list[str]:
+    """What happened to writes, if there were any."""
+    said = []
+    if totals.encoded_writes:
+        size, took = nbytes(totals.encoded_nbytes), _s(totals.encoding_seconds)
+        chunks = "1 chunk" if totals.encoded_chunks == 1 else f"{totals.encoded_chunks} chunks"
+        said.append(f"encoded {_count(totals.encoded_writes, 'write')}, {size} in {chunks}, in {took}")
+    if totals.left_writes:
+        count = sum(writes for writes, _ in totals.left_writes.values())
+        said.append(f"left {_count(count, 'write')} to libhdf5: {_listed(totals.left_writes, WRITE_REASONS)}")
+    return said
+
+
+def _listed(calls: dict[str, tuple[int, int]], words: dict[str, str]) -> str:
+    """The reasons, the most frequent one first."""
+    reasons = sorted(calls.items(), key=lambda item: -item[1][0])
+    return ", ".join(f"{count} {words[reason]}" for reason, (count, _) in reasons)
 
 
 def _lacking(totals: Totals) -> str:
@@ -64,7 +83,11 @@ def _compared(totals: Totals) -> str:
 
 
 def _reads(count: int) -> str:
-    return f"{count} read" if count == 1 else f"{count} reads"
+    return _count(count, "read")
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _s(seconds: float) -> str:
@@ -83,6 +106,7 @@ def as_json(totals: Totals, notes: list[str], status: int, signal: str | None) -
     """The same for programs: one JSON object."""
     import json
 
+    left = {reason: {"writes": writes, "nbytes": size} for reason, (writes, size) in totals.left_writes.items()}
     passed = {reason: {"reads": reads, "nbytes": size} for reason, (reads, size) in totals.passed.items()}
     return json.dumps({
         "served": {
@@ -92,6 +116,10 @@ def as_json(totals: Totals, notes: list[str], status: int, signal: str | None) -
         },
         "passed": {"reads": totals.passed_reads, "timed_seconds": totals.passed_seconds, "reasons": passed},
         "waits": {"count": totals.waits, "seconds": totals.waited_seconds},
+        "writes": {
+            "encoded": totals.encoded_writes, "chunks": totals.encoded_chunks, "nbytes": totals.encoded_nbytes,
+            "seconds": totals.encoding_seconds, "left": left,
+        },
         "processes": totals.process_count, "unreadable_records": totals.unknown_count,
         "exit_status": status, "signal": signal, "notes": notes,
     })  # fmt: skip

@@ -12,6 +12,12 @@ use hyperslab_core::{Checksum, KnownCodec};
 use super::compress::{Blosc, Compressors, Inner};
 use super::{bitshuffle, blosc_encode, checksum, lz4, lz4_numcodecs, lzf, shuffle};
 
+/// `ZSTD_CLEVEL_DEFAULT`.
+const USUAL_ZSTD_LEVEL: i64 = 3;
+
+/// The level that makes chunks no more than 2 % larger than zlib does at each of its levels, and sooner.
+const LEVELS_OF_ZLIB: [i64; 10] = [0, 4, 4, 4, 4, 5, 7, 8, 9, 9];
+
 /// What a step makes of bytes: nothing if it cannot; `Some(None)` if it is skipped for this chunk.
 type Made = Option<Option<Vec<u8>>>;
 type Encode = dyn Fn(&[u8], &mut Compressors) -> Made + Send + Sync;
@@ -34,6 +40,25 @@ impl Filter {
         };
         let known = codec.and_then(|codec| KnownCodec::all().find(|one| one.name == codec && one.hdf5 != 0));
         Some(Self { hdf5: known.map(|known| known.hdf5), encode: encoder(step, numbers)? })
+    }
+
+    /// The step that does what HDF5's filter of this number does with these parameters; `None` if there is none, or if it
+    /// would not make what HDF5's makes, as far as its size and what decodes it are concerned.
+    pub fn of_hdf5(number: u32, values: &[u32]) -> Option<Self> {
+        let step = KnownCodec::of_hdf5(number)?.name;
+        let given: Vec<i64> = values.iter().map(|&value| value.into()).collect();
+        match (step, &given[..]) {
+            ("deflate", &[level]) => Self::of(step, &[*LEVELS_OF_ZLIB.get(usize::try_from(level).ok()?)?]),
+            ("shuffle", &[width]) => Self::of(step, &[width]),
+            ("fletcher32", []) => Self::of(step, &[]),
+            ("bitshuffle", &[_, _, width, 0, 2]) => Self::of(step, &[width, 1, 0]),
+            ("bitshuffle", &[_, _, width, 0, 3, level @ 1..=22]) => Self::of(step, &[width, 5, level]),
+            ("zstd", &[level @ 1..=22]) => Self::of(step, &[level]),
+            ("zstd", []) => Self::of(step, &[USUAL_ZSTD_LEVEL]),
+            ("lz4", []) => Self::of("lz4_hdf5", &[0]),
+            ("lz4", &[block]) => Self::of("lz4_hdf5", &[block]),
+            _ => None,
+        }
     }
 
     /// The number of the filter in HDF5, if it is one.

@@ -1,0 +1,250 @@
+//! Decides whether a write is ours, and does it: chunks that it covers whole are encoded by all cores, and stored by the
+//! libhdf5 that the call was meant for, on the program's own thread.
+//!
+//! Whatever goes wrong, libhdf5 does the whole call again: it stores the same elements in the same places, or says what is
+//! wrong.
+
+#![allow(unsafe_code)]
+
+use std::time::Instant;
+
+use hyperslab_archive::{EncodeError, Encoding, Slab, encode_slab};
+use hyperslab_core::{AxisIndices, ChunkGrid};
+use hyperslab_engine::codecs::Filter;
+use hyperslab_engine::default_thread_count;
+use hyperslab_libhdf5::{Class, Id, Layout, Library, Properties, Quiet, StoredChunks, Type};
+
+use crate::callers::Site;
+use crate::counts::{self, Count};
+use crate::request::{ALL, Call, Request, is_space, makes_sense};
+use crate::settings::settings;
+use crate::signals::Blocked;
+use crate::write_hints;
+use crate::write_reason::Left;
+
+/// libhdf5 is as fast for fewer bytes than this.
+const FEW_NBYTES: u64 = 32 << 10;
+/// A part of the memory that we may use suffices for each thread, which has chunks that wait.
+const CHUNKS_PER_THREAD: usize = 4;
+
+/// Does a write, or says why not, and how many bytes it has as far as that is known.
+pub(crate) fn write(site: &Site, call: &Call) -> Result<(), (Left, u64)> {
+    let library = site.libhdf5.library().ok_or((Left::Library, 0))?;
+    let space = if call.memory_space == ALL { call.file_space } else { call.memory_space };
+    if !is_space(library, space) || !is_space(library, call.file_space) || !makes_sense(library, call) {
+        return Err((Left::Invalid, 0));
+    }
+    let width = library.datatype(call.memory_type).nbytes() as u64;
+    let number = site.libhdf5.number();
+    let least_nbytes = write_hints::least_nbytes(number, call.array);
+    let nbytes = (space != ALL).then(|| library.space(space).count().cast_unsigned().saturating_mul(width));
+    if nbytes.unwrap_or(u64::MAX - 1) < least_nbytes.max(few_nbytes()) {
+        let why = if least_nbytes == u64::MAX { Left::Plain } else { Left::Small };
+        return Err((why, nbytes.unwrap_or(0)));
+    }
+    let left = |why| (why, nbytes.unwrap_or(0));
+    let begun = Instant::now();
+    let _quiet = Quiet::new(library).ok_or(left(Left::Library))?;
+    let written = Writing::of(number, library, call, width).map_err(left)?;
+    let chunk_count = written.run(call).map_err(left)?;
+    counts::add(Count::Writes, 1);
+    counts::add(Count::WrittenChunks, chunk_count);
+    counts::add(Count::WrittenNbytes, written.nbytes as u64);
+    counts::add(Count::WritingNanoseconds, counts::nanoseconds(begun.elapsed()));
+    counts::write_sometimes();
+    Ok(())
+}
+
+/// A write of whole chunks.
+struct Writing<'l> {
+    stored: StoredChunks<'l>,
+    /// The chunks of the box that is written.
+    grid: ChunkGrid,
+    /// Where it begins in the array.
+    first: Vec<u64>,
+    nbytes: usize,
+    filters: Vec<Filter>,
+    fill: Vec<u8>,
+    threads: usize,
+}
+
+impl<'l> Writing<'l> {
+    /// What a call asks for, if that is ours.
+    fn of(number: usize, library: &'l Library, call: &Call, width: u64) -> Result<Self, Left> {
+        let array = library.array(call.array);
+        let creation = array.creation().ok_or(Left::Failed)?;
+        if creation.layout() != Some(Layout::Chunked) || !creation.is_filtered() {
+            write_hints::keep(number, call.array, u64::MAX);
+            return Err(Left::Plain);
+        }
+        let mut room = [0; hyperslab_libhdf5::MOST_NDIM];
+        let chunk_shape = creation.chunk_shape(&mut room).ok_or(Left::Failed)?.to_vec();
+        let chunk_nbytes = chunk_shape.iter().fold(width, |all, &length| all.saturating_mul(length));
+        write_hints::keep(
+            number,
+            call.array,
+            few_nbytes().max(if settings().serves_small { 0 } else { chunk_nbytes / 2 }),
+        );
+        let request = Request::of(library, call)?;
+        if request.memory.is_some() {
+            return Err(Left::Memory);
+        }
+        let nbytes =
+            request.count.checked_mul(width).filter(|&nbytes| nbytes >= few_nbytes()).ok_or(Left::Small)?;
+        let nbytes = usize::try_from(nbytes).map_err(|_| Left::Invalid)?;
+        if !library.properties(call.properties).is_default_transfer() {
+            return Err(Left::Properties);
+        }
+        check_file(library, call.array)?;
+        let shape = array.space().ok_or(Left::Failed)?;
+        let mut room = [0; hyperslab_libhdf5::MOST_NDIM];
+        if shape.shape(&mut room).map(|shape| &*shape) != Some(&request.file.shape[..]) {
+            return Err(Left::Invalid);
+        }
+        let part = whole_chunks(&request, &chunk_shape).ok_or(Left::Parts)?;
+        let fill = check_elements(library, call, &creation, width)?;
+        let filters = filters(&creation)?;
+        let threads = thread_count(chunk_nbytes).ok_or(Left::Memory)?;
+        let access = array.access().ok_or(Left::Failed)?;
+        let cache_nbytes = access.chunk_cache().map_or(0, |cache| cache.nbytes as u64);
+        let stored = library.stored_chunks(call.array).map_err(|_| Left::Failed)?;
+        let (first, lengths) = part;
+        let grid = ChunkGrid::new(lengths, chunk_shape).map_err(|_| Left::Failed)?;
+        let found = Self { stored, grid, first, nbytes, filters, fill, threads };
+        if nbytes as u64 <= cache_nbytes && found.writes_again() {
+            return Err(Left::Again);
+        }
+        Ok(found)
+    }
+
+    /// Where the chunk of this number begins in the array.
+    fn start(&self, number: u64) -> Option<Vec<u64>> {
+        let index = self.grid.chunk_index(number).ok()?;
+        let axes = index.iter().zip(self.grid.chunk_shape()).zip(&self.first);
+        Some(axes.map(|((at, length), first)| first + at * length).collect())
+    }
+
+    /// Whether a chunk is stored already, or in libhdf5's cache. libhdf5 would only change that cache: programs may rely on
+    /// what that costs, and on the stored chunk if they are killed.
+    fn writes_again(&self) -> bool {
+        (0..self.grid.chunk_count())
+            .any(|number| self.start(number).is_none_or(|start| self.stored.has(&start)))
+    }
+
+    /// Encodes and stores. Returns how many chunks.
+    fn run(&self, call: &Call) -> Result<u64, Left> {
+        // SAFETY: the program says that its memory has so many elements of this type, and waits until we return.
+        let bytes = unsafe { std::slice::from_raw_parts(call.out.cast_const(), self.nbytes) };
+        let slab = Slab { bytes, grid: &self.grid, fill: &self.fill };
+        let encoding = Encoding {
+            filters: &self.filters,
+            threads: self.threads,
+            leaves_out_fill: false,
+            keeps_bytes: true,
+        };
+        let _blocked = Blocked::new();
+        let done = encode_slab(slab, encoding, |number, chunk| {
+            let bytes = chunk.bytes.filter(|_| chunk.mask == 0).ok_or(Left::Filter)?;
+            let start = self.start(number as u64).ok_or(Left::Failed)?;
+            self.stored.write(&start, &bytes, 0).map_err(|_| Left::Failed)
+        });
+        done.map(|()| self.grid.chunk_count()).map_err(|error| match error {
+            EncodeError::Taking(why) => why,
+            EncodeError::Misfit | EncodeError::Refused(_) => Left::Failed,
+        })
+    }
+}
+
+/// libhdf5 does writes of fewer bytes, unless small ones are ours too, for tests.
+fn few_nbytes() -> u64 {
+    if settings().serves_small { 1 } else { FEW_NBYTES }
+}
+
+/// How many threads may encode chunks of a size; `None` if there is too little memory for one.
+fn thread_count(chunk_nbytes: u64) -> Option<usize> {
+    let most = settings().memory_nbytes as u64 / chunk_nbytes.max(1) / CHUNKS_PER_THREAD as u64;
+    let wanted = settings().thread_count.unwrap_or_else(default_thread_count);
+    Some(wanted.min(usize::try_from(most).unwrap_or(usize::MAX))).filter(|&count| count > 0)
+}
+
+/// Whether the file is one that we write to.
+fn check_file(library: &Library, array: Id) -> Result<(), Left> {
+    let file = library.array(array).file().ok_or(Left::Driver)?;
+    let intent = file.intent().ok_or(Left::Driver)?;
+    if intent.is_swmr() {
+        return Err(Left::Swmr);
+    }
+    if !intent.is_writable() {
+        return Err(Left::Invalid);
+    }
+    file.descriptor().map(drop).ok_or(Left::Driver)
+}
+
+/// The first element and the shape of the box that a call selects, if it covers whole chunks, or what the array has of them.
+fn whole_chunks(request: &Request, chunk_shape: &[u64]) -> Option<(Vec<u64>, Vec<u64>)> {
+    let axes = request.file.orthogonal()?;
+    let is_one = |axis: &AxisIndices| matches!(axis, AxisIndices::Regular(one) if one.is_contiguous());
+    if axes.axes().len() != chunk_shape.len() || !axes.axes().iter().all(is_one) {
+        return None;
+    }
+    let with_grid = axes.axes().iter().zip(chunk_shape).zip(&request.file.shape);
+    let mut are_whole = with_grid.map(|((axis, &chunk), &length)| {
+        let (start, stop) = (axis.start(), axis.stop());
+        chunk > 0 && start % chunk == 0 && (stop % chunk == 0 || stop == length)
+    });
+    are_whole.all(|is_whole| is_whole).then(|| {
+        let starts = axes.axes().iter().map(AxisIndices::start).collect();
+        (starts, axes.axes().iter().map(AxisIndices::len).collect())
+    })
+}
+
+/// The steps that do what the array's filters do.
+fn filters(creation: &Properties<'_>) -> Result<Vec<Filter>, Left> {
+    let settings = creation.filter_settings().ok_or(Left::Filter)?;
+    if creation.lacked_filter().is_some() || creation.leaves_edges_plain() != Some(false) {
+        return Err(Left::Filter);
+    }
+    let steps = settings.iter().map(|one| Filter::of_hdf5(one.number, &one.values));
+    steps.collect::<Option<_>>().ok_or(Left::Filter)
+}
+
+/// Whether the program's elements are the file's, byte by byte. Returns what fills chunks beyond the array.
+fn check_elements(
+    library: &Library,
+    call: &Call,
+    creation: &Properties<'_>,
+    width: u64,
+) -> Result<Vec<u8>, Left> {
+    let stored = library.array(call.array).stored_type().ok_or(Left::Failed)?;
+    if !stored.equals(call.memory_type) || width == 0 {
+        return Err(Left::Conversion);
+    }
+    if !is_plain(&stored) {
+        return Err(Left::Pointers);
+    }
+    let width = usize::try_from(width).map_err(|_| Left::Invalid)?;
+    if !creation.fills() {
+        return Ok(vec![0; width]); // as libhdf5 does
+    }
+    creation.fill_value(stored.id(), width).ok_or(Left::Failed)
+}
+
+/// Whether elements of a type are all in their place, and not somewhere else.
+fn is_plain(kind: &Type<'_>) -> bool {
+    match kind.class() {
+        Some(
+            Class::Integer
+            | Class::Float
+            | Class::Bitfield
+            | Class::Opaque
+            | Class::Enumeration
+            | Class::Complex,
+        ) => true,
+        Some(Class::Text) => kind.is_fixed_text(),
+        Some(Class::Array) => kind.base().is_some_and(|base| is_plain(&base)),
+        Some(Class::Compound) => {
+            (0..kind.member_count()).all(|number| kind.member(number).is_some_and(|member| is_plain(&member)))
+        }
+        _ => false,
+    }
+}
