@@ -24,9 +24,6 @@ with contextlib.suppress(ImportError):
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# Python would look for garbage at every 700 objects more than before, a thousand times while tests are collected.
-gc.set_threshold(50_000, 20, 20)
-
 # A timing never fails a test: machines are busy at times. A failure belongs to a commit, so the same examples are drawn
 # each time; HYPERSLAB_DRAWS=new draws others, and three times as many.
 is_fixed = os.environ.get("HYPERSLAB_DRAWS") != "new"
