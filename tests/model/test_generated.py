@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from hyperslab.cli import app
 from hyperslab.errors import RunError, UsageError
+from hyperslab.lab.rounds import MOST_REJECTED
 from hyperslab.model.baselines import PAPERS_ALGORITHM
 from hyperslab.model.generated import session
 from hyperslab.model.generated.drawing import TINY, draw
@@ -56,12 +57,15 @@ def test_the_numbers_are_those_of_the_cells(evaluated: tuple[Path, dict[str, Any
     assert set(NAMED) <= set(generated)
     rows = rows_of_table(output / "generated-outcomes.csv", EXTENDED.name)
     assert len(rows) == generated["cells"]
-    assert all(int(row["passes"]) == 6 for row in rows)
+    for row in rows:  # a busy machine has passes rejected, and such a cell has no interval
+        assert int(row["passes"]) == 6 or int(row["passes"]) + int(row["rejected"]) == 6 + MOST_REJECTED
+        assert (row["low"] is None) == (row["high"] is None) == (int(row["passes"]) < 6)
     for name, expected in by_hand(rows).items():
         assert generated[name] == (None if expected is None else pytest.approx(expected, rel=1e-3)), name
     assert json.loads((output / "generated.json").read_text()) == document
     assert not list(output.glob(".hyperslab-scratch-*"))
-    assert {"nearest neighbour", "median of training", "paper", "measured again"} <= set(generated["models"])
+    assert {"nearest neighbour", "median of training", "paper"} <= set(generated["models"])
+    assert ("measured again" in generated["models"]) == all(int(row["passes"]) > 1 for row in rows)
     assert sum(generated["constant_library"].values()) == pytest.approx(1) or not generated["constant_library"]
 
 
@@ -94,14 +98,11 @@ def test_again_judges_the_same_measurements(evaluated: tuple[Path, dict[str, Any
     again = runner.invoke(app, [*asked, "--seed", "5", "--json"])
     assert json.loads(again.stdout) == document
     shown = runner.invoke(app, [*asked, "--seed", "5"])
-    for word in (
-        "nearest",
-        "neighbour",
-        "always hdf5",
-        "formulas",
-        "too close to call",
-    ):  # a narrow column breaks lines
+    for word in ("nearest", "neighbour", "formulas", "too close to call"):  # a narrow column breaks lines
         assert word in shown.stdout
+    assert ("always hdf5" in shown.stdout) == bool(
+        document["generated"]["constant_library"]
+    )  # it needs a pair that parts
     other = runner.invoke(app, [*asked, "--seed", "6"])
     assert isinstance(other.exception, UsageError)
     assert "--generated 3 --seed 5" in str(other.exception)

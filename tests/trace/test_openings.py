@@ -98,16 +98,6 @@ def _run(folder: Path, program: str) -> None:
     subprocess.run([sys.executable, "-c", program], cwd=folder, env=_environment(folder), check=True, timeout=240)
 
 
-def decoded_and_told(folder: Path, program: str, name: str) -> tuple[int, ArraySummary]:
-    """The chunks that libhdf5 decoded while a program ran, and what the trace says of an array."""
-    (folder / "decoded").unlink(missing_ok=True)
-    trace = traced_python(folder, program, env=_environment(folder))
-    assert trace.notes == []
-    decoded = (folder / "decoded").stat().st_size
-    (told,) = (one for one in summaries_of(trace) if one.array.array == name)
-    return decoded, told
-
-
 def opened(name: str, loop: str, arrays: int, files: int = 1, decoded: int | None = None) -> object:
     return pytest.param(loop, arrays, files, decoded, id=name)
 
@@ -132,62 +122,92 @@ LOOPS = [
 ]  # fmt: skip
 
 
+# Each loop has a folder of its own, with a file and a count of decoded chunks, and nothing left open by others.
+IN_TURN = """
+import gc, os, pathlib
+for place in sorted(pathlib.Path("loops").iterdir()):
+    place = place.resolve()
+    os.chdir(place)
+    os.environ["DECODED"] = str(place / "decoded")
+    exec((place / "loop.py").read_text(), {})
+    gc.collect()
+    os.chdir(place.parent.parent)
+"""
+
+
+def decoded_and_told_by_each(folder: Path, programs: list[str], name: str, file: str) -> list[tuple[int, ArraySummary]]:
+    """For each program that reads a file: the chunks that libhdf5 decoded, and what the trace says of an array."""
+    shutil.rmtree(folder / "loops", ignore_errors=True)
+    places = [folder / "loops" / f"{number:02}" for number in range(len(programs))]
+    for place, program in zip(places, programs, strict=True):
+        place.mkdir(parents=True)
+        shutil.copy(folder / file, place)
+        (place / "loop.py").write_text(program)
+    trace = traced_python(folder, IN_TURN, env=_environment(folder))
+    assert trace.notes == []
+    told = {one.array.file: one for one in summaries_of(trace) if one.array.array == name}
+    assert len(told) == len(programs)
+    return [((place / "decoded").stat().st_size, told[str(place / file)]) for place in places]
+
+
+@pytest.fixture(scope="module")
+def looped(counted: Path) -> dict[str, tuple[int, ArraySummary]]:
+    """For each loop the chunks that libhdf5 decoded, and what the trace says."""
+    programs = [str(loop.values[0]) for loop in LOOPS]
+    return dict(zip(programs, decoded_and_told_by_each(counted, programs, "/vol", "a.h5"), strict=True))
+
+
 @is_preloaded
 @pytest.mark.parametrize(("program", "arrays", "files", "decoded"), LOOPS)
 def test_h5py_decodes_as_many_chunks_as_the_trace_says(
-    counted: Path, program: str, arrays: int, files: int, decoded: int | None
+    looped: dict[str, tuple[int, ArraySummary]], program: str, arrays: int, files: int, decoded: int | None
 ) -> None:
-    counts, told = decoded_and_told(counted, program, "/vol")
+    counts, told = looped[program]
     assert (told.opening_count, told.file_opening_count) == (arrays, files)
     assert told.decoded_count == counts
     assert decoded in (None, counts)
 
 
 @is_preloaded
-@pytest.mark.parametrize(
-    ("program", "files", "decoded"),
-    [
-        ("file = netCDF4.Dataset('a.h5')\nfor k in range(24): file['vol'][k]", 1, 4),
-        ("for k in range(24):\n with netCDF4.Dataset('a.h5') as file: file['vol'][k]", 24, 24),
-    ],
-)
-def test_netcdf4_keeps_its_arrays_open_as_long_as_the_file(
-    counted: Path, program: str, files: int, decoded: int
-) -> None:
+def test_netcdf4_keeps_its_arrays_open_as_long_as_the_file(counted: Path) -> None:
     pytest.importorskip("netCDF4", reason="not installed: pip install 'hyperslab[formats]'")
-    counts, told = decoded_and_told(counted, f"import netCDF4\n{program}", "/vol")
-    assert (told.opening_count, told.file_opening_count) == (files, files)
-    assert told.decoded_count == counts == decoded
+    loops = [
+        "file = netCDF4.Dataset('a.h5')\nfor k in range(24): file['vol'][k]",
+        "for k in range(24):\n with netCDF4.Dataset('a.h5') as file: file['vol'][k]",
+    ]
+    programs = [f"import netCDF4\n{loop}" for loop in loops]
+    found = decoded_and_told_by_each(counted, programs, "/vol", "a.h5")
+    assert [(told.opening_count, told.file_opening_count) for _, told in found] == [(1, 1), (24, 24)]
+    assert [told.decoded_count for _, told in found] == [counts for counts, _ in found] == [4, 24]
 
 
 @is_preloaded
 @pytest.mark.parametrize("engine", ["netcdf4", "h5netcdf"])
-@pytest.mark.parametrize("is_again", [False, True])
-def test_xarray_with_one_file_or_with_one_for_each_read(counted: Path, engine: str, is_again: bool) -> None:
+def test_xarray_with_one_file_or_with_one_for_each_read(counted: Path, engine: str) -> None:
     for name in ("xarray", "netCDF4" if engine == "netcdf4" else engine):
         pytest.importorskip(name, reason=f"not installed: pip install {name}")
-    loop = "for k in range(24): data.vol[k].values"
-    if is_again:
-        loop = f"for k in range(24):\n with xarray.open_dataset('a.h5', engine='{engine}') as data: data.vol[k].values"
-    program = f"import xarray\ndata = xarray.open_dataset('a.h5', engine='{engine}')\n{loop}"
-    counts, told = decoded_and_told(counted, program, "/vol")
-    assert told.decoded_count == counts
-    assert counts >= (24 if is_again else 4)
+    opening = f"xarray.open_dataset('a.h5', engine='{engine}')"
+    begin = f"import xarray\ndata = {opening}\n"
+    once = begin + "for k in range(24): data.vol[k].values"
+    again = begin + f"for k in range(24):\n with {opening} as data: data.vol[k].values"
+    found = decoded_and_told_by_each(counted, [once, again], "/vol", "a.h5")
+    assert [told.decoded_count for _, told in found] == [counts for counts, _ in found]
+    assert found[0][0] >= 4
+    assert found[1][0] >= 24
 
 
 @is_preloaded
-@pytest.mark.parametrize("is_again", [False, True])
-def test_pandas_with_one_store_or_with_one_for_each_read(counted: Path, is_again: bool) -> None:
+def test_pandas_with_one_store_or_with_one_for_each_read(counted: Path) -> None:
     pytest.importorskip("pandas", reason="not installed: pip install pandas")
     pytest.importorskip("tables", reason="not installed: pip install tables")
     _run(counted, TABLE)
-    loop = "with pandas.HDFStore('plain.h5', 'r') as store:\n"
-    loop += " for k in range(8): store.select('df', start=9 * k, stop=9 * k + 9)"
-    if is_again:
-        loop = "for k in range(8): pandas.read_hdf('plain.h5', 'df', start=9 * k, stop=9 * k + 9)"
-    counts, told = decoded_and_told(counted, f"import pandas\n{loop}", "/df/table")
-    assert told.decoded_count == counts == (8 if is_again else 1)
-    assert told.file_opening_count == (8 if is_again else 1)
+    once = "with pandas.HDFStore('plain.h5', 'r') as store:\n"
+    once += " for k in range(8): store.select('df', start=9 * k, stop=9 * k + 9)"
+    again = "for k in range(8): pandas.read_hdf('plain.h5', 'df', start=9 * k, stop=9 * k + 9)"
+    programs = [f"import pandas\n{loop}" for loop in (once, again)]
+    found = decoded_and_told_by_each(counted, programs, "/df/table", "plain.h5")
+    assert [told.decoded_count for _, told in found] == [counts for counts, _ in found] == [1, 8]
+    assert [told.file_opening_count for _, told in found] == [1, 8]
 
 
 RECORDED = [
