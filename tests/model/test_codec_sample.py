@@ -48,35 +48,3 @@ def test_no_chain_is_faster_than_memory_or_grows_without_end() -> None:
     measured = measured_chains(noise, (8, 1024), chains, "hdf5")
     assert list(measured) == chains
     assert all(one.rate.decode > 0 and one.rate.encode > 0 and 0.1 <= one.ratio < 1.1 for one in measured.values())
-
-
-def test_a_program_with_a_libhdf5_of_its_own_decodes_the_sample_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Programs of PyTables and pandas were priced with h5py's zlib, which is two to three times as fast."""
-    tables = pytest.importorskip("tables", reason="not installed: pip install tables")
-    opened: list[str] = []
-
-    def open_file(path: object, *options: object) -> object:
-        opened.append(str(path))
-        return real(path, *options)
-
-    real = tables.open_file
-    monkeypatch.setattr(tables, "open_file", open_file)
-    elements = np.random.default_rng(1).normal(size=(512, 64)).round(2)
-    chains = [CodecChain.parse("shuffle+deflate:4")]
-    assert list(measured_chains(elements, (16, 64), chains, "hdf5")) == chains
-    assert not opened
-    (measured,) = measured_chains(elements, (16, 64), chains, "hdf5", "PyTables").values()
-    assert len({path.rpartition("/")[2].split("-")[1] for path in opened}) == 2, "with the codec and without it"
-    assert measured.rate.decode > 0
-
-
-def test_what_pytables_cannot_read_at_all_is_read_by_h5py(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = pytest.importorskip("tables", reason="not installed: pip install tables")
-
-    def refuse(*_: object) -> object:
-        raise tables.HDF5ExtError("no")
-
-    monkeypatch.setattr(tables, "open_file", refuse)
-    elements = np.arange(512 * 64, dtype="f8").reshape(512, 64)
-    chains = [CodecChain.parse("deflate:4")]
-    assert list(measured_chains(elements, (16, 64), chains, "hdf5", "PyTables")) == chains

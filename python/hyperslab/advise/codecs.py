@@ -47,22 +47,16 @@ def encoding_of(array: Array, codec: str | None) -> CodecChain:
 
 
 def measure_codecs(
-    chunk_shape: tuple[int, ...],
-    sample: npt.NDArray[np.generic] | None,
-    asked: dict[str, list[CodecChain]],
-    caller: str = "",
+    chunk_shape: tuple[int, ...], sample: npt.NDArray[np.generic] | None, asked: dict[str, list[CodecChain]]
 ) -> dict[tuple[str, CodecChain], MeasuredCodec]:
-    """Encode and decode a sample by each library with each codec. A codec that a library does not have is left out.
-
-    `caller` is who calls HDF5, as a trace names it.
-    """
+    """Encode and decode a sample by each library with each codec. A codec that a library does not have is left out."""
     if sample is None:
         return {}
     chunk, numbers = _as_numbers(chunk_shape, sample)
     return {
         (library, codecs): one
         for library, chains in asked.items()
-        for codecs, one in measured_chains(numbers, chunk, filter(None, chains), library, caller).items()
+        for codecs, one in measured_chains(numbers, chunk, filter(None, chains), library).items()
     }
 
 

@@ -67,8 +67,7 @@ def counsel_on(
         The price of today, and the tips.
     """
     if measured is None:
-        today_only = {array.format: [array.encoding]}
-        measured = {} if profile is None or obstacle else codecs_of(array, today_only, profile, demands)
+        measured = {} if profile is None or obstacle else codecs_of(array, {array.format: [array.encoding]}, profile)
     pricer = Pricer(profile, list(demands), measured, obstacle, hdf5 or Hdf5Settings())
     today = today_of(array, demands, profile)
     counsel = Counsel(array, list(demands), pricer, limits or Limits(), today, pricer.price(today))

@@ -6,6 +6,7 @@ An advice must end well for the program that asked: it reads the new file with t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from hyperslab.advise.remembering import remembered
 from hyperslab.advise.stored import StoredArray
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.errors import HyperslabError
-from hyperslab.model.codec_sample import READERS, MeasuredCodec
+from hyperslab.model.codec_sample import MeasuredCodec
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.storage.chain import PLAIN, USUAL_FILTERS, CodecChain, needs
 
@@ -116,12 +117,9 @@ def unheld(path: str, name: str, options: Mapping[str, Any]) -> str | None:
 
 
 def codecs_of(
-    array: StoredArray,
-    encodings: dict[str, list[CodecChain]],
-    profile: StoreProfile,
-    demands: Sequence[Demand] = (),
+    array: StoredArray, encodings: dict[str, list[CodecChain]], profile: StoreProfile
 ) -> dict[tuple[str, CodecChain], MeasuredCodec]:
-    """What the codecs cost each library on a sample of the array's elements, as whoever makes the demands calls it."""
+    """What the codecs cost each library on a sample of the array's elements."""
     asked: dict[str, list[CodecChain]] = {}
     for name, listed in encodings.items():
         for library in ("zarr",) if name.startswith("zarr") else ("hdf5", "hyperslab"):
@@ -132,9 +130,4 @@ def codecs_of(
         if array.encoding not in asked[array.library]:
             asked[array.library].append(array.encoding)
     asked = {name: [one for one in listed if one != PLAIN] for name, listed in asked.items()}
-    caller = next((one.caller for one in demands if one.library), "")
-
-    def measure(missing: dict[str, list[CodecChain]]) -> dict[tuple[str, CodecChain], MeasuredCodec]:
-        return measure_codecs(array.sample_chunk, array.sample, missing, caller)
-
-    return remembered(array, profile, asked, measure, caller if caller in READERS else "")
+    return remembered(array, profile, asked, partial(measure_codecs, array.sample_chunk, array.sample))

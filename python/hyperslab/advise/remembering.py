@@ -27,18 +27,15 @@ Asked = dict[str, list[CodecChain]]
 
 
 def remembered(
-    array: StoredArray, profile: StoreProfile, asked: Asked, measure: Callable[[Asked], Measured], caller: str = ""
+    array: StoredArray, profile: StoreProfile, asked: Asked, measure: Callable[[Asked], Measured]
 ) -> Measured:
-    """What codecs cost on an array, by library: what is known, and the rest measured. A lacking codec is left out.
-
-    `caller` is who calls HDF5, if that makes a difference.
-    """
+    """What codecs cost on an array, by library: what is known, and the rest measured. A lacking codec is left out."""
     path = default_path().with_name("measured-codecs.json")  # beside what else was measured on this machine
     known = _read(path)
     if array.sample is None:
-        return _of_gone(array, profile, asked, known, caller)
+        return _of_gone(array, profile, asked, known)
     begin = _begin(array, profile)
-    keys = {(name, one): f"{begin}|{_who(name, caller)}|{one}" for name, listed in asked.items() for one in listed}
+    keys = {(name, one): f"{begin}|{name}|{one}" for name, listed in asked.items() for one in listed}
     missing = {name: [one for one in listed if keys[name, one] not in known] for name, listed in asked.items()}
     made = measure({name: listed for name, listed in missing.items() if listed}) if any(missing.values()) else {}
     new = {keys[pair]: _numbers(made.get(pair)) for pair in keys if keys[pair] not in known}
@@ -49,17 +46,13 @@ def remembered(
     return {pair: one for pair, one in codecs.items() if one is not None}
 
 
-def _who(library: str, caller: str) -> str:
-    return f"{library} by {caller}" if caller and library == "hdf5" else library
-
-
-def _of_gone(array: StoredArray, profile: StoreProfile, asked: Asked, known: dict[str, Any], caller: str) -> Measured:
+def _of_gone(array: StoredArray, profile: StoreProfile, asked: Asked, known: dict[str, Any]) -> Measured:
     """What was measured on a file while it was there: its traces still ask what it takes, but do not say the level."""
     where = f"{os.path.realpath(array.file)}|"
     codecs: Measured = {}
     for name, listed in asked.items():
         for one in listed:
-            end = _without_levels("|".join(("", *_of_array(array, profile), _who(name, caller), str(one))))
+            end = _without_levels("|".join(("", *_of_array(array, profile), name, str(one))))
             last = [key for key in known if key.startswith(where) and _without_levels(key).endswith(end)][-1:]
             measured = _measured(known[last[0]]) if last else None
             if measured is not None:

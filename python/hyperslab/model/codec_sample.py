@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -16,7 +16,7 @@ from hyperslab._core import ChunkGrid, Hyperslab
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.tree.array import Array
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.errors import HyperslabError, MissingLibrary, TrialFailed
+from hyperslab.errors import HyperslabError, MissingLibrary
 from hyperslab.formats import availability, make_format
 from hyperslab.formats.contract import ArraySpec, Format, Need
 from hyperslab.lab import cache
@@ -129,7 +129,7 @@ class MeasuredCodec:
 
 
 def measured_chains(
-    sample: np.ndarray, chunk: tuple[int, ...], chains: Iterable[CodecChain], library: str, caller: str = ""
+    sample: np.ndarray, chunk: tuple[int, ...], chains: Iterable[CodecChain], library: str
 ) -> dict[CodecChain, MeasuredCodec]:
     """Measure chains of codecs on elements in memory; those that the library lacks are left out.
 
@@ -143,39 +143,20 @@ def measured_chains(
         The chains.
     library : str
         The library by the cost model's name.
-    caller : str
-        Who calls HDF5, as a trace names it: one with a libhdf5 of its own reads the sample itself.
     """
     if library not in FORMATS or isinstance(availability(FORMATS[library]), MissingLibrary):
         return {}
     made = make_format(FORMATS[library])
     measured = {}
     with tempfile.TemporaryDirectory(prefix="hyperslab-codecs-") as folder:
-        plain_spec, read = _spec(sample, chunk, CodecChain()), READERS.get(caller) if library == "hdf5" else None
-        plain = _seconds(made, plain_spec, sample, Path(folder, "plain"), read)
-        if plain is None and read is not None:  # it is not installed here, or does not know the type
-            read, plain = None, _seconds(made, plain_spec, sample, Path(folder, "again"))
+        plain = _seconds(made, _spec(sample, chunk, CodecChain()), sample, Path(folder, "plain"))
         for place, chain in enumerate(dict.fromkeys(chains)):
-            seconds = _seconds(made, _spec(sample, chunk, chain), sample, Path(folder, str(place)), read)
+            seconds = _seconds(made, _spec(sample, chunk, chain), sample, Path(folder, str(place)))
             if plain is not None and seconds is not None:
                 stored = seconds.stored_nbytes - (plain.stored_nbytes - sample.nbytes)  # without metadata
                 rate = _rate(seconds, plain, sample.nbytes)
                 measured[chain] = MeasuredCodec(rate, max(sample.nbytes / max(stored, 1), LEAST_RATIO))
     return measured
-
-
-Read = Callable[[Path, str], object]
-
-
-def _read_by_pytables(path: Path, name: str) -> object:
-    """PyTables' wheels bring a libhdf5 with zlib, which takes deflate two to three times as long as h5py's."""
-    import tables
-
-    with tables.open_file(path) as file:
-        return file.get_node(f"/{name}").read()
-
-
-READERS: dict[str, Read] = {"PyTables": _read_by_pytables}
 
 
 @dataclass(frozen=True)
@@ -243,10 +224,8 @@ def _spec(sample: np.ndarray, chunk: tuple[int, ...], codecs: CodecChain) -> Arr
     return ArraySpec(sample.shape, sample.dtype, StoredLayout(chunk, codecs=codecs))
 
 
-def _seconds(
-    made: Format, spec: ArraySpec, sample: np.ndarray, path: Path, read: Read | None = None
-) -> _Seconds | None:
-    """The least seconds of some tries. None if the library, or whoever reads in its place, cannot do it."""
+def _seconds(made: Format, spec: ArraySpec, sample: np.ndarray, path: Path) -> _Seconds | None:
+    """The least seconds of some tries. None if the library cannot do it."""
     if made.refusal(spec, Need()) is not None:
         return None
     boxes = [] if made.name == FORMATS["hdf5"] else _single_chunks(spec)
@@ -256,7 +235,7 @@ def _seconds(
         for attempt in range(REPEATS):
             timers = Timers()
             target = path.with_name(f"{made.name}-{path.name}-{attempt}{made.extension}")
-            _time_calls(timers, made, spec, sample, target, read=read)
+            _time_calls(timers, made, spec, sample, target)
             stored_nbytes = cache.disk_usage(target)[0]
             remove(target)
             if boxes:
@@ -279,15 +258,8 @@ def _time_calls(
     target: Path,
     boxes: Sequence[Hyperslab | None] = (None,),
     name: str = "",
-    read: Read | None = None,
 ) -> None:
-    """Write and read the sample, or boxes of it, one in each call.
-
-    Raises
-    ------
-    TrialFailed
-        `read` cannot read it.
-    """
+    """Write and read the sample, or boxes of it, one in each call."""
     opened = made.create(target)
     parts = [sample if box is None else np.ascontiguousarray(sample[box.slices]) for box in boxes]
     with timers(f"write{name}"):
@@ -295,13 +267,6 @@ def _time_calls(
         for box, part in zip(boxes, parts, strict=True):
             array.write(part, box)
         opened.close()
-    if read is not None:
-        with timers(f"read{name}"):
-            try:
-                read(target, "x")
-            except Exception as error:  # whatever a library that is not ours raises
-                raise TrialFailed(f"it cannot be read: {error}") from error
-        return
     opened = made.open(target)
     with timers(f"read{name}"):
         array = opened.open_array("x", spec)
