@@ -1,8 +1,9 @@
 """What the campaign of `advice_programs.py` found: a line for each program, the shares, and the tables of the docs.
 
-    python benchmarks/advice_table.py [RESULTS]
+    python benchmarks/advice_table.py [RESULTS] [--write]
 
-prints the summary and both tables in Markdown.
+prints the summary and both tables in Markdown. `--write` puts the tables into docs/cost-model.md and docs/advise.md,
+between the two lines `<!-- advice_table -->` of each.
 """
 
 from __future__ import annotations
@@ -128,7 +129,22 @@ def advised_markdown(results: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+MARK = "<!-- advice_table -->"
+
+
+def written(page: str, table: str) -> str:
+    """A page of the docs with the table between its two marks."""
+    before, _, after = page.split(MARK)
+    return f"{before}{MARK}\n\n{table}\n{MARK}{after}"
+
+
 if __name__ == "__main__":
-    default = Path(__file__).parent / "results" / "advice_programs.json"
-    saved = json.loads(Path(sys.argv[1] if len(sys.argv) > 1 else default).read_text())
-    print(summary(saved), predicted_markdown(saved), advised_markdown(saved), sep="\n\n")
+    root = Path(__file__).parent
+    paths = [word for word in sys.argv[1:] if word != "--write"]
+    saved = json.loads(Path(paths[0] if paths else root / "results" / "advice_programs.json").read_text())
+    tables = {"cost-model.md": predicted_markdown(saved), "advise.md": advised_markdown(saved)}
+    print(summary(saved), *tables.values(), sep="\n\n")
+    if "--write" in sys.argv:
+        for name, table in tables.items():
+            docs = root.parent / "docs" / name
+            docs.write_text(written(docs.read_text(), table))

@@ -102,3 +102,11 @@ def test_the_tables_name_their_command_and_all_programs() -> None:
     for table in (advice_table.predicted_markdown(results), advice_table.advised_markdown(results)):
         assert "python benchmarks/advice_programs.py --seed 7 --count 2" in table
         assert "| all | 2 |" in table
+
+
+def test_the_tables_are_written_between_the_marks_of_the_docs() -> None:
+    for name in ("advise.md", "cost-model.md"):
+        page = (Path(__file__).parents[2] / "docs" / name).read_text()
+        once = advice_table.written(page, "| a |")
+        assert once.count("| a |") == 1
+        assert advice_table.written(once, "| a |") == once

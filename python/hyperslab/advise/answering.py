@@ -136,7 +136,7 @@ def answer(
         limits = limits_of(array)
         limits.check(array.shape, array.dtype.itemsize)
         encodings = encodings_of(array, limits, profile, demands)
-        measured = codecs_of(array, encodings, profile)
+        measured = codecs_of(array, encodings, profile, demands)
         try:
             advised.append(advise_on(array, demands, profile, limits, measured, encodings, progress=progress))
         except Refused as error:

@@ -9,6 +9,7 @@ from hyperslab.archive.tree.array import Array
 from hyperslab.errors import HyperslabError, MissingLibrary
 from hyperslab.formats import availability, make_format
 from hyperslab.formats.contract import ArraySpec, Need
+from hyperslab.model.caller_sample import CALLERS, measured_by
 from hyperslab.model.codec_sample import MeasuredCodec, measured_chains
 from hyperslab.storage.chain import Codec, CodecChain
 from hyperslab.storage.layout import StoredLayout
@@ -52,12 +53,36 @@ def measure_codecs(
     """Encode and decode a sample by each library with each codec. A codec that a library does not have is left out."""
     if sample is None:
         return {}
-    chunk, numbers = _as_numbers(chunk_shape, sample)
     return {
         (library, codecs): one
         for library, chains in asked.items()
-        for codecs, one in measured_chains(numbers, chunk, filter(None, chains), library).items()
+        for codecs, one in _measured(chunk_shape, sample, library, list(filter(None, chains))).items()
     }
+
+
+def _measured(
+    chunk_shape: tuple[int, ...], sample: npt.NDArray[np.generic], library: str, chains: list[CodecChain]
+) -> dict[CodecChain, MeasuredCodec]:
+    """Measure by one library. One that calls HDF5 reads elements as wide as they are: HDF5 shuffles by their width."""
+    if library in CALLERS:
+        return measured_by(library, _as_wide(sample), chunk_shape, chains)
+    if library == "hdf5" and not _is_number(sample.dtype):
+        return measured_by("h5py", _as_wide(sample), chunk_shape, chains)
+    chunk, numbers = _as_numbers(chunk_shape, sample)
+    return measured_chains(numbers, chunk, chains, library)
+
+
+def _is_number(dtype: np.dtype[np.generic]) -> bool:
+    """Whether every library stores elements of this type."""
+    return dtype.fields is None and dtype.kind in "iuf" and dtype.itemsize > 2 - (dtype.kind in "iu")
+
+
+def _as_wide(sample: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    """The same bytes as elements that every libhdf5 reads without converting them, and that are as wide."""
+    if _is_number(sample.dtype):
+        return sample
+    bytes_of_one = np.dtype([("x", "u1", (sample.dtype.itemsize,))])
+    return np.ascontiguousarray(sample).view(bytes_of_one)
 
 
 def _as_numbers(
@@ -68,7 +93,7 @@ def _as_numbers(
     Elements whose width no number has, such as compound ones and text, become rows of numbers.
     """
     dtype = sample.dtype
-    if dtype.fields is None and dtype.kind in "iuf" and dtype.itemsize > 2 - (dtype.kind in "iu"):
+    if _is_number(dtype):
         return chunk_shape, sample
     width = next(width for width in (8, 4, 2, 1) if dtype.itemsize % width == 0)
     each = dtype.itemsize // width

@@ -67,7 +67,8 @@ def counsel_on(
         The price of today, and the tips.
     """
     if measured is None:
-        measured = {} if profile is None or obstacle else codecs_of(array, {array.format: [array.encoding]}, profile)
+        asked = {array.format: [array.encoding]}
+        measured = {} if profile is None or obstacle else codecs_of(array, asked, profile, demands)
     pricer = Pricer(profile, list(demands), measured, obstacle, hdf5 or Hdf5Settings())
     today = today_of(array, demands, profile)
     counsel = Counsel(array, list(demands), pricer, limits or Limits(), today, pricer.price(today))

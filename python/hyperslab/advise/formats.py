@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hyperslab.advise.candidate import CALLERS
 from hyperslab.advise.codecs import encodings_for, measure_codecs
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.limits import Limits
@@ -18,6 +19,7 @@ from hyperslab.advise.remembering import remembered
 from hyperslab.advise.stored import StoredArray
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.errors import HyperslabError
+from hyperslab.model.caller_sample import CALLERS as MEASURED_CALLERS
 from hyperslab.model.codec_sample import MeasuredCodec
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.storage.chain import PLAIN, USUAL_FILTERS, CodecChain, needs
@@ -117,9 +119,9 @@ def unheld(path: str, name: str, options: Mapping[str, Any]) -> str | None:
 
 
 def codecs_of(
-    array: StoredArray, encodings: dict[str, list[CodecChain]], profile: StoreProfile
+    array: StoredArray, encodings: dict[str, list[CodecChain]], profile: StoreProfile, demands: Sequence[Demand] = ()
 ) -> dict[tuple[str, CodecChain], MeasuredCodec]:
-    """What the codecs cost each library on a sample of the array's elements."""
+    """What the codecs cost each library on a sample of the array's elements, and each that calls HDF5 for a demand."""
     asked: dict[str, list[CodecChain]] = {}
     for name, listed in encodings.items():
         for library in ("zarr",) if name.startswith("zarr") else ("hdf5", "hyperslab"):
@@ -129,5 +131,9 @@ def codecs_of(
         asked.setdefault(array.library, [])
         if array.encoding not in asked[array.library]:
             asked[array.library].append(array.encoding)
+    for demand in demands:
+        caller = CALLERS.get(demand.caller, "h5py")
+        if caller in MEASURED_CALLERS and caller != "h5py" and "hdf5" in asked:
+            asked[caller] = asked["hdf5"]
     asked = {name: [one for one in listed if one != PLAIN] for name, listed in asked.items()}
     return remembered(array, profile, asked, partial(measure_codecs, array.sample_chunk, array.sample))

@@ -124,8 +124,10 @@ class Pricer:
         return settings.library().with_file(asked.libver, shape, candidate.layout, is_before_2=settings.is_before_2)
 
     def rate_of(self, candidate: Candidate) -> CodecRate | None:
-        """What the candidate's codec costs its reader on the data, if that was measured."""
+        """What the candidate's codec costs its reader on the data, if that was measured: by the library that calls."""
         measured = self.measured.get((candidate.reader, candidate.encoding))
+        if candidate.reader == "hdf5":
+            measured = self.measured.get((candidate.calling_library, candidate.encoding), measured)
         return None if measured is None else measured.rate
 
 

@@ -22,6 +22,7 @@ from hyperslab.storage.chain import CodecChain
 
 MOST_REMEMBERED = 2000
 MOST_NBYTES = 4 << 20
+HOW = "by callers"  # what was measured in another way is measured again
 Measured = dict[tuple[str, CodecChain], MeasuredCodec]
 Asked = dict[str, list[CodecChain]]
 
@@ -76,7 +77,7 @@ def _begin(array: StoredArray, profile: StoreProfile) -> str:
 
 
 def _of_array(array: StoredArray, profile: StoreProfile) -> tuple[str, ...]:
-    return str(array.stored_nbytes), array.name, profile.made_at, profile.hyperslab_version
+    return str(array.stored_nbytes), array.name, profile.made_at, profile.hyperslab_version, HOW
 
 
 def _read(path: Path) -> dict[str, Any]:

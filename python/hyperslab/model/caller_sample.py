@@ -1,0 +1,106 @@
+"""What codecs cost a program that calls HDF5 by a certain library: each brings its own libhdf5, with its own zlib.
+
+PyTables' wheel decodes deflate about 2.7 times as slowly as h5py's. So a sample is written by h5py, and read by the
+library that the program has.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from hyperslab.model.codec_sample import LEAST_RATE, LEAST_RATIO, REPEATS, MeasuredCodec
+from hyperslab.model.costs import CodecRate
+from hyperslab.storage.chain import PLAIN, CodecChain
+from hyperslab.storage.hdf5_plugins import h5py_with_own_plugins
+
+
+def _by_h5py(path: str) -> float:
+    import h5py
+
+    with h5py.File(path) as file:
+        return _timed(partial(file["x"].__getitem__, ()))
+
+
+def _by_netcdf(path: str) -> float:
+    import netCDF4
+
+    with netCDF4.Dataset(path) as file:
+        file.set_auto_maskandscale(False)
+        return _timed(partial(file["x"].__getitem__, slice(None)))
+
+
+def _by_pytables(path: str) -> float:
+    import tables
+
+    with tables.open_file(path) as file:
+        return _timed(file.get_node("/x").read)
+
+
+# The libraries that call HDF5, by `Candidate.calling_library`, and how each reads the sample.
+CALLERS: dict[str, Callable[[str], float]] = {"h5py": _by_h5py, "netCDF4": _by_netcdf, "PyTables": _by_pytables}
+
+
+def measured_by(
+    caller: str, sample: np.ndarray, chunk: tuple[int, ...], chains: Iterable[CodecChain]
+) -> dict[CodecChain, MeasuredCodec]:
+    """Measure chains of codecs as a library that calls HDF5 decodes them; those that it lacks are left out.
+
+    Parameters
+    ----------
+    caller : str
+        One of `CALLERS`.
+    sample : np.ndarray
+        The elements. They may be compound: HDF5 shuffles by their width.
+    chunk : tuple[int, ...]
+        The chunk shape to cut them into.
+    chains : Iterable[CodecChain]
+        The chains.
+    """
+    measured: dict[CodecChain, MeasuredCodec] = {}
+    with tempfile.TemporaryDirectory(prefix="hyperslab-codecs-") as folder:
+        plain = _tried(caller, sample, chunk, PLAIN, Path(folder, "plain.h5"))
+        for place, chain in enumerate(dict.fromkeys(chains)):
+            one = _tried(caller, sample, chunk, chain, Path(folder, f"{place}.h5"))
+            if plain is not None and one is not None:
+                decode, encode = (
+                    max((a - b) / sample.nbytes, LEAST_RATE) for a, b in zip(one[:2], plain[:2], strict=True)
+                )
+                measured[chain] = MeasuredCodec(CodecRate(decode, encode), max(sample.nbytes / one[2], LEAST_RATIO))
+    return measured
+
+
+def _tried(
+    caller: str, sample: np.ndarray, chunk: tuple[int, ...], chain: CodecChain, path: Path
+) -> tuple[float, float, int] | None:
+    """The least seconds to read and to write the sample, and its stored bytes; None if the library cannot do it."""
+    try:
+        written, nbytes = _write(path, sample, chunk, chain)
+        return min(CALLERS[caller](str(path)) for _ in range(REPEATS)), written, max(nbytes, 1)
+    except Exception:  # each library has its own exceptions for a filter or a type that it lacks
+        return None
+
+
+def _write(path: Path, sample: np.ndarray, chunk: tuple[int, ...], chain: CodecChain) -> tuple[float, int]:
+    h5py = h5py_with_own_plugins()
+    made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    made.set_chunk(chunk)
+    width = sample.dtype.itemsize
+    for number, flags, values in chain.hdf5(width, int(np.prod(chunk)) * width)[0]:
+        made.set_filter(number, flags, values)
+    with h5py.File(path, "w") as file:
+        kind = h5py.h5t.py_create(sample.dtype, logical=True)
+        dataset = h5py.Dataset(h5py.h5d.create(file.id, b"x", kind, h5py.h5s.create_simple(sample.shape), made))
+        seconds = _timed(lambda: (dataset.__setitem__((), sample), file.flush()))
+        return seconds, int(dataset.id.get_storage_size())
+
+
+def _timed(call: Callable[[], object]) -> float:
+    begun = perf_counter()
+    call()
+    return perf_counter() - begun
