@@ -2,12 +2,11 @@
 
     python benchmarks/run_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
 
-NAME is a group of rows (`--list` names them). Both sides
-of a row are programs of their own. They print a checksum, which must agree, and the seconds of their reads, which are
-compared. `tools` compares whole programs, so the time to start `hyperslab run` counts; `start` has a row for that
-alone. They run in one run, in a new random order each turn. Then a row says how long `hyperslab run` says that libhdf5
-would have taken, and how many times as long as it takes that is. Results are saved in benchmarks/results/run_speed.json
-row by row.
+NAME is a group of rows (`--list` names them). Both sides of a row are programs of their own. They print a checksum,
+which must agree, and the seconds of their reads or writes, which are compared. `tools` compares whole programs, so the
+time to start `hyperslab run` counts; `start` has a row for that alone. They run in one run, in a new random order each
+turn. Then a row says how long `hyperslab run` says that libhdf5 would have taken, and how many times as long it takes
+that is; not so for writes. Results are saved in benchmarks/results/run_speed.json row by row.
 """
 
 from __future__ import annotations
