@@ -3,9 +3,9 @@
     python benchmarks/run_kills.py [COUNT] [SEED]
 
 Half of the COUNT programs are killed right after one of their calls, by themselves, both sides at the same one; the
-others at a random moment. Each either appends to a new array or overwrites one that exists, and flushes now and then. Of
-the first kind, every chunk that can be read without us must be readable with us. Of the second kind, what was there at the
-last flush that both sides reached is compared. Prints each program that leaves less, and how many there were.
+others at a random moment. Each either appends to a new array or overwrites one that exists, and flushes now and then.
+Of the first kind, every chunk that can be read without us must be readable with us. Of the second kind, every row that
+the program had flushed must be. Prints each program that leaves less, and how many there were.
 """
 
 from __future__ import annotations

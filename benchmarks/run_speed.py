@@ -2,13 +2,12 @@
 
     python benchmarks/run_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
 
-NAME is a group of rows (`whole`, `rows`, `columns`, `points`, `cached`, `uncompressed`, `threads`, `lock`, `start`,
-`tools`). Both sides of a row are programs of their own; in `threads`, ours has four threads, which crash without us,
-and the other reads four times in a row. They print a checksum, which must agree, and the seconds of their reads, which
-are compared. `tools` compares whole programs, so the time to start `hyperslab run` counts; `start` has a row for that
-alone. They run in one run, in a new random order each turn. Then a row says how long `hyperslab run` says that libhdf5
-would have taken, and how many times as long as it takes that is. Results are saved in benchmarks/results/run_speed.json
-row by row.
+NAME is a group of rows (`--list` names them). Both sides of a row are programs of their own; in `threads`, ours has
+four threads, which crash without us, and the other reads four times in a row. They print a checksum, which must agree,
+and the seconds of their reads or writes, which are compared. `tools` compares whole programs, so the time to start
+`hyperslab run` counts; `start` has a row for that alone. They run in one run, in a new random order each turn. Then a
+row says how long `hyperslab run` says that libhdf5 would have taken, and how many times as long as it takes that is;
+not so for writes. Results are saved in benchmarks/results/run_speed.json row by row.
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ COMMAND = Path(sys.executable).with_name("hyperslab")
 HYPERSLAB = [str(COMMAND)] if COMMAND.exists() else [sys.executable, "-m", "hyperslab"]
 RUN = [*HYPERSLAB, "run", "--quiet", "--threads", str(peers.THREADS), "--"]
 SAYS = [*HYPERSLAB, "run", "--json", "--threads", str(peers.THREADS), "--"]
+WRITES = [*RUN[:-1], "--writes", "--"]
 ESTIMATES = 3
 # Each opens the array, then `read()` reads it and returns a number that tells whether it read the same.
 OPENED = {
@@ -85,6 +85,78 @@ path = sys.argv[1]
 begun = time.perf_counter()
 found = read()
 print(time.perf_counter() - begun, float(found))
+"""
+# Each writes `data`, whose steps are chunks of 1 MiB, to a new file.
+WRITTEN = {
+    "h5py": """
+import h5py
+def write():
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", data=data, chunks=(1, 512, 512), compression=4, shuffle=True)
+""",
+    "netCDF4": """
+import netCDF4
+def write():
+    with netCDF4.Dataset(path, "w") as file:
+        axes = ("t", "y", "x")
+        for name, length in zip(axes, data.shape):
+            file.createDimension(name, length)
+        kept = {"zlib": True, "complevel": 4, "shuffle": True, "chunksizes": (1, 512, 512)}
+        file.createVariable("v", "f4", axes, **kept)[:] = data
+""",
+    "xarray": """
+import xarray
+made = xarray.Dataset({"v": (("t", "y", "x"), data)})
+kept = {"zlib": True, "complevel": 4, "shuffle": True, "chunksizes": (1, 512, 512)}
+def write():
+    made.to_netcdf(path, engine="netcdf4", encoding={"v": kept})
+""",
+    "steps": """
+import h5py
+def write():
+    with h5py.File(path, "w") as file:
+        kept = {"chunks": (1, 512, 512), "compression": 4, "shuffle": True}
+        x = file.create_dataset("x", (0, 512, 512), "f4", maxshape=(None, 512, 512), **kept)
+        for k in range(len(data)):
+            x.resize(k + 1, 0)
+            x[k] = data[k]
+            until = time.thread_time() + {computing}
+            while time.thread_time() < until:
+                pass
+""",
+    "uncompressed": """
+import h5py
+def write():
+    with h5py.File(path, "w") as file:
+        x = file.create_dataset("x", data.shape, "f4", chunks=(1, 512, 512))
+        for k in range(len(data)):
+            x[k] = data[k]
+""",
+    "parts": """
+import h5py
+def write():
+    with h5py.File(path, "w", rdcc_nbytes=1 << 22) as file:
+        x = file.create_dataset("x", data.shape, "f4", chunks=(1, 512, 512), compression=1, shuffle=True)
+        for k in range(0, len(data), 4):
+            for row in range(0, 512, 64):
+                x[k, row : row + 64] = data[k, row : row + 64]
+""",
+}
+WRITE_TARGETS = {"h5py": 0.35, "netCDF4": 0.35, "xarray": 0.35, "steps": 0.6, "uncompressed": 1.03, "parts": 1.03}
+COMPUTING = 0.0065
+"""Seconds for each step: a fifth of the time that such a program takes."""
+TIMED_WRITES = """
+import os, sys, time
+import numpy as np
+path = sys.argv[1]
+base = np.cumsum(np.random.default_rng(1).normal(size=(512, 512)), axis=1).astype("f4")
+data = np.stack([base * np.float32(1 + k / 100) + np.float32(k) for k in range(int(sys.argv[2]))])
+{written}
+begun = time.perf_counter()
+write()
+took = time.perf_counter() - begun
+os.unlink(path)
+print(took, data.nbytes)
 """
 NO_HDF5 = """
 import random, time
@@ -132,11 +204,11 @@ Measured = Callable[[Sequence[str], Sequence[str]], tuple[float, str]]
 
 def measure(
     key: str, work: str, words: Sequence[str], files: Sequence[Path], target: float, quick: bool, how: Measured = timed,
-    other: Sequence[str] | None = None,
+    other: Sequence[str] | None = None, by: Sequence[str] = RUN,
 ) -> dict[str, Any]:  # fmt: skip
     """One row: the same program with and without us, or another one without us."""
     cache.warm_up(files)
-    sides = {OURS: (words, RUN), WITHOUT: (other or words, [])}
+    sides = {OURS: (words, by), WITHOUT: (other or words, [])}
     answers = {name: how(*side)[1] for name, side in sides.items()}
     if answers[OURS] != answers[WITHOUT]:
         raise RuntimeError(f"{key}: it read something else under `hyperslab run`")
@@ -146,7 +218,8 @@ def measure(
     unused = {name: lambda: Side(lambda: None) for name in sides}
     row = Row(key, work, files, None, unused, {WITHOUT: target}, turns=turns)
     made = comparison.measured(row, seconds, {}, proof, turns)
-    estimate = estimated(words, made["seconds"][WITHOUT]) if how is timed and other is None else None
+    is_estimated = how is timed and other is None and by is RUN
+    estimate = estimated(words, made["seconds"][WITHOUT]) if is_estimated else None
     if estimate is not None:
         print(f"  it says {estimate['seconds']:.3g} s for libhdf5: {estimate['ratio']:.2f} times what it takes")
     return made | {"estimate": estimate}
@@ -225,6 +298,17 @@ def lock(quick: bool) -> Iterator[dict[str, Any]]:
         yield row | {"gate_nanoseconds": 1e9 * cost}
 
 
+def writes(quick: bool) -> Iterator[dict[str, Any]]:
+    """A row for each way to write, to files in memory: the disk is not what is compared."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    steps = 32 if quick else MEGABYTES
+    with tempfile.TemporaryDirectory(prefix="hyperslab-", dir=memory) as folder:
+        for name, target in WRITE_TARGETS.items():
+            code = TIMED_WRITES.format(written=WRITTEN[name].replace("{computing}", str(COMPUTING)))
+            words = [sys.executable, "-c", code, str(Path(folder) / "made"), str(steps)]
+            yield measure(f"writes-{name}", f"writes by {name}, {steps} MiB", words, [], target, quick, by=WRITES)
+
+
 def start(quick: bool) -> Iterator[dict[str, Any]]:
     """Programs that read no HDF5."""
     words = [sys.executable, "-c", NO_HDF5]
@@ -262,6 +346,7 @@ def groups(files: Files, quick: bool) -> command.Groups:
         "uncompressed": lambda: by_libraries("whole", "contiguous", 0.8, files, quick),
         "threads": lambda: threads(files, quick),
         "lock": lambda: lock(quick),
+        "writes": lambda: writes(quick),
         "start": lambda: start(quick),
         "tools": lambda: tools(files, quick),
     }

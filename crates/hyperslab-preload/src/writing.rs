@@ -31,17 +31,22 @@ const CHUNKS_PER_THREAD: usize = 4;
 pub(crate) fn write(site: &Site, call: &Call) -> Result<(), (Left, u64)> {
     let library = site.libhdf5.library().ok_or((Left::Library, 0))?;
     let space = if call.memory_space == ALL { call.file_space } else { call.memory_space };
-    if !is_space(library, space) || !is_space(library, call.file_space) || !makes_sense(library, call) {
+    let number = site.libhdf5.number();
+    let least_count = write_hints::least_count(number, call.array);
+    if least_count == write_hints::NEVER {
+        return Err((Left::Plain, 0));
+    }
+    if !is_space(library, space) {
+        return Err((Left::Invalid, 0));
+    }
+    if space != ALL && least_count > library.space(space).count().cast_unsigned() {
+        return Err((Left::Small, 0));
+    }
+    if !is_space(library, call.file_space) || !makes_sense(library, call) {
         return Err((Left::Invalid, 0));
     }
     let width = library.datatype(call.memory_type).nbytes() as u64;
-    let number = site.libhdf5.number();
-    let least_nbytes = write_hints::least_nbytes(number, call.array);
     let nbytes = (space != ALL).then(|| library.space(space).count().cast_unsigned().saturating_mul(width));
-    if nbytes.unwrap_or(u64::MAX - 1) < least_nbytes.max(few_nbytes()) {
-        let why = if least_nbytes == u64::MAX { Left::Plain } else { Left::Small };
-        return Err((why, nbytes.unwrap_or(0)));
-    }
     let left = |why| (why, nbytes.unwrap_or(0));
     let begun = Instant::now();
     let _quiet = Quiet::new(library).ok_or(left(Left::Library))?;
@@ -74,23 +79,22 @@ impl<'l> Writing<'l> {
         let array = library.array(call.array);
         let creation = array.creation().ok_or(Left::Failed)?;
         if creation.layout() != Some(Layout::Chunked) || !creation.is_filtered() {
-            write_hints::keep(number, call.array, u64::MAX);
+            write_hints::keep(number, call.array, write_hints::NEVER);
             return Err(Left::Plain);
         }
         let mut room = [0; hyperslab_libhdf5::MOST_NDIM];
         let chunk_shape = creation.chunk_shape(&mut room).ok_or(Left::Failed)?.to_vec();
         let chunk_nbytes = chunk_shape.iter().fold(width, |all, &length| all.saturating_mul(length));
-        write_hints::keep(
-            number,
-            call.array,
-            few_nbytes().max(if settings().serves_small { 0 } else { chunk_nbytes / 2 }),
-        );
+        write_hints::keep(number, call.array, least_nbytes(chunk_nbytes) / width.max(1));
         let request = Request::of(library, call)?;
         if request.memory.is_some() {
             return Err(Left::Memory);
         }
-        let nbytes =
-            request.count.checked_mul(width).filter(|&nbytes| nbytes >= few_nbytes()).ok_or(Left::Small)?;
+        let nbytes = request
+            .count
+            .checked_mul(width)
+            .filter(|&nbytes| nbytes >= least_nbytes(chunk_nbytes))
+            .ok_or(Left::Small)?;
         let nbytes = usize::try_from(nbytes).map_err(|_| Left::Invalid)?;
         if !library.properties(call.properties).is_default_transfer() {
             return Err(Left::Properties);
@@ -156,8 +160,8 @@ impl<'l> Writing<'l> {
 }
 
 /// libhdf5 does writes of fewer bytes, unless small ones are ours too, for tests.
-fn few_nbytes() -> u64 {
-    if settings().serves_small { 1 } else { FEW_NBYTES }
+fn least_nbytes(chunk_nbytes: u64) -> u64 {
+    if settings().serves_small { 1 } else { FEW_NBYTES.max(chunk_nbytes / 2) }
 }
 
 /// How many threads may encode chunks of a size; `None` if there is too little memory for one.

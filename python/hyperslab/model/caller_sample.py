@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from hyperslab.model.codec_sample import LEAST_RATE, LEAST_RATIO, REPEATS, Measu
 from hyperslab.model.costs import CodecRate
 from hyperslab.storage.chain import PLAIN, CodecChain
 from hyperslab.storage.hdf5_plugins import h5py_with_own_plugins
+from hyperslab.timers import Timers
 
 
 def _by_h5py(path: str) -> float:
@@ -95,12 +95,13 @@ def _write(path: Path, sample: np.ndarray, chunk: tuple[int, ...], chain: CodecC
         made.set_filter(number, flags, values)
     with h5py.File(path, "w") as file:
         kind = h5py.h5t.py_create(sample.dtype, logical=True)
-        dataset = h5py.Dataset(h5py.h5d.create(file.id, b"x", kind, h5py.h5s.create_simple(sample.shape), made))
-        seconds = _timed(lambda: (dataset.__setitem__((), sample), file.flush()))
-        return seconds, int(dataset.id.get_storage_size())
+        array = h5py.Dataset(h5py.h5d.create(file.id, b"x", kind, h5py.h5s.create_simple(sample.shape), made))
+        seconds = _timed(lambda: (array.__setitem__((), sample), file.flush()))
+        return seconds, int(array.id.get_storage_size())
 
 
 def _timed(call: Callable[[], object]) -> float:
-    begun = perf_counter()
-    call()
-    return perf_counter() - begun
+    timers = Timers()
+    with timers("call"):
+        call()
+    return timers.seconds["call"]
