@@ -173,13 +173,13 @@ impl Lock {
             }
         }
         let begun = now();
+        counts::add(Count::Waits, 1);
         let mut released = None;
         self.sleep(owner, begun, true, |waited| {
             if released.is_none() && waited >= LONG_WITH_PYTHON {
                 released = Some(Released::new());
             }
         });
-        counts::add(Count::Waits, 1);
         counts::add(Count::WaitedNanoseconds, now() - begun);
         let held = self.taken(owner, place);
         // If Python ends meanwhile, the thread never comes back.
