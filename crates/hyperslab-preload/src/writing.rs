@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use hyperslab_archive::{EncodeError, Encoding, Slab, encode_slab};
+use hyperslab_archive::{EncodeError, Encoding, InterruptCheck, Slab, encode_slab};
 use hyperslab_core::{AxisIndices, ChunkGrid};
 use hyperslab_engine::codecs::Filter;
 use hyperslab_engine::default_thread_count;
@@ -18,7 +18,7 @@ use crate::callers::Site;
 use crate::counts::{self, Count};
 use crate::request::{ALL, Call, Request, is_space, makes_sense};
 use crate::settings::settings;
-use crate::signals::Blocked;
+use crate::signals::{Blocked, LetThrough};
 use crate::write_hints;
 use crate::write_reason::Left;
 
@@ -148,6 +148,7 @@ impl<'l> Writing<'l> {
         };
         let _blocked = Blocked::new();
         let done = encode_slab(slab, encoding, |number, chunk| {
+            let _ = LetThrough.check(); // a signal may end the program between two chunks
             let bytes = chunk.bytes.filter(|_| chunk.mask == 0).ok_or(Left::Filter)?;
             let start = self.start(number as u64).ok_or(Left::Failed)?;
             self.stored.write(&start, &bytes, 0).map_err(|_| Left::Failed)
