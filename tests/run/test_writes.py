@@ -68,6 +68,12 @@ BY_PYTABLES = """
 """
 
 
+@pytest.fixture(autouse=True)
+def _own_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs find the filters that they bring themselves. netCDF4, which other tests import, sets the path."""
+    monkeypatch.delenv("HDF5_PLUGIN_PATH", raising=False)
+
+
 def write(code: str, *words: object, **environment: Any) -> Ran:
     """Run Python code under `hyperslab run --writes`."""
     return run(sys.executable, "-c", textwrap.dedent(code), *words, HYPERSLAB_WRITES="1", **environment)
