@@ -360,3 +360,22 @@ def test_a_full_or_broken_disk_is_told_at_the_same_call(number: str, tmp_path: P
     expected = subprocess.run(line, capture_output=True, text=True, env={**os.environ, **settings})
     assert (ran.out.decode(), ran.status) == (expected.stdout, 0), ran.errors
     assert f"errno = {getattr(errno, number)}" in expected.stdout
+
+
+def test_the_time_of_an_encoded_write_is_recorded(tmp_path: Path) -> None:
+    """It was noted to have taken nothing."""
+    pytest.importorskip("pyarrow", reason="not installed: pip install 'hyperslab[report]'")
+    from hyperslab.trace.trace import Trace
+
+    code = """
+        import sys, h5py, numpy as np
+        data = np.random.default_rng(1).normal(size=(8, 256, 256))
+        with h5py.File(sys.argv[1], "w") as file:
+            file.create_dataset("x", data=data, chunks=(1, 256, 256), compression="gzip")
+    """
+    words = ["trace", "--quiet", "-o", tmp_path / "run.trace", "--", sys.executable, "-c", textwrap.dedent(code)]
+    line = [sys.executable, "-m", "hyperslab", *map(str, words), str(tmp_path / "a.h5")]
+    subprocess.run(line, check=True, env={**os.environ, "HYPERSLAB_WRITES": "1"})
+    (access,) = Trace.open(tmp_path / "run.trace")
+    assert access.operation == "write"
+    assert access.seconds > 1e-4, "4 MiB are not encoded in no time"

@@ -85,14 +85,16 @@ pub(crate) fn get(count: Count) -> u64 {
 
 /// Counts a read that libhdf5 does.
 pub(crate) fn add_passed(reason: Reason, nbytes: u64) {
-    let place = FIRST_REASON + 2 * reason as usize;
-    COUNTS[place].fetch_add(1, Ordering::Relaxed);
-    COUNTS[place + 1].fetch_add(nbytes, Ordering::Relaxed);
+    add_call(FIRST_REASON + 2 * reason as usize, nbytes);
 }
 
 /// Counts a write that libhdf5 does.
 pub(crate) fn add_left(why: Left, nbytes: u64) {
-    let place = FIRST_LEFT + 2 * why as usize;
+    add_call(FIRST_LEFT + 2 * why as usize, nbytes);
+}
+
+/// One call more, with so many bytes.
+fn add_call(place: usize, nbytes: u64) {
     COUNTS[place].fetch_add(1, Ordering::Relaxed);
     COUNTS[place + 1].fetch_add(nbytes, Ordering::Relaxed);
 }

@@ -55,6 +55,35 @@ pub(crate) fn keep(library: usize, array: Id, found: Hint) {
     HINTS[place].store(mark | KNOWN | flags, Ordering::Relaxed);
 }
 
+/// No write is ours.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// The least elements of a write that may be ours, and which array it is.
+struct LeastCount {
+    mark: AtomicU64,
+    count: AtomicU64,
+}
+
+static LEAST_COUNTS: [LeastCount; COUNT] =
+    [const { LeastCount { mark: AtomicU64::new(0), count: AtomicU64::new(0) } }; COUNT];
+
+/// The least elements of a write that may be ours; 0 if that is not known. So small writes and those without filters take as
+/// long as without us.
+pub(crate) fn least_count(library: usize, array: Id) -> u64 {
+    let (place, mark) = mark(library, array);
+    let least = &LEAST_COUNTS[place];
+    if least.mark.load(Ordering::Acquire) == mark { least.count.load(Ordering::Relaxed) } else { 0 }
+}
+
+/// Keeps the least elements.
+pub(crate) fn keep_least_count(library: usize, array: Id, count: u64) {
+    let (place, mark) = mark(library, array);
+    let least = &LEAST_COUNTS[place];
+    least.mark.store(0, Ordering::Release);
+    least.count.store(count, Ordering::Release);
+    least.mark.store(mark, Ordering::Release);
+}
+
 /// Arrays with more axes are not kept.
 const MOST_NDIM: usize = 8;
 /// How many arrays each thread keeps.

@@ -64,11 +64,12 @@ pub(crate) unsafe extern "C-unwind" fn write(called: &Called) -> Next {
 
 #[inline(never)]
 fn encode_or_pass(site: &Site, called: &Called) -> Next {
+    let begun = recording::begin(site);
     // A panic would be our fault, and libhdf5 can still do the write.
     let outcome = catch_unwind(AssertUnwindSafe(|| writing::write(site, &call(called))));
     let outcome = outcome.unwrap_or(Err((Left::Failed, 0)));
     let Err((why, nbytes)) = outcome else {
-        recording::note(recording::begin(site), site, &written(called.arguments()), 0);
+        recording::note(begun, site, &written(called.arguments()), 0);
         return Next::done(0);
     };
     counts::add_left(why, nbytes);

@@ -13,7 +13,7 @@
 //! | functions that replace libhdf5's and libc's | `hooks` |
 //! | which library a function belongs to; its lock, while threads wait; Python's own lock meanwhile | `owners`; `lock`; `python` |
 //! | which libhdf5 a call means; its functions, and modules' tables | `binding`, `callers`; the crate `hyperslab-libhdf5` |
-//! | whether a write is ours, and the write | `writing`, `write_reason`; `write_hints` |
+//! | whether a write is ours, and the write | `writing`, `write_reason` |
 //! | changes to the tables of loaded modules | `patching` |
 //! | what a call asks for | `request` |
 //! | whether a read is ours, and the read | `serving`, `reason` |
@@ -79,7 +79,6 @@ mod shared;
 mod signals;
 mod stack;
 mod threads;
-mod write_hints;
 mod write_reason;
 mod writers;
 mod writing;

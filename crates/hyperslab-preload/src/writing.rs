@@ -16,10 +16,10 @@ use hyperslab_libhdf5::{Class, Id, Layout, Library, Properties, Quiet, StoredChu
 
 use crate::callers::Site;
 use crate::counts::{self, Count};
+use crate::hints;
 use crate::request::{ALL, Call, Request, is_space, makes_sense};
 use crate::settings::settings;
 use crate::signals::{Blocked, LetThrough};
-use crate::write_hints;
 use crate::write_reason::Left;
 
 /// libhdf5 is as fast for fewer bytes than this.
@@ -32,8 +32,8 @@ pub(crate) fn write(site: &Site, call: &Call) -> Result<(), (Left, u64)> {
     let library = site.libhdf5.library().ok_or((Left::Library, 0))?;
     let space = if call.memory_space == ALL { call.file_space } else { call.memory_space };
     let number = site.libhdf5.number();
-    let least_count = write_hints::least_count(number, call.array);
-    if least_count == write_hints::NEVER {
+    let least_count = hints::least_count(number, call.array);
+    if least_count == hints::NEVER {
         return Err((Left::Plain, 0));
     }
     if !is_space(library, space) {
@@ -79,13 +79,13 @@ impl<'l> Writing<'l> {
         let array = library.array(call.array);
         let creation = array.creation().ok_or(Left::Failed)?;
         if creation.layout() != Some(Layout::Chunked) || !creation.is_filtered() {
-            write_hints::keep(number, call.array, write_hints::NEVER);
+            hints::keep_least_count(number, call.array, hints::NEVER);
             return Err(Left::Plain);
         }
         let mut room = [0; hyperslab_libhdf5::MOST_NDIM];
         let chunk_shape = creation.chunk_shape(&mut room).ok_or(Left::Failed)?.to_vec();
         let chunk_nbytes = chunk_shape.iter().fold(width, |all, &length| all.saturating_mul(length));
-        write_hints::keep(number, call.array, least_nbytes(chunk_nbytes) / width.max(1));
+        hints::keep_least_count(number, call.array, least_nbytes(chunk_nbytes) / width.max(1));
         let request = Request::of(library, call)?;
         if request.memory.is_some() {
             return Err(Left::Memory);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from hyperslab.advise.candidate import Candidate
@@ -83,7 +83,8 @@ def advise(
     search = Search(pricer, limits, counsel.memory_nbytes, ratios, today, progress)
     if now.unknown:
         raise Refused(f"{array.title}: today's layout has no price: {'; '.join(now.unknown)}")
-    seeds = list(dict.fromkeys([*search.expected_shapes(), *_defaults(array, encodings).values(), *array.cut]))
+    defaults = default_chunks(array.shape, array.dtype, encodings)
+    seeds = list(dict.fromkeys([*search.expected_shapes(), *defaults.values(), *array.cut]))
     for format_name, listed in encodings.items():
         for reader in _readers(format_name, profile, demands):
             search.family(format_name, reader, listed, seeds)
@@ -92,7 +93,7 @@ def advise(
     if not considered and limits != Limits():
         broken = ", ".join(f"{name} ({count} layouts)" for name, count in search.refused.items())
         raise Refused(f"{array.title}: no layout keeps to all limits; these limits exclude layouts: {broken}")
-    rest = _finalists(search, array, measured, encodings)
+    rest = _finalists(search, array, measured, encodings, defaults)
     options = [_option(array, search, one, today, now) for one in rest]
     mine = _option(array, search, today, today, now)
     ranked = sorted([mine, *options], key=lambda option: option.price.rank)
@@ -125,10 +126,6 @@ def _writes(demands: Sequence[Demand]) -> bool:
     return any(demand.writes for demand in demands)
 
 
-def _defaults(array: StoredArray, formats: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    return default_chunks(array.shape, array.dtype, formats)
-
-
 def _other_orders(search: Search, array: StoredArray) -> None:
     """The axes in another order, where the dimensions have names by which a program can ask."""
     if array.dims is None or search.limits.append_axis is not None:
@@ -144,6 +141,7 @@ def _finalists(
     array: StoredArray,
     measured: Mapping[tuple[str, CodecChain], MeasuredCodec],
     encodings: Mapping[str, Sequence[CodecChain]],
+    defaults: Mapping[str, tuple[int, ...]],
 ) -> list[Candidate]:
     """The best of each format and reader, the smallest that is not slow, and the libraries' defaults."""
     families: dict[tuple[str, str], list[Candidate]] = {}
@@ -156,7 +154,7 @@ def _finalists(
         encoded = [one for one in listed if one.layout.ratio is not None]
         plain = [one for one in listed if one.layout.ratio is None]
         chosen += [*best, *(_distinct(search, part)[0] for part in (encoded, plain) if part)]
-    for name, chunk in _defaults(array, encodings).items():
+    for name, chunk in defaults.items():
         for (format_name, reader), listed in families.items():
             if format_name == name and reader != "hyperslab":
                 like = search.best_of([one for one in listed if one.order is None], 1)

@@ -6,16 +6,14 @@ library that the program has.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from hyperslab.model.codec_sample import LEAST_RATE, LEAST_RATIO, REPEATS, MeasuredCodec
-from hyperslab.model.costs import CodecRate
-from hyperslab.storage.chain import PLAIN, CodecChain
+from hyperslab.model.codec_sample import REPEATS, MeasuredCodec, SampleSeconds, compared_with_none
+from hyperslab.storage.chain import CodecChain
 from hyperslab.storage.hdf5_plugins import h5py_with_own_plugins
 from hyperslab.timers import Timers
 
@@ -62,26 +60,16 @@ def measured_by(
     chains : Iterable[CodecChain]
         The chains.
     """
-    measured: dict[CodecChain, MeasuredCodec] = {}
-    with tempfile.TemporaryDirectory(prefix="hyperslab-codecs-") as folder:
-        plain = _tried(caller, sample, chunk, PLAIN, Path(folder, "plain.h5"))
-        for place, chain in enumerate(dict.fromkeys(chains)):
-            one = _tried(caller, sample, chunk, chain, Path(folder, f"{place}.h5"))
-            if plain is not None and one is not None:
-                decode, encode = (
-                    max((a - b) / sample.nbytes, LEAST_RATE) for a, b in zip(one[:2], plain[:2], strict=True)
-                )
-                measured[chain] = MeasuredCodec(CodecRate(decode, encode), max(sample.nbytes / one[2], LEAST_RATIO))
-    return measured
+    return compared_with_none(sample.nbytes, chains, lambda chain, path: _seconds(caller, sample, chunk, chain, path))
 
 
-def _tried(
+def _seconds(
     caller: str, sample: np.ndarray, chunk: tuple[int, ...], chain: CodecChain, path: Path
-) -> tuple[float, float, int] | None:
-    """The least seconds to read and to write the sample, and its stored bytes; None if the library cannot do it."""
+) -> SampleSeconds | None:
+    """The least seconds to read the sample, and those to write it; None if the library cannot do it."""
     try:
         written, nbytes = _write(path, sample, chunk, chain)
-        return min(CALLERS[caller](str(path)) for _ in range(REPEATS)), written, max(nbytes, 1)
+        return SampleSeconds((min(CALLERS[caller](str(path)) for _ in range(REPEATS)), written), nbytes)
     except Exception:  # each library has its own exceptions for a filter or a type that it lacks
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -24,7 +24,7 @@ from hyperslab.lab.scratch import remove
 from hyperslab.model.costs import CodecRate
 from hyperslab.model.file_layout import file_and_array
 from hyperslab.model.libraries import Layout
-from hyperslab.storage.chain import Codec, CodecChain
+from hyperslab.storage.chain import PLAIN, Codec, CodecChain
 from hyperslab.storage.layout import StoredLayout
 from hyperslab.timers import Timers
 
@@ -147,29 +147,48 @@ def measured_chains(
     if library not in FORMATS or isinstance(availability(FORMATS[library]), MissingLibrary):
         return {}
     made = make_format(FORMATS[library])
-    measured = {}
-    with tempfile.TemporaryDirectory(prefix="hyperslab-codecs-") as folder:
-        plain = _seconds(made, _spec(sample, chunk, CodecChain()), sample, Path(folder, "plain"))
-        for place, chain in enumerate(dict.fromkeys(chains)):
-            seconds = _seconds(made, _spec(sample, chunk, chain), sample, Path(folder, str(place)))
-            if plain is not None and seconds is not None:
-                stored = seconds.stored_nbytes - (plain.stored_nbytes - sample.nbytes)  # without metadata
-                rate = _rate(seconds, plain, sample.nbytes)
-                measured[chain] = MeasuredCodec(rate, max(sample.nbytes / max(stored, 1), LEAST_RATIO))
-    return measured
+    return compared_with_none(
+        sample.nbytes, chains, lambda chain, path: _seconds(made, _spec(sample, chunk, chain), sample, path)
+    )
 
 
 @dataclass(frozen=True)
-class _Seconds:
+class SampleSeconds:
     """Seconds to read and to write a sample: in one call, and so many bytes of it by a call for each chunk."""
 
     whole: tuple[float, float]
-    alone: tuple[float, float]
-    alone_nbytes: int
     stored_nbytes: int
+    alone: tuple[float, float] = (0.0, 0.0)
+    alone_nbytes: int = 0
 
 
-def _rate(seconds: _Seconds, plain: _Seconds, nbytes: int) -> CodecRate:
+def compared_with_none(
+    nbytes: int, chains: Iterable[CodecChain], time: Callable[[CodecChain, Path], SampleSeconds | None]
+) -> dict[CodecChain, MeasuredCodec]:
+    """What chains of codecs cost beyond no codec at all; those that cannot be timed are left out.
+
+    Parameters
+    ----------
+    nbytes : int
+        The decoded bytes of the sample.
+    chains : Iterable[CodecChain]
+        The chains.
+    time : Callable[[CodecChain, Path], SampleSeconds | None]
+        Writes the sample to a path, and reads it; None if that cannot be done with the chain.
+    """
+    measured = {}
+    with tempfile.TemporaryDirectory(prefix="hyperslab-codecs-") as folder:
+        plain = time(PLAIN, Path(folder, "plain"))
+        for place, chain in enumerate(dict.fromkeys(chains)):
+            seconds = time(chain, Path(folder, str(place)))
+            if plain is not None and seconds is not None:
+                stored = seconds.stored_nbytes - (plain.stored_nbytes - nbytes)  # without metadata
+                rate = _rate(seconds, plain, nbytes)
+                measured[chain] = MeasuredCodec(rate, max(nbytes / max(stored, 1), LEAST_RATIO))
+    return measured
+
+
+def _rate(seconds: SampleSeconds, plain: SampleSeconds, nbytes: int) -> CodecRate:
     """What the codec adds to the seconds of an array without it. Threads never make a call slower."""
     decode, encode = (max((a - b) / nbytes, LEAST_RATE) for a, b in zip(seconds.whole, plain.whole, strict=True))
     if not seconds.alone_nbytes:
@@ -224,7 +243,7 @@ def _spec(sample: np.ndarray, chunk: tuple[int, ...], codecs: CodecChain) -> Arr
     return ArraySpec(sample.shape, sample.dtype, StoredLayout(chunk, codecs=codecs))
 
 
-def _seconds(made: Format, spec: ArraySpec, sample: np.ndarray, path: Path) -> _Seconds | None:
+def _seconds(made: Format, spec: ArraySpec, sample: np.ndarray, path: Path) -> SampleSeconds | None:
     """The least seconds of some tries. None if the library cannot do it."""
     if made.refusal(spec, Need()) is not None:
         return None
@@ -247,7 +266,7 @@ def _seconds(made: Format, spec: ArraySpec, sample: np.ndarray, path: Path) -> _
     least = {name: min(each[name] for each in attempts) for name in attempts[0]}
     alone = (least.get("read alone", 0.0), least.get("write alone", 0.0))
     nbytes = sum(int(box.size) for box in boxes) * sample.itemsize
-    return _Seconds((least["read"], least["write"]), alone, nbytes, stored_nbytes)
+    return SampleSeconds((least["read"], least["write"]), stored_nbytes, alone, nbytes)
 
 
 def _time_calls(
