@@ -1,7 +1,4 @@
-//! Which functions each module means, as the linker decided: the addresses are in the module's own table. Where the linker
-//! has not decided yet, or has taken an entry of ours, we search as it would, by versions too.
-//!
-//! Then the module's calls arrive at stubs for the functions of that library alone, if anything is done with them. Who calls,
+//! Lets the calls of modules arrive at stubs for the functions that they mean, if anything is done with them. Who calls,
 //! and from where, does not matter any more: a function may end by jumping to libhdf5's, or be called by a pointer.
 //!
 //! That is done for the modules that a program begins with before it begins. For others, it is done when something of them is
@@ -11,52 +8,26 @@
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use hyperslab_libhdf5::Module;
-use hyperslab_libhdf5::libraries::{Libhdf5, libhdf5_at, next_symbol};
-use hyperslab_libhdf5::objects::{self, Object, Seen, Slot, is_code, is_own};
+use hyperslab_libhdf5::libraries::{libhdf5_at, next_symbol};
+use hyperslab_libhdf5::objects::{self, Seen, is_code, is_own};
 
-use crate::entries::{HOOK_COUNT, act, entry, entry_name, entry_number};
-use crate::gates::{self, Gate, gate_at, is_gated};
+use crate::calling::{Calling, between};
+use crate::gates::{self, Gate};
 use crate::instructions::LIBRARY_SHIFT;
 use crate::owners::lock_at;
 use crate::patching::replace;
 use crate::settings::settings;
 use crate::stack;
+use crate::stand_ins::{HOOK_COUNT, act, entry_name, entry_number};
 
-/// How many addresses of functions tell which library a module means. Some may be in libraries on top of libhdf5.
-const MOST_BOUND: usize = 64;
 /// How often, and how long each time, a thread waits until another one has bound the modules that are new to both.
 const WAITS: usize = 1000;
 const WAIT: Duration = Duration::from_micros(100);
-
-/// A module that calls functions which may have gates.
-struct Calling {
-    path: CString,
-    extent: (usize, usize),
-    /// The functions that it calls, as far as their slots may be changed.
-    slots: Vec<Place>,
-    /// Addresses of functions that seem to be libhdf5's.
-    bound: Vec<usize>,
-}
-
-struct Place {
-    address: usize,
-    name: CString,
-    version: Option<CString>,
-    /// The function that the linker has put there; `None` if it has not, or has taken our entry.
-    found: Option<usize>,
-    /// The number of our entry for such functions.
-    number: Option<usize>,
-    /// Whether a call by it arrives at this entry, where we do not know which library it means.
-    is_open: bool,
-    is_sealed: bool,
-    /// Whether it may be the address of a variable.
-    may_be_variable: bool,
-}
 
 /// The number of the thread that changes slots. Only one does at a time.
 static BUSY: AtomicU32 = AtomicU32::new(0);
@@ -136,7 +107,7 @@ fn bind_new() {
         let bound = unsafe { &mut *BOUND.0.get() };
         let mut new = Vec::new();
         let seen = objects::each_new(*bound, |object| new.extend(Calling::of(object)));
-        new.iter().for_each(Calling::bind);
+        new.iter().for_each(bind);
         *bound = seen;
         return;
     }
@@ -169,21 +140,10 @@ fn bind_all(mut tell: impl FnMut(&Calling)) {
     let alone = Alone::new();
     for calling in &all {
         if alone.is_some() {
-            calling.bind();
+            bind(calling);
         }
         tell(calling);
     }
-}
-
-/// The libhdf5 that the module with this extent calls.
-pub(crate) fn libhdf5_below(extent: (usize, usize)) -> Option<&'static Libhdf5> {
-    let mut found = None;
-    objects::each(|object| {
-        if object.start == extent.0 {
-            found = Calling::of(object);
-        }
-    });
-    found?.library()
 }
 
 /// What a program gets that has looked up a function: what stands for it, if anything does.
@@ -205,100 +165,18 @@ fn gate(name: &CStr, number: Option<usize>, real: usize) -> Option<Gate> {
     (act.is_some() || lock.is_some()).then_some(Gate { real, act, library, lock })
 }
 
-impl Calling {
-    /// `None` for modules that do not call what may have gates.
-    fn of(object: &Object) -> Option<Self> {
-        let (mut slots, mut bound) = (Vec::new(), Vec::new());
-        for slot in object.slots().filter(|slot| is_gated(slot.name)) {
-            let value = slot.value();
-            let is_elsewhere = value != 0 && !is_own(value) && !object.contains(value);
-            let real = gate_at(value).map(|gate| gate.real).or(Some(value).filter(|_| is_elsewhere));
-            if bound.len() < MOST_BOUND {
-                bound.extend(real.filter(|_| slot.name.to_bytes().starts_with(b"H5")));
-            }
-            if gate_at(value).is_none() {
-                slots.extend(Place::of(object, &slot, real));
-            }
+/// Lets a module's calls arrive at stubs for the functions that they mean, where anything is done with these.
+fn bind(calling: &Calling) {
+    let Some(_module) = Module::loaded(&calling.path) else { return }; // it is not loaded any more
+    for slot in &calling.slots {
+        if slot.number.is_some_and(|number| number < HOOK_COUNT && between(number).is_some()) {
+            continue;
         }
-        let (path, extent) = (object.path().to_owned(), (object.start, object.end));
-        (!slots.is_empty() || !bound.is_empty()).then_some(Self { path, extent, slots, bound })
+        let meant = slot.found.or_else(|| calling.meant(&slot.name, slot.version.as_deref()));
+        let Some(real) = meant.filter(|&real| !slot.may_be_variable || is_code(real)) else { continue };
+        let stub = gate(&slot.name, slot.number, real).and_then(gates::stand_in);
+        // Nothing is done with calls that were only to be caught.
+        let Some(wanted) = stub.or(Some(real).filter(|_| slot.is_open)) else { continue };
+        replace(slot.address, wanted, slot.is_sealed);
     }
-
-    /// The libhdf5 that it means.
-    fn library(&self) -> Option<&'static Libhdf5> {
-        let bound = self.bound.iter().find_map(|address| libhdf5_at(*address));
-        bound.or_else(|| libhdf5_at(self.extent.0)).or_else(|| {
-            let version =
-                self.slots.iter().find(|slot| slot.number.is_some_and(|number| number < HOOK_COUNT));
-            let slot = version.or_else(|| self.slots.iter().find(|slot| slot.is_of_hdf5()))?;
-            libhdf5_at(self.searched(&slot.name, slot.version.as_deref())?)
-        })
-    }
-
-    /// The function that it means by a name.
-    fn meant(&self, name: &CStr, version: Option<&CStr>) -> Option<usize> {
-        let is_hook = entry_number(name).is_some_and(|number| number < HOOK_COUNT);
-        let own = self.library().filter(|_| is_hook).and_then(|library| library.function(name));
-        own.map(|function| function as usize).or_else(|| self.searched(name, version))
-    }
-
-    /// The same, as the linker searches: first in the scope of the whole process, then in what the module depends on.
-    fn searched(&self, name: &CStr, version: Option<&CStr>) -> Option<usize> {
-        let found = next_symbol(name, version).or_else(|| Module::loaded(&self.path)?.symbol(name));
-        found.map(|address| address as usize)
-    }
-
-    /// Lets its calls arrive at stubs for the functions that they mean, where anything is done with these.
-    fn bind(&self) {
-        let Some(_module) = Module::loaded(&self.path) else { return }; // it is not loaded any more
-        for slot in &self.slots {
-            if slot.number.is_some_and(|number| number < HOOK_COUNT && between(number).is_some()) {
-                continue;
-            }
-            let meant = slot.found.or_else(|| self.meant(&slot.name, slot.version.as_deref()));
-            let Some(real) = meant.filter(|&real| !slot.may_be_variable || is_code(real)) else { continue };
-            let stub = gate(&slot.name, slot.number, real).and_then(gates::stand_in);
-            // Nothing is done with calls that were only to be caught.
-            let Some(wanted) = stub.or(Some(real).filter(|_| slot.is_open)) else { continue };
-            replace(slot.address, wanted, slot.is_sealed);
-        }
-    }
-}
-
-impl Place {
-    /// `None` for slots that stay as they are.
-    fn of(object: &Object, slot: &Slot<'_>, found: Option<usize>) -> Option<Self> {
-        let number = entry_number(slot.name);
-        // A library that calls itself does so within a call that has passed a gate.
-        if slot.is_defined && number.is_none() {
-            return None;
-        }
-        // Programs give this function to libhdf5, which must recognize it.
-        if !slot.may_wait && slot.name.to_bytes().starts_with(b"H5Eprint") {
-            return None;
-        }
-        let value = slot.value();
-        let is_open = number.is_some_and(|number| entry(number) as usize == value);
-        // The linker has put the address of its own code there, until the first call.
-        let waits = slot.may_wait && object.contains(value);
-        (is_open || waits || found.is_some()).then(|| Self {
-            address: slot.place,
-            name: slot.name.to_owned(),
-            version: object.version(slot).map(CStr::to_owned),
-            found,
-            number,
-            is_open,
-            is_sealed: object.is_sealed(slot.place),
-            may_be_variable: !slot.may_wait && number.is_none(),
-        })
-    }
-
-    fn is_of_hdf5(&self) -> bool {
-        self.name.to_bytes().starts_with(b"H5")
-    }
-}
-
-/// A function that another library has put between programs and libhdf5's, as we do.
-pub(crate) fn between(number: usize) -> Option<*mut c_void> {
-    next_symbol(entry_name(number), None).filter(|address| libhdf5_at(*address as usize).is_none())
 }

@@ -5,18 +5,19 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, CString};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use hyperslab_libhdf5::libraries::{Libhdf5, known_libraries, libhdf5_at, library_at, next_symbol};
-use hyperslab_libhdf5::{Id, Kind, Module, Real, objects};
+use hyperslab_libhdf5::{Id, Kind, Real, objects};
 
-use crate::binding::{between, bind_caller};
-use crate::entries::{HOOK_COUNT, entry_name};
+use crate::binding::bind_caller;
+use crate::calling::{between, in_any, of_any};
 use crate::instructions::{Called, LIBRARY_SHIFT};
 use crate::lock::Lock;
 use crate::owners::lock_at;
+use crate::stand_ins::{HOOK_COUNT, entry_name};
 
 /// A function that we replace, for one caller.
 pub(crate) struct Site {
@@ -203,23 +204,4 @@ fn path_of(address: usize) -> CString {
         }
     });
     found
-}
-
-/// Finds all that have a function, and returns the one that was loaded first.
-pub(crate) fn of_any(name: &CStr) -> Option<&'static Libhdf5> {
-    let found = each_with(name).filter_map(|address| libhdf5_at(address as usize));
-    found.fold(None, |first, one| first.or(Some(one)))
-}
-
-/// The function of this name of the module that was loaded first.
-fn in_any(name: &CStr) -> Option<*mut c_void> {
-    each_with(name).next()
-}
-
-/// Functions of this name that modules have, or those that they depend on.
-fn each_with(name: &CStr) -> impl Iterator<Item = *mut c_void> {
-    let mut paths = Vec::new();
-    objects::each(|object| paths.push(object.path().to_owned()));
-    let named = paths.into_iter().filter(|path| !path.is_empty());
-    named.filter_map(move |path| Module::loaded(&path)?.symbol(name))
 }

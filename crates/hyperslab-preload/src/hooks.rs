@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code, non_snake_case)]
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -10,7 +10,7 @@ use std::slice::from_ref;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Instant;
 
-use hyperslab_libhdf5::{Id, Real, libraries, objects};
+use hyperslab_libhdf5::{Id, Real, libraries};
 
 use crate::callers::{Hook, Site, site};
 use crate::counts::{self, Count};
@@ -26,7 +26,7 @@ use crate::settings::is_serving;
 use crate::several::{Lists, Rest};
 use crate::write_reason::Left;
 use crate::writers::writers_changed;
-use crate::{binding, known, lock, prefetching, settings, stack, writing};
+use crate::{binding, known, settings, stack, writing};
 
 /// What libhdf5's functions return if they fail.
 const FAILURE: usize = usize::MAX;
@@ -421,78 +421,4 @@ fn become_user(user: u32) {
         settings.folder.iter().chain(&settings.trace_folder).for_each(|folder| folder.admit(user));
         *libc::__errno_location() = error;
     }
-}
-
-/// Replaces libc's function, which runs nothing at the end of a process.
-#[unsafe(no_mangle)]
-pub extern "C" fn _exit(status: c_int) -> ! {
-    end(status)
-}
-
-/// The same by its other name.
-#[unsafe(no_mangle)]
-pub extern "C" fn _Exit(status: c_int) -> ! {
-    end(status)
-}
-
-fn end(status: c_int) -> ! {
-    counts::write();
-    recording::end();
-    loop {
-        // SAFETY: the system call ends the process.
-        unsafe { libc::syscall(libc::SYS_exit_group, status) };
-    }
-}
-
-/// The linker calls it when the library is loaded.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static START: extern "C" fn() = {
-    extern "C" fn start() {
-        settings::settings();
-        objects::start();
-        std::panic::set_hook(Box::new(|_| {})); // a panic of ours is no message of the program
-        counts::start();
-        recording::start();
-        binding::start();
-        // SAFETY: the function does only what may be done after a fork.
-        unsafe {
-            libc::pthread_atfork(Some(forking), Some(has_forked), Some(forked));
-        }
-    }
-    start
-};
-
-/// The linker calls it when the process ends.
-#[used]
-#[unsafe(link_section = ".fini_array")]
-static END: extern "C" fn() = {
-    extern "C" fn end() {
-        prefetching::end();
-        counts::write();
-        recording::end();
-    }
-    end
-};
-
-extern "C" fn forking() {
-    lock::before_fork();
-    prefetching::before_fork();
-    known::before_fork();
-}
-
-extern "C" fn has_forked() {
-    known::after_fork();
-    prefetching::after_fork();
-    lock::after_fork();
-}
-
-/// A child that was forked begins anew: locks may be held by threads that it does not have.
-extern "C" fn forked() {
-    lock::forked();
-    known::forked();
-    binding::forget();
-    prefetching::forget();
-    counts::start();
-    recording::forked();
 }

@@ -1,15 +1,10 @@
-//! The instructions by which calls arrive here and go on: Rust has no other way to keep all arguments of a call, nor to find
-//! the address that it returns to.
-//!
-//! A call that is passed on is a jump to the real function, with everything as the program left it: it takes nothing of the
-//! program's stack. If something must be done after it, `call` calls the function with the same arguments, those on the stack
-//! included. The tables for unwinding are right at each instruction, so exceptions and the end of a thread pass through.
+//! A call as it arrives here, and the instructions by which it is made again with the same arguments, those on the stack
+//! included: Rust has no other way. The tables for unwinding are right at each instruction, so exceptions and the end of a
+//! thread pass through.
 
 #![allow(unsafe_code)]
 
 use hyperslab_libhdf5::Real;
-
-use crate::gates;
 
 /// How many words of the stack are passed on at most where a function is called and not jumped to: the arguments behind those
 /// in registers. The longest function has 7 there.
@@ -112,132 +107,11 @@ impl Next {
     }
 }
 
+/// What is done with a call.
+pub(crate) type Act = unsafe extern "C-unwind" fn(&Called) -> Next;
+
 /// Where the number of the library that a call means is in `Called::caller`.
 pub(crate) const LIBRARY_SHIFT: u32 = 56;
-/// How many functions can have stubs. The largest programs call a thousand.
-pub(crate) const STUB_COUNT: usize = 1 << 12;
-/// How far apart stubs are.
-#[cfg(target_arch = "x86_64")]
-const STUB_NBYTES: usize = 16;
-#[cfg(not(target_arch = "x86_64"))]
-const STUB_NBYTES: usize = 8;
-
-/// All stubs, one after the other. Each leaves its own address in a register that functions need not keep.
-#[cfg(target_arch = "x86_64")]
-#[unsafe(naked)]
-unsafe extern "C" fn stubs() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        ".rept {count}",
-        ".balign 16",
-        "lea r11, [rip - 7]",
-        "jmp {arrive}",
-        ".endr",
-        ".cfi_endproc",
-        count = const STUB_COUNT,
-        arrive = sym arrive,
-    )
-}
-
-/// All stubs, one after the other. Each leaves its own address in a register that functions need not keep.
-#[cfg(target_arch = "aarch64")]
-#[unsafe(naked)]
-unsafe extern "C" fn stubs() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        ".balign 8",
-        ".rept {count}",
-        "adr x17, .",
-        "b {arrive}",
-        ".endr",
-        ".cfi_endproc",
-        count = const STUB_COUNT,
-        arrive = sym arrive,
-    )
-}
-
-/// The first stub begins at the next multiple of its size.
-fn first_stub() -> usize {
-    (stubs as *const () as usize).next_multiple_of(STUB_NBYTES)
-}
-
-/// The address of a stub.
-pub(crate) fn stub(number: usize) -> usize {
-    first_stub() + number * STUB_NBYTES
-}
-
-/// The number of the stub at an address.
-#[inline]
-pub(crate) fn stub_number(address: usize) -> Option<usize> {
-    Some(address.checked_sub(first_stub())? / STUB_NBYTES).filter(|&number| number < STUB_COUNT)
-}
-
-/// Keeps all arguments of a call in a `Frame`, and asks where it goes on: by a jump, or back with a result.
-#[cfg(target_arch = "x86_64")]
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn arrive() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "push rbp",
-        ".cfi_def_cfa_offset 16",
-        ".cfi_offset rbp, -16",
-        "mov rbp, rsp",
-        ".cfi_def_cfa_register rbp",
-        "sub rsp, 208",
-        "mov [rbp - 8], rdi",
-        "mov [rbp - 16], rsi",
-        "mov [rbp - 24], rdx",
-        "mov [rbp - 32], rcx",
-        "mov [rbp - 40], r8",
-        "mov [rbp - 48], r9",
-        "mov [rbp - 72], rax",
-        "mov [rbp - 80], r11",
-        "mov r11, [rbp + 8]",
-        "mov [rbp - 56], r11",
-        "movaps [rbp - 208], xmm0",
-        "movaps [rbp - 192], xmm1",
-        "movaps [rbp - 176], xmm2",
-        "movaps [rbp - 160], xmm3",
-        "movaps [rbp - 144], xmm4",
-        "movaps [rbp - 128], xmm5",
-        "movaps [rbp - 112], xmm6",
-        "movaps [rbp - 96], xmm7",
-        "mov rdi, rsp",
-        "call {arrived}",
-        "movaps xmm0, [rbp - 208]",
-        "movaps xmm1, [rbp - 192]",
-        "test rax, rax",
-        "jne 2f",
-        "mov rax, [rbp - 72]",
-        "mov rdx, [rbp - 64]",
-        "leave",
-        ".cfi_remember_state",
-        ".cfi_def_cfa rsp, 8",
-        "ret",
-        ".cfi_restore_state",
-        "2:",
-        "mov r11, rax",
-        "movaps xmm2, [rbp - 176]",
-        "movaps xmm3, [rbp - 160]",
-        "movaps xmm4, [rbp - 144]",
-        "movaps xmm5, [rbp - 128]",
-        "movaps xmm6, [rbp - 112]",
-        "movaps xmm7, [rbp - 96]",
-        "mov rax, [rbp - 72]",
-        "mov r9, [rbp - 48]",
-        "mov r8, [rbp - 40]",
-        "mov rcx, [rbp - 32]",
-        "mov rdx, [rbp - 24]",
-        "mov rsi, [rbp - 16]",
-        "mov rdi, [rbp - 8]",
-        "leave",
-        ".cfi_def_cfa rsp, 8",
-        "jmp r11",
-        ".cfi_endproc",
-        arrived = sym gates::arrived,
-    )
-}
-
 /// Calls a function with the arguments in a frame, and so many words of the stack. Its results replace them.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
@@ -307,64 +181,6 @@ pub(crate) unsafe extern "C-unwind" fn call(_frame: *mut Frame, _function: usize
         "dec rdx",
         "jmp 3b",
         ".cfi_endproc",
-    )
-}
-
-/// Keeps all arguments of a call in a `Frame`, and asks where it goes on: by a jump, or back with a result.
-#[cfg(target_arch = "aarch64")]
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn arrive() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "stp x29, x30, [sp, #-16]!",
-        ".cfi_def_cfa_offset 16",
-        ".cfi_offset x29, -16",
-        ".cfi_offset x30, -8",
-        "mov x29, sp",
-        ".cfi_def_cfa x29, 16",
-        "sub sp, sp, #224",
-        "stp q0, q1, [sp]",
-        "stp q2, q3, [sp, #32]",
-        "stp q4, q5, [sp, #64]",
-        "stp q6, q7, [sp, #96]",
-        "stp x17, x8, [sp, #128]",
-        "stp x30, x7, [sp, #152]",
-        "stp x6, x5, [sp, #168]",
-        "stp x4, x3, [sp, #184]",
-        "stp x2, x1, [sp, #200]",
-        "str x0, [sp, #216]",
-        "mov x0, sp",
-        "bl {arrived}",
-        "ldp q0, q1, [sp]",
-        "ldp q2, q3, [sp, #32]",
-        "cbnz x0, 2f",
-        "ldp x0, x1, [sp, #136]",
-        "mov sp, x29",
-        "ldp x29, x30, [sp], #16",
-        ".cfi_remember_state",
-        ".cfi_restore x29",
-        ".cfi_restore x30",
-        ".cfi_def_cfa sp, 0",
-        "ret",
-        ".cfi_restore_state",
-        "2:",
-        "mov x16, x0",
-        "ldp q4, q5, [sp, #64]",
-        "ldp q6, q7, [sp, #96]",
-        "ldr x8, [sp, #136]",
-        "ldr x7, [sp, #160]",
-        "ldp x6, x5, [sp, #168]",
-        "ldp x4, x3, [sp, #184]",
-        "ldp x2, x1, [sp, #200]",
-        "ldr x0, [sp, #216]",
-        "mov sp, x29",
-        "ldp x29, x30, [sp], #16",
-        ".cfi_restore x29",
-        ".cfi_restore x30",
-        ".cfi_def_cfa sp, 0",
-        "br x16",
-        ".cfi_endproc",
-        arrived = sym gates::arrived,
     )
 }
 

@@ -9,10 +9,11 @@
 //!
 //! | what | home |
 //! |---|---|
-//! | where calls of functions that are not ours arrive, and what is done before and after them | `entries`, `instructions`, `gates` |
+//! | where calls arrive and go on; how they are made again; what stands for which function | `entries`; `instructions`; `stand_ins`, `gates` |
 //! | functions that replace libhdf5's and libc's | `hooks` |
 //! | which library a function belongs to; its lock, while threads wait; Python's own lock meanwhile | `owners`; `lock`; `python` |
-//! | which libhdf5 a call means; its functions, and modules' tables | `binding`, `callers`; the crate `hyperslab-libhdf5` |
+//! | which libhdf5 a call means; its functions, and modules' tables | `calling`, `binding`, `callers`; the crate `hyperslab-libhdf5` |
+//! | the beginning of a process, its forks and its end | `lifetime` |
 //! | whether a write is ours, and the write | `writing`, `write_reason` |
 //! | changes to the tables of loaded modules | `patching` |
 //! | what a call asks for | `request` |
@@ -42,6 +43,7 @@ mod accelerating;
 mod binding;
 mod byte_order;
 mod callers;
+mod calling;
 mod chunk_box;
 mod comparing;
 mod comparison;
@@ -58,6 +60,7 @@ mod instead;
 mod instructions;
 mod kept_bytes;
 mod known;
+mod lifetime;
 mod limits;
 mod lock;
 mod mapped;
@@ -78,6 +81,7 @@ mod several;
 mod shared;
 mod signals;
 mod stack;
+mod stand_ins;
 mod threads;
 mod write_reason;
 mod writers;

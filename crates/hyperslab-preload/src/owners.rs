@@ -14,8 +14,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use hyperslab_libhdf5::Module;
 use hyperslab_libhdf5::libraries::{Libhdf5, libhdf5_at, module_at};
 
-use crate::binding;
-use crate::callers::of_any;
+use crate::calling::{libhdf5_below, of_any};
 use crate::lock::Lock;
 use crate::settings::settings;
 
@@ -67,7 +66,7 @@ fn owner_at(name: &CStr, address: usize) -> Option<&'static Owner> {
 /// The lock of the libhdf5 that a library calls. One that does not tell, because it looks functions up, is on top of the
 /// first libhdf5 that the process has.
 fn below(extent: (usize, usize)) -> Option<&'static Lock> {
-    let library = binding::libhdf5_below(extent).or_else(|| of_any(c"H5Iget_type"))?;
+    let library = libhdf5_below(extent).or_else(|| of_any(c"H5Iget_type"))?;
     owner_at(c"H5Iget_type", library.number())?.lock
 }
 
