@@ -93,6 +93,11 @@ def test_the_program_itself_runs_on_the_converted_copies(data: Path, profile: St
     assert len(took) >= 2
     assert all(took.values()), "the reads of each came from its own file"
     assert {one.option.candidate.is_today for one in proof.each if one.reason is None} == {True, False}
+    for one in proof.each:  # the seconds of the openings are not among those that are recorded
+        price = one.option.price
+        assert 0 < price.opening_seconds < price.seconds
+        assert one.predicted == price.seconds - price.opening_seconds
+        assert one.low <= one.predicted <= one.high
     assert data.stat().st_mtime_ns == before
 
 

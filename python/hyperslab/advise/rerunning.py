@@ -170,8 +170,9 @@ def run_again(
 
 
 def _verified(advice: ArrayAdvice, option: Option) -> Verified:
-    price = option.price
-    return Verified(option, price.seconds, price.low, price.high, reason=_why_left_out(advice, option.candidate))
+    price, reason = option.price, _why_left_out(advice, option.candidate)
+    low, high = (max(end - price.opening_seconds, 0.0) for end in (price.low, price.high))
+    return Verified(option, price.call_seconds, low, high, reason=reason)  # only the calls are recorded
 
 
 def _why_left_out(advice: ArrayAdvice, candidate: Candidate) -> str | None:
