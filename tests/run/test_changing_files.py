@@ -131,6 +131,38 @@ def test_what_libhdf5_would_have_in_its_cache_is_answered(file: Path, name: str,
     assert ran.served == 1, ran.counts
 
 
+def test_zeros_behind_the_end_of_a_truncated_file_are_not_what_libhdf5_has_in_its_cache(tmp_path: Path) -> None:
+    """The index of the chunks is still there, so libhdf5 reads on without an error."""
+    with h5py.File(tmp_path / "a.h5", "w") as made:
+        made.create_dataset("chunked", data=VALUES, chunks=(8, 40, 50))
+    code = """
+    read = h5py.File(path, rdcc_nbytes=16 << 20)
+    array = read["chunked"]
+    show(array[:])
+    os.truncate(path, 5000)
+    show(array[:])
+    show(array[7, 3, 4])
+    """
+    assert check(code, tmp_path / "a.h5").served == 1
+
+
+def test_what_libhdf5_would_have_dropped_from_its_cache_is_read_anew(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as made:
+        made.create_dataset("chunked", data=np.tile(VALUES, (2, 1, 1)), chunks=(8, 40, 50))
+    code = """
+    offset, nbytes = place("chunked", 0)
+    read = h5py.File(path, rdcc_nbytes=2 << 20)
+    array = read["chunked"]
+    show(array[:160])
+    change(offset, bytes(nbytes), False)
+    show(array[:8])
+    show(array[160:])
+    show(array[:8])
+    show(array[0, 3, 4])
+    """
+    assert check(code, tmp_path / "a.h5").served == 1
+
+
 def test_a_forked_child_is_answered_as_its_parent(file: Path) -> None:
     code = """
     read = h5py.File(path, rdcc_nbytes=16 << 20)

@@ -7,7 +7,7 @@ use hyperslab_libhdf5::{Library, Quiet, SetAside, has_failed};
 
 use crate::callers::Site;
 use crate::request::{Call, makes_sense};
-use crate::serving::serve_kept;
+use crate::serving::{is_unchecked, passed_changed, serve_kept};
 
 /// Passes reads on, of one array or of several. `pass` makes libhdf5 do them, and may be called more than once.
 pub(crate) fn pass_on(
@@ -21,7 +21,19 @@ pub(crate) fn pass_on(
         && let Some(quiet) = Quiet::new(library)
     {
         // No error is printed of a read that succeeds in the end.
-        if !has_failed(pass(calls)) || is_done(site, library, calls, &pass) {
+        let is_first_kept =
+            |call: &&Call| is_unchecked(site.libhdf5, library, call) && is_kept(site, library, call);
+        let left: Vec<Call> = calls.iter().filter(|call| !is_first_kept(call)).copied().collect();
+        if left.is_empty() {
+            return 0;
+        }
+        if !has_failed(pass(&left)) {
+            for call in &left {
+                passed_changed(site.libhdf5, library, call);
+            }
+            return 0;
+        }
+        if is_done(site, library, &left, &pass) {
             return 0;
         }
         drop(quiet);

@@ -21,7 +21,7 @@ use crate::instructions::{Arguments, Called, Next};
 use crate::reason::Reason;
 use crate::recording::{self, Asked, Operation, Part};
 use crate::request::Call;
-use crate::serving::{Outcome, opened, serve};
+use crate::serving::{Outcome, is_small_changed, opened, serve};
 use crate::settings::is_serving;
 use crate::several::{Lists, Rest};
 use crate::write_reason::Left;
@@ -293,7 +293,8 @@ fn serve_or_pass(site: &Site, called: &Called) -> Next {
     let result = match served(site, &call) {
         None => 0,
         Some(reason @ (Reason::Small | Reason::Invalid)) => {
-            pass_on(site, from_ref(&call), reason == Reason::Changed, |_| pass(site, called.arguments()))
+            let is_changed = reason == Reason::Small && is_small_changed(site, &call);
+            pass_on(site, from_ref(&call), is_changed, |_| pass(site, called.arguments()))
         }
         Some(reason) => {
             let begun = Instant::now();

@@ -80,6 +80,15 @@ impl KeptBytes {
         }
     }
 
+    /// libhdf5 has read so many bytes of the changed file: it would have dropped as many that are older from its cache.
+    pub fn make_way(&self, nbytes: u64) {
+        let nbytes = usize::try_from(nbytes).unwrap_or(usize::MAX);
+        if let Some(mut kept) = lock_briefly(&self.kept) {
+            let left = kept.nbytes.saturating_sub(nbytes);
+            kept.make_room(left);
+        }
+    }
+
     /// Copies bytes that are kept. Returns whether all of them are.
     pub fn copy(&self, mut offset: u64, mut out: &mut [u8]) -> bool {
         let Some(kept) = lock_briefly(&self.kept) else { return false };

@@ -1,6 +1,7 @@
 //! Arrays of files that libhdf5 has open, as our engine reads them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hyperslab_archive::{Archive, ArchiveArray, ArraySelection, OpenOptions, ReadOptions};
 use hyperslab_core::{AxisIndices, AxisSelection, Codec, Element};
@@ -19,6 +20,9 @@ use crate::signals::{Blocked, LetThrough};
 const KEPT_PART: u64 = 64;
 /// Elements that are converted go through memory of this many bytes.
 const MOST_PART_NBYTES: usize = 64 << 20;
+
+/// Whether bytes are kept of any array that has no filters, so that small reads have to look whether its file has changed.
+pub(crate) static KEEPS_UNCHECKED: AtomicBool = AtomicBool::new(false);
 
 /// How an array is stored, as libhdf5 tells it.
 #[derive(Clone, Debug)]
@@ -52,6 +56,8 @@ pub(crate) struct OpenArray {
     pub width: u64,
     /// What libhdf5 would have in its cache.
     pub kept: Arc<KeptBytes>,
+    /// Whether it has filters.
+    pub is_filtered: bool,
     /// A filter without which libhdf5 can read none of it.
     pub lacked_filter: Option<u32>,
 }
@@ -60,6 +66,9 @@ impl OpenArray {
     /// Parses the array whose header is at an address of a file. Chunks that are read in part are kept in the cache.
     pub fn at(file: OpenFile, address: u64, cache: Arc<ChunkCache>, facts: &Facts) -> Result<Self, Reason> {
         let most_nbytes = facts.kept_nbytes.min(settings().memory_nbytes as u64 / KEPT_PART);
+        if most_nbytes > 0 && !facts.is_filtered {
+            KEEPS_UNCHECKED.store(true, Ordering::Relaxed);
+        }
         let kept = Arc::new(KeptBytes::new(usize::try_from(most_nbytes).unwrap_or(0)));
         let store = file.store(Arc::clone(&kept)).ok_or(Reason::Failed)?;
         let interrupts = Arc::new(LetThrough);
@@ -88,7 +97,8 @@ impl OpenArray {
         }
         let shape = described.shape.clone().ok_or(Reason::Layout)?;
         let width = described.element.nbytes();
-        Ok(Self { array, file, shape, width, kept, lacked_filter: facts.lacked_filter })
+        let (is_filtered, lacked_filter) = (facts.is_filtered, facts.lacked_filter);
+        Ok(Self { array, file, shape, width, kept, is_filtered, lacked_filter })
     }
 
     /// Reads what is selected, in the order in which libhdf5 visits it, as the program wants it.

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hyperslab_libhdf5::libraries::Libhdf5;
@@ -15,7 +16,7 @@ use crate::counts::{self, Count};
 use crate::files;
 use crate::hints::{self, Grid, Hint};
 use crate::known::known;
-use crate::open_array::{Facts, OpenArray, zeros};
+use crate::open_array::{Facts, KEEPS_UNCHECKED, OpenArray, zeros};
 use crate::open_file::OpenFile;
 use crate::prefetching;
 use crate::reason::Reason;
@@ -172,6 +173,34 @@ impl Done {
         }
         Ok(Self { key, array, request, change, width, is_foreseen: false })
     }
+}
+
+/// Whether libhdf5 would not notice that what it reads has changed: elements without filters have nothing to check, and
+/// behind the end of a file that has become shorter it finds zeros.
+pub(crate) fn is_unchecked(number: &Libhdf5, library: &Library, call: &Call) -> bool {
+    changed_array(number, library, call).is_some_and(|array| !array.is_filtered)
+}
+
+/// The same for a read that is too small for us, of which nobody has looked whether the file has changed.
+pub(crate) fn is_small_changed(site: &Site, call: &Call) -> bool {
+    KEEPS_UNCHECKED.load(Ordering::Relaxed)
+        && site.libhdf5.library().is_some_and(|library| is_unchecked(site.libhdf5, library, call))
+}
+
+/// libhdf5 has done a read of a file that has changed.
+pub(crate) fn passed_changed(number: &Libhdf5, library: &Library, call: &Call) {
+    let Some(array) = changed_array(number, library, call) else { return };
+    if let Ok(request) = Request::of(library, call) {
+        array.kept.make_way(request.count.saturating_mul(array.width));
+    }
+}
+
+fn changed_array(number: &Libhdf5, library: &Library, call: &Call) -> Option<Arc<OpenArray>> {
+    if !makes_sense(library, call) {
+        return None;
+    }
+    let key = ArrayKey { library: number.number(), place: library.array(call.array).place()? };
+    known()?.last_opened(key).filter(|array| !array.file.is_unchanged())
 }
 
 /// Does a read of a file that has changed from what we keep of it, as libhdf5 would from its cache if it had read what we
