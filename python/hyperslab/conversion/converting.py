@@ -22,6 +22,7 @@ from hyperslab.conversion.steps import write
 from hyperslab.conversion.suffixes import SUFFIXES
 from hyperslab.conversion.wishes import wish
 from hyperslab.errors import DamagedFile, FileChanged, HyperslabError, NoSpace, ReadError, RunError, UsageError
+from hyperslab.journal.signals import defer_signals
 from hyperslab.meant import meant
 from hyperslab.memory import available_nbytes
 from hyperslab.needed import need, need_h5py
@@ -185,12 +186,16 @@ class Task:
         paths = tuple(str(path.absolute()) for path in files.paths)
         started = time.monotonic()
         done = Conversion(self.path, self.settings.format, is_resumed=False, verified=self.settings.verify)
-        journal = self._journal(group, files)
+        journal: ConversionJournal | None = None
         try:
+            with defer_signals():  # Ctrl-C must find the journal, so that its folder is removed
+                journal = self._journal(group, files)
             done.is_resumed = journal.is_resumed
             self.settings = replace(self.settings, memory=journal.header["memory"], source_paths=paths)
             self._write_and_name(group, files, journal, done)
         except BaseException as error:
+            if journal is None:
+                raise
             self._end(journal, error, has_changed=isinstance(error, ReadError) and _has_changed(files, journal))
             raise
         journal.remove()
