@@ -1,7 +1,8 @@
 """Runs a command with a folder for temporary files, and fails if it leaves any: `leave_nothing.py COMMAND ...`.
 
-pytest's own folder may stay: it has the files of tests that failed. So may locks without content: workers of Dask, and
-tests that must be alone, find each other by them.
+pytest's own folder may stay: it has the files of tests that failed. So may locks without content: tests that must be alone
+find each other by them. Workers of Dask have a folder of their own: one that is too slow to end on a busy machine is killed
+by Dask, and leaves what it had.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ def main(command: list[str]) -> int:
     """The status of the command, or 1 if it succeeded and left files behind."""
     folder = Path(tempfile.mkdtemp(prefix="hs-"))  # short: sockets have paths of 107 bytes at most
     folder.chmod(0o1777)  # as /tmp: some tests work as another user
-    status = subprocess.run(command, env={**os.environ, "TMPDIR": str(folder)}, check=False).returncode
+    with tempfile.TemporaryDirectory(prefix="hs-dask-", ignore_cleanup_errors=True) as workers:
+        environment = {**os.environ, "TMPDIR": str(folder), "DASK_TEMPORARY_DIRECTORY": workers}
+        status = subprocess.run(command, env=environment, check=False).returncode
     left = sorted(
         path.name for path in folder.iterdir() if not path.name.startswith("pytest-of-") and holds_files(path)
     )
