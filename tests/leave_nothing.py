@@ -1,8 +1,8 @@
 """Runs a command with a folder for temporary files, and fails if it leaves any: `leave_nothing.py COMMAND ...`.
 
-pytest's own folder may stay: it has the files of tests that failed. So may locks without content: tests that must be alone
-find each other by them. Workers of Dask have a folder of their own: one that is too slow to end on a busy machine is killed
-by Dask, and leaves what it had.
+pytest's own folder may stay: it has the files of tests that failed. So may locks without content: tests that must be
+alone find each other by them. Workers of Dask have a folder of their own: one that is too slow to end on a busy machine
+is killed by Dask, and leaves what it had.
 """
 
 from __future__ import annotations
