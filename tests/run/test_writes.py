@@ -318,7 +318,7 @@ FAILING = r"""
     ssize_t pwrite64(int file, const void *from, size_t count, off_t at) {
         ssize_t (*real)(int, const void *, size_t, off_t) = dlsym(RTLD_NEXT, "pwrite64");
         if (left < 0) left = getenv("LEFT") ? atol(getenv("LEFT")) : 1L << 60;
-        if (file > 2 && count > 4096) {
+        if (file > 2 && count > (getenv("LEAST") ? atol(getenv("LEAST")) : 4096)) {
             if (left < (long)count) { errno = atoi(getenv("ERROR_NUMBER")); return -1; }
             left -= count;
         }
@@ -331,7 +331,9 @@ FILLED = (
     + """
     import h5py
     file = h5py.File(path, "w", rdcc_nbytes=0)
-    x = file.create_dataset("x", (0, 64, 200), "f4", maxshape=(None, 64, 200), chunks=(1, 64, 200), compression=4)
+    waits = len(sys.argv) > 2 and sys.argv[2] == "waits"
+    chunks = (1, 64, 200) if waits else (1, 16, 50)
+    x = file.create_dataset("x", (0, 64, 200), "f4", maxshape=(None, 64, 200), chunks=chunks, compression=4)
     failed = []
     for k in range(12):
         try:
@@ -340,6 +342,13 @@ FILLED = (
         except OSError as error:
             failed.append(k)
             said = str(error)
+    if waits:
+        try:
+            file.flush()
+        except OSError as error:
+            failed.append(12)
+            said = str(error)
+        failed = bool(failed)
     print(failed, said[:60], "errno = " in said and said[said.index("errno = "):][:12])
     os = __import__("os")
     os._exit(0)
@@ -348,18 +357,23 @@ FILLED = (
 
 
 @pytest.mark.parametrize("number", ["ENOSPC", "EIO"])
-def test_a_full_or_broken_disk_is_told_at_the_same_call(number: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["within", "waits"])
+def test_a_full_or_broken_disk_is_told(kind: str, number: str, tmp_path: Path) -> None:
+    """By the same call if that has many chunks, otherwise at the latest by one that could see the difference."""
     system_libhdf5()  # which also looks for a compiler
     shim = tmp_path / "failing.so"
     source = tmp_path / "failing.c"
     source.write_text(textwrap.dedent(FAILING))
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(shim), str(source), "-ldl"], check=True)
     settings: dict[str, str] = {"LEFT": "190000", "ERROR_NUMBER": str(getattr(errno, number)), "LD_PRELOAD": str(shim)}
-    ran = write(FILLED, tmp_path / "ours", **settings)
-    line: list[Any] = [sys.executable, "-c", textwrap.dedent(FILLED), str(tmp_path / "theirs")]
+    if kind == "within":  # its chunks are smaller
+        settings |= {"LEAST": "1024", "HYPERSLAB_THREADS": "2"}
+    ran = write(FILLED, tmp_path / "ours", kind, **settings)
+    line: list[Any] = [sys.executable, "-c", textwrap.dedent(FILLED), str(tmp_path / "theirs"), kind]
     expected = subprocess.run(line, capture_output=True, text=True, env={**os.environ, **settings})
     assert (ran.out.decode(), ran.status) == (expected.stdout, 0), ran.errors
     assert f"errno = {getattr(errno, number)}" in expected.stdout
+    assert bool(ran.counts["writes"]["waited"]) == (kind == "waits")
 
 
 def test_the_time_of_an_encoded_write_is_recorded(tmp_path: Path) -> None:

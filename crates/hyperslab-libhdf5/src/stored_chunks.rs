@@ -52,7 +52,12 @@ impl Library {
     }
 }
 
-impl StoredChunks<'_> {
+impl<'l> StoredChunks<'l> {
+    /// The array.
+    pub fn array(&self) -> &Array<'l> {
+        &self.array
+    }
+
     /// Whether the chunk that begins there is stored, or waits in libhdf5's cache until it is.
     pub fn has(&self, start: &[u64]) -> bool {
         let mut nbytes = 0;

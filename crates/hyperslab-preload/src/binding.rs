@@ -22,6 +22,7 @@ use crate::instructions::LIBRARY_SHIFT;
 use crate::owners::lock_at;
 use crate::patching::replace;
 use crate::settings::settings;
+use crate::settling::Settling;
 use crate::stack;
 use crate::stand_ins::{HOOK_COUNT, act, entry_name, entry_number};
 
@@ -162,7 +163,7 @@ fn gate(name: &CStr, number: Option<usize>, real: usize) -> Option<Gate> {
         Some((number, library)) => (act(number), library.order << LIBRARY_SHIFT),
         None => (None, 0),
     };
-    (act.is_some() || lock.is_some()).then_some(Gate { real, act, library, lock })
+    (act.is_some() || lock.is_some()).then(|| Gate { real, act, library, lock, settling: Settling::of(name) })
 }
 
 /// Lets a module's calls arrive at stubs for the functions that they mean, where anything is done with these.

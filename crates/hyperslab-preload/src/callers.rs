@@ -14,6 +14,7 @@ use hyperslab_libhdf5::{Id, Kind, Real, objects};
 
 use crate::binding::bind_caller;
 use crate::calling::{between, in_any, of_any};
+use crate::gates::are_complete;
 use crate::instructions::{Called, LIBRARY_SHIFT};
 use crate::lock::Lock;
 use crate::owners::lock_at;
@@ -32,8 +33,17 @@ pub(crate) struct Site {
     pub libhdf5: &'static Libhdf5,
     /// What its calls have to wait for.
     lock: Option<&'static Lock>,
+    /// Whether other libraries stand between, so that not all calls come here.
+    has_others: bool,
     /// Whether nobody knows which library is meant: then each call's identifier has to tell.
     is_guess: bool,
+}
+
+impl Site {
+    /// The lock of the library, if all calls of the library come here.
+    pub fn whole_lock(&self) -> Option<&'static Lock> {
+        self.lock.filter(|_| !self.has_others && are_complete())
+    }
 }
 
 /// The functions that we replace, in the order of `entries`.
@@ -168,7 +178,8 @@ fn find(hook: Hook, caller: usize) -> Option<Site> {
     let site = |libhdf5: &'static Libhdf5, is_guess| {
         let real = libhdf5.function(name)?;
         let lock = lock_at(name, real as usize);
-        Some(Site { caller, hook, label, real, libhdf5, lock, is_guess })
+        let has_others = between(hook as usize).is_some();
+        Some(Site { caller, hook, label, real, libhdf5, lock, has_others, is_guess })
     };
     if number > 0 {
         return site(known_libraries().find(|library| library.order == number)?, false);

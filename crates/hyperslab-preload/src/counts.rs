@@ -20,10 +20,10 @@ use crate::settings::settings;
 use crate::write_reason::Left;
 
 /// "HSRUN" and the version of the record.
-const MAGIC: u64 = u64::from_le_bytes(*b"HSRUN\0\0\x06");
+const MAGIC: u64 = u64::from_le_bytes(*b"HSRUN\0\0\x07");
 const FIRST_REASON: usize = 13;
 const FIRST_WRITE: usize = FIRST_REASON + 2 * Reason::COUNT;
-const FIRST_LEFT: usize = FIRST_WRITE + 4;
+const FIRST_LEFT: usize = FIRST_WRITE + 5;
 const COUNT: usize = FIRST_LEFT + 2 * Left::COUNT;
 /// How often the record is written while the program reads.
 const PERIOD_NANOSECONDS: u64 = 100_000_000;
@@ -58,6 +58,8 @@ pub(crate) enum Count {
     WrittenChunks = FIRST_WRITE + 1,
     WrittenNbytes = FIRST_WRITE + 2,
     WritingNanoseconds = FIRST_WRITE + 3,
+    /// How many of them were encoded while the program went on.
+    WaitedWrites = FIRST_WRITE + 4,
 }
 
 static COUNTS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];

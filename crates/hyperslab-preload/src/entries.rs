@@ -12,8 +12,9 @@ use std::ffi::CStr;
 use crate::gates::gate_at;
 use crate::instructions::{Act, Called, Frame, MOST_WORDS, Next, call};
 use crate::lock::Lock;
-use crate::stand_ins::{self, Entry, HOOK_COUNT, STUB_COUNT, STUB_NBYTES, StandIns};
-use crate::{callers, hooks, stack};
+use crate::settling::Settling;
+use crate::stand_ins::{self, Entry, HOOK_COUNT, STUB_COUNT, STUB_NBYTES, StandIns, entry_name};
+use crate::{callers, hooks, stack, write_queue, writing};
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! arrive_as {
@@ -297,16 +298,16 @@ unsafe extern "C-unwind" fn arrived(frame: *mut Frame) -> usize {
     let (entry, called) = unsafe { ((*frame).entry, &mut (*frame).called) };
     if let Some(gate) = gate_at(entry) {
         called.caller |= gate.library;
-        return pass_through(frame, gate.real, gate.act, gate.lock);
+        return pass_through(frame, gate.real, gate.act, gate.lock, || gate.settling);
     }
     tell();
     let act = ENTRIES.get(entry).and_then(|(_, _, act)| *act);
     if entry >= REPLACED_COUNT {
-        return pass_through(frame, 0, act, None); // libc's
+        return pass_through(frame, 0, act, None, || Settling::Never); // libc's
     }
     match callers::meant(entry, called) {
-        Some((real, lock)) => pass_through(frame, real, act, lock),
-        None => pass_through(frame, 0, Some(failed), None),
+        Some((real, lock)) => pass_through(frame, real, act, lock, || Settling::of(entry_name(entry))),
+        None => pass_through(frame, 0, Some(failed), None, || Settling::Never),
     }
 }
 
@@ -316,9 +317,25 @@ unsafe extern "C-unwind" fn failed(_: &Called) -> Next {
 }
 
 #[inline]
-fn pass_through(frame: *mut Frame, real: usize, act: Option<Act>, lock: Option<&'static Lock>) -> usize {
+fn pass_through(
+    frame: *mut Frame,
+    real: usize,
+    act: Option<Act>,
+    lock: Option<&'static Lock>,
+    settling: impl FnOnce() -> Settling,
+) -> usize {
     // The lock is held until the end of this function, however that comes.
     let held = lock.map(|lock| lock.hold(frame as usize));
+    if write_queue::is_waiting()
+        && let Some(lock) = lock
+    {
+        // SAFETY: the frame is a call of the function that this is asked of.
+        if let Some(failure) = unsafe { settled(settling(), &(*frame).called, real, lock) } {
+            // SAFETY: nobody else has the frame.
+            unsafe { (*frame).result = failure };
+            return 0;
+        }
+    }
     if let Some(act) = act {
         // SAFETY: the frame is a call of the function that this is done with.
         let next = unsafe { act(&(*frame).called) };
@@ -330,6 +347,20 @@ fn pass_through(frame: *mut Frame, real: usize, act: Option<Act>, lock: Option<&
         return go_on(frame, next.jump, held.is_some());
     }
     go_on(frame, real, held.is_some())
+}
+
+/// Stores writes that wait if a call could see that they do. Returns the call's result if that fails.
+#[cold]
+fn settled(settling: Settling, called: &Called, real: usize, lock: &'static Lock) -> Option<usize> {
+    const FAILURE: usize = usize::MAX;
+    let (is_due, failure) = match settling {
+        Settling::Never => (false, FAILURE),
+        Settling::Before => (true, FAILURE),
+        Settling::BeforeNbytes => (true, 0),
+        Settling::BeforeShrinking => (!writing::only_grows(real, called), FAILURE),
+        Settling::BeforeRelease => (writing::is_a_file(real, called), FAILURE),
+    };
+    (is_due && !write_queue::settle(lock)).then_some(failure)
 }
 
 #[inline]

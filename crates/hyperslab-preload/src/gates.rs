@@ -5,10 +5,11 @@
 
 use std::ffi::CStr;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::instructions::Act;
 use crate::lock::Lock;
+use crate::settling::Settling;
 use crate::stand_ins::{STUB_COUNT, stub, stub_number};
 
 /// What a stub stands for.
@@ -22,6 +23,16 @@ pub(crate) struct Gate {
     pub library: usize,
     /// What its calls have to wait for.
     pub lock: Option<&'static Lock>,
+    /// When writes that wait are stored first.
+    pub settling: Settling,
+}
+
+/// Whether some functions have no gate, because there are too many.
+static ARE_FULL: AtomicBool = AtomicBool::new(false);
+
+/// Whether all functions that needed gates have them.
+pub(crate) fn are_complete() -> bool {
+    !ARE_FULL.load(Ordering::Relaxed)
 }
 
 /// What each stub stands for, by its number.
@@ -59,6 +70,7 @@ pub(crate) fn stand_in(gate: Gate) -> Option<usize> {
             return stub(number);
         }
     }
+    ARE_FULL.store(true, Ordering::Relaxed);
     None
 }
 

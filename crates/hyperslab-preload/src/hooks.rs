@@ -57,7 +57,10 @@ recorded! {
 pub(crate) unsafe extern "C-unwind" fn write(called: &Called) -> Next {
     let Some(site) = site(Hook::Write, called) else { return Next::done(FAILURE) };
     if !settings::settings().writes || !stack::is_enough() {
-        return recorded(site, called, written);
+        if writing::is_settled(site, id(called.first)) {
+            return recorded(site, called, written);
+        }
+        return Next::done(FAILURE);
     }
     encode_or_pass(site, called)
 }
@@ -73,6 +76,9 @@ fn encode_or_pass(site: &Site, called: &Called) -> Next {
         return Next::done(0);
     };
     counts::add_left(why, nbytes);
+    if why == Left::Stuck || !writing::is_settled(site, id(called.first)) {
+        return Next::done(FAILURE); // libhdf5 has the errors
+    }
     recorded(site, called, written)
 }
 

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 
 use hyperslab_libhdf5::objects;
 
-use crate::{binding, counts, entries, known, lock, prefetching, recording, settings};
+use crate::{binding, counts, entries, known, lock, prefetching, recording, settings, write_queue};
 
 /// Replaces libc's function, which runs nothing at the end of a process.
 #[unsafe(no_mangle)]
@@ -63,6 +63,7 @@ static END: extern "C" fn() = {
 
 extern "C" fn forking() {
     lock::before_fork();
+    write_queue::before_fork();
     prefetching::before_fork();
     known::before_fork();
 }
@@ -70,12 +71,14 @@ extern "C" fn forking() {
 extern "C" fn has_forked() {
     known::after_fork();
     prefetching::after_fork();
+    write_queue::after_fork();
     lock::after_fork();
 }
 
 /// A child that was forked begins anew: locks may be held by threads that it does not have.
 extern "C" fn forked() {
     lock::forked();
+    write_queue::forked();
     known::forked();
     binding::forget();
     prefetching::forget();

@@ -105,6 +105,11 @@ impl Lock {
         }
     }
 
+    /// Whether the calling thread has it.
+    pub fn is_own(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & !AWAITED == own_number()
+    }
+
     /// Takes the lock for a call at this address of the stack. Waits for other threads.
     #[inline]
     pub fn hold(&'static self, place: usize) -> Held {

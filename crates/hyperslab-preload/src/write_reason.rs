@@ -34,11 +34,13 @@ pub(crate) enum Left {
     Library = 12,
     /// We failed.
     Failed = 13,
+    /// An earlier write that waited could not be stored.
+    Stuck = 14,
 }
 
 impl Left {
     /// How many there are.
-    pub const COUNT: usize = 14;
+    pub const COUNT: usize = 15;
 }
 
 impl From<Reason> for Left {

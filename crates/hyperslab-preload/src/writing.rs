@@ -12,14 +12,19 @@ use hyperslab_archive::{EncodeError, Encoding, InterruptCheck, Slab, encode_slab
 use hyperslab_core::{AxisIndices, ChunkGrid};
 use hyperslab_engine::codecs::Filter;
 use hyperslab_engine::default_thread_count;
-use hyperslab_libhdf5::{Class, Id, Layout, Library, Properties, Quiet, StoredChunks, Type};
+use hyperslab_libhdf5::libraries::{Libhdf5, libhdf5_at};
+use hyperslab_libhdf5::{
+    ArrayKey, Class, Id, Kind, Layout, Library, Properties, Quiet, SetAside, StoredChunks, Type,
+};
 
 use crate::callers::Site;
 use crate::counts::{self, Count};
 use crate::hints;
+use crate::instructions::Called;
 use crate::request::{ALL, Call, Request, is_space, makes_sense};
 use crate::settings::settings;
 use crate::signals::{Blocked, LetThrough};
+use crate::write_queue::{NotPut, WholeChunks, is_waiting, put, settle_array, start, waits};
 use crate::write_reason::Left;
 
 /// libhdf5 is as fast for fewer bytes than this.
@@ -49,12 +54,15 @@ pub(crate) fn write(site: &Site, call: &Call) -> Result<(), (Left, u64)> {
     let nbytes = (space != ALL).then(|| library.space(space).count().cast_unsigned().saturating_mul(width));
     let left = |why| (why, nbytes.unwrap_or(0));
     let begun = Instant::now();
-    let _quiet = Quiet::new(library).ok_or(left(Left::Library))?;
-    let written = Writing::of(number, library, call, width).map_err(left)?;
-    let chunk_count = written.run(call).map_err(left)?;
+    let written = {
+        let _quiet = Quiet::new(library).ok_or(left(Left::Library))?;
+        Writing::of(site, library, call, width).map_err(left)?
+    };
+    let (written_nbytes, chunk_count) = (written.nbytes as u64, written.grid.chunk_count());
+    written.wait_or_run(site, library, call).map_err(left)?;
     counts::add(Count::Writes, 1);
     counts::add(Count::WrittenChunks, chunk_count);
-    counts::add(Count::WrittenNbytes, written.nbytes as u64);
+    counts::add(Count::WrittenNbytes, written_nbytes);
     counts::add(Count::WritingNanoseconds, counts::nanoseconds(begun.elapsed()));
     counts::write_sometimes();
     Ok(())
@@ -75,7 +83,8 @@ struct Writing<'l> {
 
 impl<'l> Writing<'l> {
     /// What a call asks for, if that is ours.
-    fn of(number: usize, library: &'l Library, call: &Call, width: u64) -> Result<Self, Left> {
+    fn of(site: &Site, library: &'l Library, call: &Call, width: u64) -> Result<Self, Left> {
+        let number = site.libhdf5.number();
         let array = library.array(call.array);
         let creation = array.creation().ok_or(Left::Failed)?;
         if creation.layout() != Some(Layout::Chunked) || !creation.is_filtered() {
@@ -121,24 +130,66 @@ impl<'l> Writing<'l> {
         Ok(found)
     }
 
-    /// Where the chunk of this number begins in the array.
-    fn start(&self, number: u64) -> Option<Vec<u64>> {
-        let index = self.grid.chunk_index(number).ok()?;
-        let axes = index.iter().zip(self.grid.chunk_shape()).zip(&self.first);
-        Some(axes.map(|((at, length), first)| first + at * length).collect())
-    }
-
     /// Whether a chunk is stored already, or in libhdf5's cache. libhdf5 would only change that cache: programs may rely on
     /// what that costs, and on the stored chunk if they are killed.
     fn writes_again(&self) -> bool {
         (0..self.grid.chunk_count())
-            .any(|number| self.start(number).is_none_or(|start| self.stored.has(&start)))
+            .any(|number| start(&self.grid, &self.first, number).is_none_or(|start| self.stored.has(&start)))
     }
 
-    /// Encodes and stores. Returns how many chunks.
-    fn run(&self, call: &Call) -> Result<u64, Left> {
+    /// Lets the write wait if it has few chunks, so that the program goes on meanwhile. Otherwise all cores have enough to do.
+    fn wait_or_run(self, site: &Site, library: &Library, call: &Call) -> Result<(), Left> {
+        let done = self.waiting_or_run(site, library, call);
+        if done == Err(Left::Stuck) {
+            let errors = SetAside::new(library);
+            drop(self); // which calls libhdf5
+            drop(errors);
+        }
+        done
+    }
+
+    fn waiting_or_run(&self, site: &Site, library: &Library, call: &Call) -> Result<(), Left> {
         // SAFETY: the program says that its memory has so many elements of this type, and waits until we return.
         let bytes = unsafe { std::slice::from_raw_parts(call.out.cast_const(), self.nbytes) };
+        let place = self.stored.array().place();
+        let is_short = self.grid.chunk_count() < 2 * self.threads as u64;
+        let (Some(lock), Some(place), true) = (site.whole_lock(), place, is_short) else {
+            return self.run(site, library, call, bytes);
+        };
+        let key = ArrayKey { library: site.libhdf5.number(), place };
+        if waits(key, &self.first) {
+            return Err(Left::Again);
+        }
+        if self.writes_again() {
+            return self.run(site, library, call, bytes); // a killed program must have in the file what it has written anew
+        }
+        let write = WholeChunks {
+            lock,
+            real: site.real,
+            libhdf5: site.libhdf5,
+            array: call.array,
+            key,
+            first: self.first.clone(),
+            grid: self.grid.clone(),
+            filters: self.filters.clone(),
+            fill: self.fill.clone(),
+        };
+        match put(write, bytes) {
+            Ok(()) => {
+                counts::add(Count::WaitedWrites, 1);
+                Ok(())
+            }
+            Err(NotPut::NoRoom) => self.run(site, library, call, bytes),
+            Err(NotPut::Failed) => Err(Left::Stuck),
+        }
+    }
+
+    /// Encodes and stores.
+    fn run(&self, site: &Site, library: &Library, call: &Call, bytes: &[u8]) -> Result<(), Left> {
+        if !is_settled(site, call.array) {
+            return Err(Left::Stuck);
+        }
+        let _quiet = Quiet::new(library).ok_or(Left::Library)?;
         let slab = Slab { bytes, grid: &self.grid, fill: &self.fill };
         let encoding = Encoding {
             filters: &self.filters,
@@ -150,14 +201,49 @@ impl<'l> Writing<'l> {
         let done = encode_slab(slab, encoding, |number, chunk| {
             let _ = LetThrough.check(); // a signal may end the program between two chunks
             let bytes = chunk.bytes.filter(|_| chunk.mask == 0).ok_or(Left::Filter)?;
-            let start = self.start(number as u64).ok_or(Left::Failed)?;
+            let start = start(&self.grid, &self.first, number as u64).ok_or(Left::Failed)?;
             self.stored.write(&start, &bytes, 0).map_err(|_| Left::Failed)
         });
-        done.map(|()| self.grid.chunk_count()).map_err(|error| match error {
+        done.map_err(|error| match error {
             EncodeError::Taking(why) => why,
             EncodeError::Misfit | EncodeError::Refused(_) => Left::Failed,
         })
     }
+}
+
+/// Whether no write to this array waits any more. If it is false, one could not be stored, and libhdf5 has the errors.
+pub(crate) fn is_settled(site: &Site, array: Id) -> bool {
+    let Some(lock) = site.whole_lock().filter(|_| is_waiting()) else { return true };
+    let key = site.libhdf5.library().and_then(|library| {
+        let _quiet = Quiet::new(library)?;
+        let place = library.array(array).place()?;
+        Some(ArrayKey { library: site.libhdf5.number(), place })
+    });
+    settle_array(lock, key)
+}
+
+/// Whether a call of `H5Dset_extent` makes no axis of its array shorter.
+pub(crate) fn only_grows(real: usize, called: &Called) -> bool {
+    let grows = || {
+        let library = libhdf5_at(real)?.library()?;
+        let _quiet = Quiet::new(library)?;
+        let mut room = [0; hyperslab_libhdf5::MOST_NDIM];
+        let space = library.array(called.first.cast_signed() as Id).space()?;
+        let before = space.shape(&mut room)?;
+        let wanted = called.second as *const u64;
+        // SAFETY: the program says that the array has as many lengths as the dataspace has axes.
+        let after =
+            (!wanted.is_null()).then(|| unsafe { std::slice::from_raw_parts(wanted, before.len()) })?;
+        Some(before.iter().zip(after).all(|(before, after)| after >= before))
+    };
+    grows().unwrap_or(false)
+}
+
+/// Whether the identifier that a call gives up stands for a file. Arrays with writes that wait stay open.
+pub(crate) fn is_a_file(real: usize, called: &Called) -> bool {
+    let Some(library) = libhdf5_at(real).and_then(Libhdf5::library) else { return true };
+    let id = called.first.cast_signed() as Id;
+    library.is(Kind::File, id)
 }
 
 /// libhdf5 does writes of fewer bytes, unless small ones are ours too, for tests.

@@ -8,8 +8,8 @@ import struct
 from hyperslab.preloading import content, users_folders
 
 # As in crates/hyperslab-preload/src/counts.rs: a mark with the version, thirteen numbers, and two for each reason; then
-# four numbers on writes, and two for each of their reasons.
-MAGIC = b"HSRUN\0\0\x06"
+# five numbers on writes, and two for each of their reasons.
+MAGIC = b"HSRUN\0\0\x07"
 REASONS = {
     "small": "small",
     "writable": "of files open for writing",
@@ -44,11 +44,12 @@ WRITE_REASONS = {
     "invalid": "with wrong arguments",
     "library": "by an older or wrapped libhdf5",
     "failed": "that failed",
+    "stuck": "after one that could not be stored",
 }
 """Why writes were left to libhdf5, in the order of crates/hyperslab-preload/src/write_reason.rs, and how to say it."""
 _NUMBERS = 13
 _FIRST_WRITE = _NUMBERS + 2 * len(REASONS)
-_FIRST_LEFT = _FIRST_WRITE + 4
+_FIRST_LEFT = _FIRST_WRITE + 5
 _WORDS = struct.Struct(f"<{_FIRST_LEFT + 2 * len(WRITE_REASONS)}Q")
 
 
@@ -93,6 +94,8 @@ class Totals:
         """The bytes that they had before they were encoded."""
         self.encoding_seconds = 0.0
         """The time that they took."""
+        self.waited_writes = 0
+        """How many of them were encoded while the program went on."""
         self.left_writes: dict[str, tuple[int, int]] = {}
         """For each reason, how many writes were left to libhdf5, and how many bytes of them are known."""
 
@@ -116,11 +119,12 @@ class Totals:
         self.waits += numbers[11]
         self.waited_seconds += numbers[12] / 1e9
         _add(self.passed, REASONS, numbers[_NUMBERS:])
-        writes, chunks, nbytes, nanoseconds = numbers[_FIRST_WRITE:_FIRST_LEFT]
+        writes, chunks, nbytes, nanoseconds, waited = numbers[_FIRST_WRITE:_FIRST_LEFT]
         self.encoded_writes += writes
         self.encoded_chunks += chunks
         self.encoded_nbytes += nbytes
         self.encoding_seconds += nanoseconds / 1e9
+        self.waited_writes += waited
         _add(self.left_writes, WRITE_REASONS, numbers[_FIRST_LEFT:])
 
     @property

@@ -48,7 +48,8 @@ def _writes(totals: Totals) -> list[str]:
     if totals.encoded_writes:
         size, took = nbytes(totals.encoded_nbytes), _s(totals.encoding_seconds)
         chunks = "1 chunk" if totals.encoded_chunks == 1 else f"{totals.encoded_chunks} chunks"
-        said.append(f"encoded {_count(totals.encoded_writes, 'write')}, {size} in {chunks}, in {took}")
+        beside = f" ({totals.waited_writes} while the program went on)" if totals.waited_writes else ""
+        said.append(f"encoded {_count(totals.encoded_writes, 'write')}, {size} in {chunks}, in {took}{beside}")
     if totals.left_writes:
         count = sum(writes for writes, _ in totals.left_writes.values())
         said.append(f"left {_count(count, 'write')} to libhdf5: {_listed(totals.left_writes, WRITE_REASONS)}")
@@ -118,7 +119,7 @@ def as_json(totals: Totals, notes: list[str], status: int, signal: str | None) -
         "waits": {"count": totals.waits, "seconds": totals.waited_seconds},
         "writes": {
             "encoded": totals.encoded_writes, "chunks": totals.encoded_chunks, "nbytes": totals.encoded_nbytes,
-            "seconds": totals.encoding_seconds, "left": left,
+            "seconds": totals.encoding_seconds, "waited": totals.waited_writes, "left": left,
         },
         "processes": totals.process_count, "unreadable_records": totals.unknown_count,
         "exit_status": status, "signal": signal, "notes": notes,

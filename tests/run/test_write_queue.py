@@ -1,0 +1,197 @@
+"""Writes of few chunks wait under `hyperslab run --writes`, and nobody sees that they do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import h5py
+import pytest
+from run_programs import Ran, run
+
+STEPS = """
+    import os, subprocess, sys
+    import h5py
+    import numpy as np
+    path = sys.argv[1]
+    data = np.cumsum(np.random.default_rng(1).normal(size=(12, 64, 200)), axis=1).astype("f4")
+    settings = dict(compression="gzip", shuffle=True, chunks=(1, 64, 200), track_times=False)
+    growing = dict(maxshape=(None, 64, 200), **settings)
+"""
+
+
+def waiting(code: str, path: Path, **environment: str) -> Ran:
+    """Run a program with and without us. Both say the same, and the files are the same."""
+    ours, theirs = path / "ours", path / "theirs"
+    ran = run(
+        sys.executable, "-c", textwrap.dedent(STEPS) + textwrap.dedent(code), ours, HYPERSLAB_WRITES="1", **environment
+    )
+    line = [sys.executable, "-c", textwrap.dedent(STEPS) + textwrap.dedent(code), str(theirs)]
+    expected = subprocess.run(line, capture_output=True)
+    assert (ran.status, ran.out.decode()) == (expected.returncode, expected.stdout.decode()), ran.errors
+    with h5py.File(ours) as one, h5py.File(theirs) as other:
+        for name, array in other.items():
+            assert one[name].shape == array.shape
+            assert one[name][...].tobytes() == array[...].tobytes(), name
+            assert array.chunks is None or one[name].id.get_num_chunks() == array.id.get_num_chunks(), name
+    return ran
+
+
+def waited(ran: Ran) -> int:
+    return int(ran.counts["writes"]["waited"])
+
+
+def test_each_step_waits_and_what_sees_it_stores_it_first(tmp_path: Path) -> None:
+    code = """
+    with h5py.File(path, "w") as file:
+        x = file.create_dataset("x", (0, 64, 200), "f4", **growing)
+        for k in range(12):
+            x.resize(k + 1, 0)
+            x[k] = data[k]
+            if k == 3:
+                print(x[2:4].sum(dtype="f8"))
+            if k == 5:
+                print(x.id.get_storage_size() > 10_000, x.id.get_num_chunks())
+            if k == 7:
+                x.attrs["a"] = 1
+            if k == 9:
+                x.resize(6, 0), x.resize(10, 0)
+                print(float(x[9].max()), float(x[5].max()))
+    """
+    assert waited(waiting(code, tmp_path)) == 12
+
+
+def test_arrays_that_are_opened_for_each_step_wait_too(tmp_path: Path) -> None:
+    code = """
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", (12, 64, 200), "f4", **settings)
+        file.create_dataset("time", (12,), "f8")
+        for k in range(12):
+            file["x"][k] = data[k]
+            file["time"][k] = k
+    with h5py.File(path, "r+") as file:
+        print(sorted(file), float(file["x"][11].max()))
+        file["x"][3] = data[4]
+    """
+    assert waited(waiting(code, tmp_path)) >= 12
+
+
+def test_a_chunk_that_waits_is_changed_in_order(tmp_path: Path) -> None:
+    code = """
+    with h5py.File(path, "w", rdcc_nbytes=0) as file:
+        x = file.create_dataset("x", (12, 64, 200), "f4", **settings)
+        for k in range(6):
+            x[k] = data[k]
+            x[k] = data[k + 1]
+            x[k, 3] = 5
+            x[k : k + 6] = data[k : k + 6]
+    """
+    assert waited(waiting(code, tmp_path)) >= 1  # chunks that exist already do not wait
+
+
+@pytest.mark.parametrize("how", ["x.flush()", "file.flush()", "file.close()", "del x, file"])
+def test_another_process_reads_what_was_flushed(how: str, tmp_path: Path) -> None:
+    code = f"""
+    file = h5py.File(path, "w", locking=False)
+    x = file.create_dataset("x", (12, 64, 200), "f4", **settings)
+    for k in range(12):
+        x[k] = data[k]
+    if "x." in {how!r}:
+        file.flush()
+    {how}
+    code = "import h5py, sys; print(h5py.File(sys.argv[1], locking=False)['x'][:].sum(dtype='f8'))"
+    found = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    print(found.stdout, found.stderr)
+    """
+    assert waited(waiting(code, tmp_path)) == 12
+
+
+def test_a_program_that_closes_nothing_loses_nothing(tmp_path: Path) -> None:
+    code = """
+    import builtins
+    builtins.kept = file = h5py.File(path, "w")
+    builtins.array = x = file.create_dataset("x", (12, 64, 200), "f4", **settings)
+    for k in range(12):
+        x[k] = data[k]
+    """
+    assert waited(waiting(code, tmp_path)) == 12
+
+
+def test_a_forked_child_and_its_parent_have_what_was_written(tmp_path: Path) -> None:
+    code = """
+    with h5py.File(path, "w") as file:
+        x = file.create_dataset("x", (12, 64, 200), "f4", **settings)
+        for k in range(12):
+            x[k] = data[k]
+            if k in (2, 7):
+                if os.fork() == 0:
+                    print(k, x[k].sum(dtype="f8"), flush=True)
+                    os._exit(0)
+                os.wait()
+    """
+    assert waited(waiting(code, tmp_path)) == 12
+
+
+def test_little_memory_makes_fewer_wait(tmp_path: Path) -> None:
+    code = """
+    with h5py.File(path, "w") as file:
+        x = file.create_dataset("x", (12, 64, 200), "f4", **settings)
+        for k in range(12):
+            x[k] = data[k]
+    """
+    assert waited(waiting(code, tmp_path, HYPERSLAB_MEMORY="450000")) == 12
+    assert waited(waiting(code, tmp_path, HYPERSLAB_MEMORY="204000")) == 0
+    assert waited(waiting(code, tmp_path, HYPERSLAB_LOCK="0")) == 0, "without gates, not all calls are seen"
+
+
+def test_threads_write_steps_of_files_of_their_own(tmp_path: Path) -> None:
+    code = """
+    import sys, threading
+    import netCDF4, numpy as np
+    data = np.cumsum(np.random.default_rng(1).normal(size=(24, 64, 200)), axis=1).astype("f4")
+    def write(number):
+        with netCDF4.Dataset(f"{sys.argv[1]}.{number}", "w") as file:
+            file.createDimension("t", None), file.createDimension("y", 64), file.createDimension("x", 200)
+            settings = dict(chunksizes=(1, 64, 200), shuffle=True, zlib=True)
+            x = file.createVariable("x", "f4", ("t", "y", "x"), **settings)
+            time = file.createVariable("t", "f8", ("t",))
+            for k in range(24):
+                time[k] = k
+                x[k] = data[k] + number
+                if k and k % 7 == number:
+                    assert (x[k - 1] == data[k - 1] + number).all()
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    [one.start() for one in threads], [one.join() for one in threads]
+    for number in range(4):
+        with netCDF4.Dataset(f"{sys.argv[1]}.{number}") as file:
+            assert (file["x"][:] == data + number).all() and (file["t"][:] == np.arange(24)).all()
+    """
+    ran = run(sys.executable, "-c", textwrap.dedent(code), tmp_path / "a", HYPERSLAB_WRITES="1")
+    assert ran.status == 0, ran.errors
+    assert waited(ran) == 96
+
+
+def test_the_last_writes_that_cannot_be_stored_are_told(tmp_path: Path) -> None:
+    """The program may not write so much, and ends without closing its file."""
+    code = """
+    import resource, signal
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    file = h5py.File(path, "w")
+    x = file.create_dataset("x", (12, 64, 200), "f4", **settings)
+    file.flush()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+    try:
+        for k in range(12):
+            x[k] = data[k]
+        file.flush()
+    except OSError as error:
+        print("told", "write" in str(error))
+    os._exit(0)
+    """
+    line = [sys.executable, "-c", textwrap.dedent(STEPS + code), str(tmp_path / "theirs")]
+    assert subprocess.run(line, capture_output=True).stdout == b"told True\n"
+    ran = run(sys.executable, "-c", textwrap.dedent(STEPS + code), tmp_path / "ours", HYPERSLAB_WRITES="1")
+    assert ran.out == b"told True\n", ran.errors
+    assert waited(ran) > 0
