@@ -17,6 +17,8 @@ from hyperslab.advise.alike import facts_of, joined
 from hyperslab.advise.asking import ask
 from hyperslab.cli import app
 from hyperslab.conversion.advice import AdviceFile
+from hyperslab.model.counting import openings as counted
+from hyperslab.model.libraries import LIBRARIES
 from hyperslab.model.store_profile import StoreProfile
 
 h5py = pytest.importorskip("h5py")
@@ -59,6 +61,27 @@ def traced(many: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def test_arrays_that_are_alike_share_the_openings_of_their_file(many: Path) -> None:
+    """The one that stands for all opens a sixtieth of it each time."""
+    with hs.record() as trace:
+        for row in range(4):
+            with h5py.File(many) as file:
+                for place in range(COUNT):
+                    file[f"g{place % 3}/a{place}"][row]
+                file["other"][row]
+    asked = ask(str(many), [(trace, 1.0)], None, None)
+    openings = {
+        array.name: [(one.weight, counted(one.steps, LIBRARIES["hdf5"])) for one in demands]
+        for array, demands in asked.arrays
+    }
+    ((weight, found),) = openings.pop("/g0/a0") if "/g0/a0" in openings else openings.pop(next(iter(openings)))
+    assert weight == COUNT
+    assert found["n_array"] == 4
+    assert weight * (found["n_array"] - found["n_again"]) == pytest.approx(4), "the file is opened 4 times"
+    (((_, found),),) = openings.values()
+    assert found == {"n_array": 4.0, "n_again": 4.0}
+
+
 def test_many_small_arrays_get_one_advice(many: Path, traced: Path, profile_file: Path, tmp_path: Path) -> None:
     """Only eight of them were looked at."""
     found = document("advise", many, "--trace", traced, "--target", profile_file, "-o", tmp_path / "advice.json")
@@ -80,7 +103,8 @@ def test_the_counts_of_all_add_up(many: Path, traced: Path, profile_file: Path) 
     alone = document("advise", named, "--trace", traced, "--target", profile_file)["arrays"][0]
     (one,), (all_of_them,) = ([each for each in found["options"] if each["today"]] for found in (alone, together))
     assert all_of_them["requests"] == pytest.approx(COUNT * one["requests"])
-    assert all_of_them["seconds"] == pytest.approx(COUNT * one["seconds"])
+    calls = [found["counsel"]["seconds_now"] - found["counsel"]["opening_seconds"] for found in (alone, together)]
+    assert calls[1] == pytest.approx(COUNT * calls[0]), "without the opening of the file, which all of them share"
     assert all_of_them["stored_nbytes"] == COUNT * one["stored_nbytes"]
 
 

@@ -9,16 +9,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_up import made_up_store_profile
+from made_up import made_up_store_profile, with_codecs
+from typer.testing import CliRunner
 
 import hyperslab as hs
-from hyperslab.advise.counsel import counsels_on
+from hyperslab._core import Hyperslab
+from hyperslab.advise.candidate import NETCDF_UNKNOWN
+from hyperslab.advise.counsel import counsel_on, counsels_on
+from hyperslab.advise.demand import Demand
+from hyperslab.advise.formats import codecs_of
 from hyperslab.advise.results import Counsel
 from hyperslab.advise.traced_demands import SummarizedTrace
+from hyperslab.advise.usual_reads import compare_layouts, find_array
+from hyperslab.cli import app
 from hyperslab.errors import NotAStoreProfile
 from hyperslab.model.costs import CallsBeyond
 from hyperslab.model.netcdf_calls import _beyond, calls_beyond
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
+from hyperslab.model.workload import Step
 from hyperslab.trace.summaries import summaries_of
 
 sys.path.append(str(Path(__file__).parents[1] / "trace"))
@@ -73,6 +81,31 @@ def test_a_store_profile_keeps_it(tmp_path: Path) -> None:
         path.write_text(json.dumps({**document, "netcdf4": damaged}))
         with pytest.raises(NotAStoreProfile):
             load_store_profile(path)
+
+
+def test_usual_reads_of_a_netcdf_file_are_priced_by_netcdf4(tmp_path: Path) -> None:
+    """`predict FILE:ARRAY` without a trace says what `advise` says of the same read."""
+    netcdf = pytest.importorskip("netCDF4")
+    path = tmp_path / "a.nc"
+    with netcdf.Dataset(path, "w") as file:
+        file.createDimension("x", 4096)
+        file.createVariable("x", "f4", ("x",), zlib=True, chunksizes=(64,))[:] = np.arange(4096.0)
+    old = with_codecs(made_up_store_profile(tmp_path), "deflate")
+    profile = replace(old, netcdf4=BEYOND)
+    array = find_array(f"{path}:x")
+    measured = codecs_of(array, {array.format: [array.encoding]}, profile)
+    assert {name for name, _ in measured} >= {"netCDF4"}, "each library has its own zlib"
+    mine, before = (compare_layouts(array, each, measured=measured) for each in (profile, old))
+    for row, one in zip(mine.rows, before.rows, strict=True):
+        paid = 0.25 + 0.125 + row.nbytes * 2.0**-20
+        assert row.seconds == pytest.approx([(seconds or 0.0) + paid for seconds in one.seconds])
+    step = Step("read", Hyperslab((0,), (1,), (4096,), (1,)))
+    demand = Demand("all", (4096,), "<f4", [step])
+    assert mine.rows[0].seconds[0] == counsel_on(array, [demand], profile, None, measured).now.seconds
+    assert (mine.notes, before.notes) == ((), (NETCDF_UNKNOWN,))
+    profile.save(tmp_path / "profile.json")
+    shown = CliRunner().invoke(app, ["predict", f"{path}:x", "--profile", str(tmp_path / "profile.json")])
+    assert "by netCDF4, cold" in shown.output
 
 
 def test_advice_says_that_an_old_store_profile_does_not_know_netcdf(tmp_path: Path) -> None:

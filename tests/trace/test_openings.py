@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ from preloaded_programs import IS_PRELOADED, traced_python
 
 import hyperslab as hs
 from hyperslab.advise.traced_demands import open_trace, traced_array, traced_demand
+from hyperslab.model.counting import openings
+from hyperslab.model.libraries import LIBRARIES
 from hyperslab.trace.recording.log import FAILED, FILE_REOPENED, REOPENED
 from hyperslab.trace.summaries import ArraySummary, summaries_of
 
@@ -288,6 +291,54 @@ def test_an_opening_counts_also_if_the_access_after_it_failed() -> None:
     one = open_trace(trace)
     steps = traced_demand(one, one.summaries[0], traced_array(one.summaries[0])).steps
     assert [step.reopens for step in steps] == [False, True]
+
+
+def priced_openings(trace: hs.Trace) -> dict[str, dict[str, float]]:
+    """By array: how often it is opened, and how many of these times its file is open already."""
+    one = open_trace(trace)
+    demands = {each.array.array: traced_demand(one, each, traced_array(each)) for each in one.summaries}
+    return {name: openings(demand.steps, LIBRARIES["hdf5"]) for name, demand in demands.items()}
+
+
+def test_an_opening_of_a_file_is_paid_once_for_all_its_arrays(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        for name in ("t", "u", "v"):
+            file.create_dataset(name, data=np.zeros(SHAPE), chunks=CHUNKS)
+    shutil.copy(tmp_path / "a.h5", tmp_path / "b.h5")
+    with hs.record() as trace:
+        for k in range(5):
+            with h5py.File(tmp_path / "a.h5") as file:
+                file["t"][k]
+                if k % 2:
+                    file["u"][k]
+                file["v"][k]
+                file["v"][k]
+            with h5py.File(tmp_path / "b.h5") as file:
+                file["v" if k else "t"][k]
+    trace.arrays[:] = [
+        replace(one, array=one.array if "a.h5" in one.file else one.array.upper()) for one in trace.arrays
+    ]
+    found = priced_openings(trace)
+    assert found["/t"] == {"n_array": 5.0, "n_again": 0.0}
+    assert found["/u"] == {"n_array": 2.0, "n_again": 2.0}
+    assert found["/v"] == {"n_array": 10.0, "n_again": 10.0}
+    files = {name: one["n_array"] - one["n_again"] for name, one in found.items()}
+    assert sum(files[name] for name in ("/t", "/u", "/v")) == 5
+    # The second file was opened for /T, and 4 times for /V: the first of these may have been the same opening.
+    assert files["/T"] + files["/V"] == 4
+
+
+def test_each_process_opens_a_file_for_itself() -> None:
+    """Two processes read two arrays of a file, which the second one opens again."""
+    array = array_of(SHAPE, CHUNKS, cache_nbytes=1 << 20, cache_slots=521)
+    trace = made_trace([np.s_[k] for k in range(8)], array)
+    trace.arrays.append(replace(array, array="/other"))
+    trace.columns["process"][:] = [0, 0, 1, 1, 1, 1, 1, 1]
+    trace.columns["array"][:] = [0, 1, 1, 0, 1, 0, 0, 1]
+    trace.columns["flags"][4:6] = REOPENED | FILE_REOPENED
+    found = priced_openings(trace)
+    assert found[array.array] == {"n_array": 3.0, "n_again": 2.0}
+    assert found["/other"] == {"n_array": 3.0, "n_again": 1.0}
 
 
 def test_stretches_of_a_long_trace_keep_the_openings() -> None:

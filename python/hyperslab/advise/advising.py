@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from hyperslab.advise.candidate import Candidate
+from hyperslab.advise.candidate import NETCDF_UNKNOWN, Candidate
 from hyperslab.advise.conversion import conversion_cost
 from hyperslab.advise.counsel import counsel_on
 from hyperslab.advise.defaults import default_chunks
@@ -103,7 +103,7 @@ def advise(
     if all(demand.only_writes for demand in demands):
         notes.append(ONLY_WRITES)
     if profile.netcdf4 is None and any(one.candidate.calling_library == "netCDF4" for one in ranked):
-        notes.append("netCDF4 is priced as h5py with netCDF's own chunk cache: run `hyperslab calibrate` to measure it")
+        notes.append(NETCDF_UNKNOWN)
     advice = ArrayAdvice(
         array, list(demands), mine, counsel.tips, ranked, mine, "", considered, search.refused, measured, notes,
         append_axis=limits.append_axis, counsel=counsel,

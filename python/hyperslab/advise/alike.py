@@ -17,6 +17,7 @@ from hyperslab.advise.stored import Member, StoredArray, archive_of
 from hyperslab.advise.traced_demands import SummarizedTrace, traced_demand
 from hyperslab.archive.tree.array import Array
 from hyperslab.errors import HyperslabError
+from hyperslab.trace.openings import shared_openings, shared_share
 from hyperslab.trace.summaries import ArraySummary
 
 # So many kinds of calls to arrays that are alike are priced, those that took most time; they stand for the others.
@@ -101,12 +102,15 @@ def traced_demands(group: Sequence[str], traced: Sequence[Traced], stored: Store
     """
     found: list[tuple[float, int, Demand]] = []
     for one, by_name, weight in traced:
+        shared = shared_openings(one.trace) if one.shared is None else one.shared
         kinds: dict[Kind, list[ArraySummary]] = {}
         for name in group:
             for summary in by_name.get(name, ()):
                 kinds.setdefault(_kind_of(summary), []).append(summary)
         for listed in kinds.values():
             demand = traced_demand(one, listed[0], stored, weight * len(listed))
+            if len(listed) > 1:
+                demand = demand.sharing(shared_share(one.trace, (each.rows for each in listed), shared))
             seconds = sum(each.seconds for each in listed)
             found.append((seconds, len(listed), _of_usual_time(demand, listed[0].seconds, seconds / len(listed))))
     found.sort(key=lambda each: -each[0])
@@ -170,7 +174,8 @@ def _both(one: Demand, other: Demand) -> Demand:
     weight = one.weight + other.weight
     spent = [(each.measured_seconds, each.weight) for each in (one, other) if each.measured_seconds is not None]
     mean = sum(seconds * count for seconds, count in spent) / weight if len(spent) == 2 else one.measured_seconds
-    return replace(one, weight=weight, measured_seconds=mean)
+    shared = sum(each.shared * each.weight for each in (one, other)) / weight
+    return replace(one.sharing(shared), weight=weight, measured_seconds=mean)
 
 
 def _relative(demand: Demand) -> Kind:

@@ -19,6 +19,8 @@ MIB = 1 << 20
 NETCDF_CACHE = (16 * MIB, 4133)
 # zarr-python decodes this many chunks of a call at a time.
 SIDE_BY_SIDE = 10
+# Said of a store profile of an older hyperslab.
+NETCDF_UNKNOWN = "netCDF4 is priced as h5py with netCDF's own chunk cache: run `hyperslab calibrate` to measure it"
 # What the calls of HDF5 go through. The preloaded recorder sees only libhdf5, whatever program calls it.
 CALLERS = {"h5py": "h5py", "netCDF": "netCDF4", "PyTables": "PyTables", "HDF5": "libhdf5"}
 

@@ -85,7 +85,7 @@ def today_of(array: StoredArray, demands: Sequence[Demand], profile: StoreProfil
         reader = "hyperslab"
     nbytes, slots = (made.cache_nbytes, made.cache_slots) if made is not None and reader == "hdf5" else (None, None)
     # A trace of h5py says how large its chunk cache was.
-    by_netcdf = array.format == "netcdf4" and nbytes is None
+    by_netcdf = array.is_netcdf4 and nbytes is None
     caller = made.caller if made is not None and reader == "hdf5" else ""
     return Candidate(
         array.format, reader, array.layout, array.encoding, nbytes, slots, by_netcdf, caller, is_today=True,

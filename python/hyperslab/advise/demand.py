@@ -116,10 +116,29 @@ class Demand:
             for place, step in enumerate(self.steps[1:], 1)
         )
 
+    @property
+    def shared(self) -> float:
+        """The share of the openings of its file in which the file was opened for another array before."""
+        return float(np.mean([step.shared for place, step in enumerate(self.steps) if place == 0 or step.reopens]))
+
+    def sharing(self, share: float) -> Demand:
+        """The same calls, if this is the share."""
+        if share == self.shared:
+            return self
+        steps = [
+            step._replace(shared=share if place == 0 or step.reopens else 0.0) for place, step in enumerate(self.steps)
+        ]
+        return replace(self, steps=steps)
+
     def kept_open(self) -> list[Step]:
         """The calls of a program that opens the array once in each process."""
         return [
-            step._replace(reopens=place in self.starts, reopens_array=False) for place, step in enumerate(self.steps)
+            step._replace(
+                reopens=place in self.starts,
+                reopens_array=False,
+                shared=step.shared if place == 0 or place in self.starts else 0.0,
+            )
+            for place, step in enumerate(self.steps)
         ]
 
     @cached_property

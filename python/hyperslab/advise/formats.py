@@ -131,8 +131,8 @@ def codecs_of(
         asked.setdefault(array.library, [])
         if array.encoding not in asked[array.library]:
             asked[array.library].append(array.encoding)
-    for demand in demands:
-        caller = CALLERS.get(demand.caller, "h5py")
+    usual = "netCDF4" if array.is_netcdf4 else "h5py"
+    for caller in dict.fromkeys(CALLERS.get(demand.caller, usual) for demand in demands) or (usual,):
         if caller in MEASURED_CALLERS and caller != "h5py" and "hdf5" in asked:
             asked[caller] = asked["hdf5"]
     asked = {name: [one for one in listed if one != PLAIN] for name, listed in asked.items()}

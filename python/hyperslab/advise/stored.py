@@ -77,6 +77,11 @@ class StoredArray:
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
     @property
+    def is_netcdf4(self) -> bool:
+        """Whether netCDF calls HDF5 for it, with its own chunk cache, unless a trace says otherwise."""
+        return self.format == "netcdf4"
+
+    @property
     def grows(self) -> bool:
         """Whether an axis of an HDF5 array can grow, so that a program may append to it."""
         limits = self.layout.max_shape or self.shape

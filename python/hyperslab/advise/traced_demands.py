@@ -17,7 +17,7 @@ from hyperslab.model.libraries import Layout
 from hyperslab.model.workload import Step
 from hyperslab.storage.chain import PLAIN, Codec, CodecChain
 from hyperslab.trace.growing import with_largest_shapes
-from hyperslab.trace.openings import by_process, openings_of
+from hyperslab.trace.openings import by_process, openings_of, shared_openings
 from hyperslab.trace.recording.log import BOUNDS, FAILED, HYPERSLAB
 from hyperslab.trace.selection import Slabs, hyperslabs
 from hyperslab.trace.served import served_share
@@ -42,6 +42,8 @@ class SummarizedTrace(NamedTuple):
     where: Path
     trace: Trace
     summaries: list[ArraySummary]
+    shared: npt.NDArray[np.bool_] | None = None
+    """The accesses whose file was opened for another array before (`shared_openings`); None: nobody looked yet."""
 
 
 def open_trace(given: Path | Trace) -> SummarizedTrace:
@@ -62,7 +64,7 @@ def open_trace(given: Path | Trace) -> SummarizedTrace:
         raise NoSuchFile(f"there is no trace {where}: record one with `{made}`") from error
     except OSError as error:
         raise UsageError(f"{where} cannot be read: {error.strerror or error}") from error
-    return SummarizedTrace(where, trace, summaries_of(trace))
+    return SummarizedTrace(where, trace, summaries_of(trace), shared_openings(trace))
 
 
 def summaries_by_name(one: SummarizedTrace, path: str) -> dict[str, list[ArraySummary]]:
@@ -103,7 +105,7 @@ def traced_demand(
     """
     trace, array = one.trace, summary.array
     _check_shape(array, stored.shape, one.where)
-    steps, rows, notes, starts = _steps(trace, summary.rows, one.where)
+    steps, rows, notes, starts = _steps(one, summary.rows)
     if not steps:
         raise UsageError(f"{one.where} selects nothing of {array.array}")
     # A program that only writes fills a new array; its blocks are written into an array of the final shape.
@@ -194,53 +196,63 @@ def _stretches(count: int) -> npt.NDArray[np.intp]:
     return (firsts[:, None] + np.arange(length)).ravel()
 
 
-def _chosen(trace: Trace, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], int, list[list[bool]]]:
-    """The accesses that are looked at, of how many, and whether each opens the array, its file, or begins a process.
+def _chosen(one: SummarizedTrace, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], int, list[list[bool]]]:
+    """The accesses that are looked at, of how many, and whether each opens the array, its file, begins a process, and
+    opens the file for all its arrays.
 
     What is left out in between may have opened them too: that counts once.
     """
+    trace, shared = one.trace, shared_openings(one.trace) if one.shared is None else one.shared
     ordered = by_process(trace, rows)
     kept = np.flatnonzero(trace.columns["flags"][ordered] & FAILED == 0)
     places = kept[_stretches(len(kept))]
-    numbers = [each[places] for each in openings_of(trace, ordered)]
-    return ordered[places], len(kept), [(np.diff(each, prepend=each[:1]) > 0).tolist() for each in numbers]
+    numbers = [each[places] for each in openings_of(trace, ordered, shared)]
+    begun = [(np.diff(each, prepend=each[:1]) > 0).tolist() for each in numbers]
+    begun[-1][:1] = (~shared[ordered[:1]]).tolist()
+    return ordered[places], len(kept), begun
 
 
 def _steps(
-    trace: Trace, rows: npt.NDArray[np.intp], where: Path
+    one: SummarizedTrace, rows: npt.NDArray[np.intp]
 ) -> tuple[list[Step], npt.NDArray[np.intp], list[str], frozenset[int]]:
     """The calls that stand for the accesses, the accesses that are looked at, how the two differ, and where processes
     begin.
     """
-    chosen, count, (again, file_again, begins) = _chosen(trace, rows)
+    trace, where = one.trace, one.where
+    chosen, count, (again, file_again, begins, own) = _chosen(one, rows)
     steps: list[Step] = []
     starts: set[int] = set()
     arrays = trace.columns["array"]
     listed = irregular = looked_at = 0
-    opens_array = opens_file = is_first = False
+    opens_array = opens_file = is_first = is_own = False
     plain = _plain(trace, chosen)
     for place, row in enumerate(chosen.tolist()):
         if len(steps) >= MOST_CALLS:
             break
         looked_at += 1
         opens_array, opens_file = opens_array or again[place], opens_file or file_again[place]
-        is_first = is_first or begins[place]
+        is_first, is_own = is_first or begins[place], is_own or own[place]
         operation = OPERATIONS[int(trace.columns["operation"][row] != 0)]
         if row in plain:
             parts = [plain[row]]
         else:
             kind, numbers = trace.selection(row)
             slabs = hyperslabs(kind, numbers, trace.arrays[arrays[row]].shape, MOST_CALLS - len(steps))
-            parts = [_four_lists(one) for one in slabs]
+            parts = [_four_lists(each) for each in slabs]
             irregular += kind == BOUNDS
             listed += len(parts) > 1
         for start, step, counts, block in parts:
             if 0 not in counts and 0 not in block:
                 if is_first:
                     starts.add(len(steps))
-                opening = (opens_file, 0.0, opens_array and not opens_file)
+                opening = (
+                    opens_file,
+                    0.0,
+                    opens_array and not opens_file,
+                    float(not is_own and (opens_file or not steps)),
+                )
                 steps.append(Step(operation, Hyperslab(start, step, counts, block), None, None, *opening))  # type: ignore[arg-type]
-                opens_array = opens_file = is_first = False
+                opens_array = opens_file = is_first = is_own = False
     notes = []
     if looked_at < count:
         notes.append(f"{where.name}: {looked_at:,} of {count:,} accesses are priced, from all over the trace")

@@ -13,7 +13,7 @@ from math import inf, prod
 from typing import Any
 
 from hyperslab._core import ChunkGrid, Hyperslab
-from hyperslab.advise.candidate import Candidate
+from hyperslab.advise.candidate import NETCDF_UNKNOWN, Candidate
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.pricing import Measured, Pricer
 from hyperslab.advise.sensible import OURS, sensible_layouts
@@ -295,6 +295,8 @@ def compare_layouts(
         pricer = Pricer(profile, [demand], measured or {}, most_chunks=inf)
         costs = tuple(_priced(array, column, pricer) for column in columns)
         rows.append(Row(name, prod(box["shape"]) * array.dtype.itemsize, costs))
+    if array.is_netcdf4 and profile.netcdf4 is None and any(column.library == "hdf5" for column in columns):
+        notes.append(NETCDF_UNKNOWN)
     if all(cost is None for row in rows for cost in row.costs):
         raise Refused(f"{array.title}: no library can read this layout from this cache state ({cache})")
     return Comparison(array, cache, columns, tuple(rows), tuple(notes))
@@ -330,7 +332,8 @@ def _too_many(array: StoredArray, box: Mapping[str, list[int]], columns: Sequenc
 
 def _priced(array: StoredArray, column: Column, pricer: Pricer) -> Prediction | None:
     encoding = encoding_of(array, column.layout)
-    price = pricer.price(Candidate(array.format, column.library, column.layout, encoding, is_today=column.is_today))
+    mine = (array.format, column.library, column.layout, encoding)
+    price = pricer.price(Candidate(*mine, by_netcdf=array.is_netcdf4, is_today=column.is_today))
     return price.predictions[0] if price.predictions else None
 
 

@@ -136,7 +136,8 @@ def _print(target: str, comparison: Comparison, profile: StoreProfile, out: Cons
 
     array = comparison.array
     shape = " × ".join(map(str, array.shape))
-    known = f"{array.layout}, by {array.library}, {comparison.cache}"
+    library = "netCDF4" if array.is_netcdf4 and array.library == "hdf5" else array.library
+    known = f"{array.layout}, by {library}, {comparison.cache}"
     out.print(line(f"{target}: {array.name}, {shape} {array.dtype}, {known}"), soft_wrap=True)
     table = Table("access", "asked for", box=None)
     for column in comparison.columns:

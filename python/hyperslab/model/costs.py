@@ -100,7 +100,7 @@ class CallsBeyond:
 
     def cost(self, variables: Variables) -> Cost:
         """What that is for accesses, without an interval of its own."""
-        opening = self.opening * variables.n_array
+        opening = self.opening * (variables.n_array - variables.n_again)  # netCDF opens all arrays with their file
         calls = opening + self.call * variables.n_call
         copies = self.byte * variables.s_memcpy
         phases: dict[Phase, float] = {**dict.fromkeys(PHASES, 0.0), "per_call": calls, "memory_copy": copies}

@@ -242,12 +242,14 @@ def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Dire
 def openings(steps: Sequence[Step], library: Library) -> dict[str, float]:
     """How often the array is opened, and how many of these times in a file that is open already.
 
-    Our engine knows all arrays of an open file that is on a server.
+    Before the first call, all is opened anyway. Our engine knows all arrays of an open file that is on a server.
     """
-    files = sum(step.reopens for step in steps[1:])  # before the first call, all is opened anyway
+    others = steps[1:]
+    shared = steps[0].shared + sum(step.shared for step in others if step.reopens)
+    files = 1 + sum(step.reopens for step in others) - shared
     knows = isinstance(library, HyperslabEngine) and library.far
-    arrays = 0 if knows else sum(step.reopens_array and not step.reopens for step in steps[1:])
-    return {"n_array": float(1 + files + arrays), "n_again": float(arrays)}
+    arrays = 0 if knows else shared + sum(step.reopens_array and not step.reopens for step in others)
+    return {"n_array": float(files + arrays), "n_again": float(arrays)}
 
 
 def _kept(variables: Variables, layout: Layout, library: Library, chunk_nbytes: float) -> float:

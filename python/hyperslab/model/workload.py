@@ -191,6 +191,9 @@ class Step(NamedTuple):
     reopens: bool = False  # whether the file is closed and opened again before the call
     compute_seconds: float = 0.0  # after the call
     reopens_array: bool = False  # whether the array is, in a file that stays open
+    shared: float = (
+        0.0  # 1 if its file, which was closed, was opened for another array before; of arrays alike, the mean
+    )
 
 
 class Stripe(Declared):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ class Opened(NamedTuple):
     """When its file was."""
     processes: Openings
     """When another process begins, which opens both for itself."""
+    own_files: Openings
+    """When its file was opened for it, and not for another array before."""
 
 
 def by_process(table: AccessTable, rows: Rows) -> Rows:
@@ -35,8 +38,11 @@ def by_process(table: AccessTable, rows: Rows) -> Rows:
     return result
 
 
-def openings_of(table: AccessTable, rows: Rows) -> Opened:
-    """The openings that accesses to one array belong to, in the order of `by_process`."""
+def openings_of(table: AccessTable, rows: Rows, shared: npt.NDArray[np.bool_] | None = None) -> Opened:
+    """The openings that accesses to one array belong to, in the order of `by_process`.
+
+    `shared` are the accesses of the table whose file is open already (`shared_openings`); none, if nobody asks.
+    """
     flags, processes = table.columns["flags"][rows], table.columns["process"][rows]
     begins = np.zeros(len(rows), bool)
     begins[1:] = processes[1:] != processes[:-1]
@@ -44,4 +50,49 @@ def openings_of(table: AccessTable, rows: Rows) -> Opened:
     is_array = is_file | (flags & REOPENED != 0)
     if len(rows):
         is_file[0] = is_array[0] = False  # the first access of all follows the first opening
-    return Opened(np.cumsum(is_array), np.cumsum(is_file), np.cumsum(begins))
+    is_own = is_file if shared is None else is_file & ~shared[rows]
+    return Opened(np.cumsum(is_array), np.cumsum(is_file), np.cumsum(begins), np.cumsum(is_own))
+
+
+def shared_openings(table: AccessTable) -> npt.NDArray[np.bool_]:
+    """For each access that follows an opening of its array's file, whether it was opened for another array before.
+
+    A process that reads three arrays of a file opens it once, and again when one of them finds that it was closed.
+    """
+    numbers, flags = table.columns["array"], table.columns["flags"]
+    shared = np.zeros(len(table), bool)
+    files = [(one.library, one.file) for one in table.arrays]
+    places = {file: place for place, file in enumerate(dict.fromkeys(files))}
+    file_of = np.array([places[file] for file in files], np.int64)
+    alone = np.bincount(file_of, minlength=len(places)) == 1
+    events = np.union1d(np.flatnonzero(flags & FILE_REOPENED), _firsts(table)) if len(table) else np.empty(0, np.intp)
+    events = events[~alone[file_of[numbers[events]]]]
+    seen: dict[tuple[int, int], set[int]] = {}
+    processes = table.columns["process"][events].tolist()
+    for row, process, array in zip(events.tolist(), processes, numbers[events].tolist(), strict=True):
+        known = seen.setdefault((process, int(file_of[array])), set())
+        if array in known:
+            known.clear()
+        shared[row] = bool(known)
+        known.add(array)
+    return shared
+
+
+def shared_share(table: AccessTable, each: Iterable[Rows], shared: npt.NDArray[np.bool_]) -> float:
+    """Of the openings of their files that several arrays see, the share of those in which another array came first.
+
+    `each` are the accesses to one of the arrays.
+    """
+    count = own = 0
+    for rows in each:
+        opened = openings_of(table, by_process(table, rows), shared)
+        count += 1 + int(opened.files[-1])
+        own += int(not shared[rows[0]]) + int(opened.own_files[-1])
+    return 1 - own / count
+
+
+def _firsts(table: AccessTable) -> Rows:
+    """The first access of each process to each array."""
+    keys = table.columns["process"].astype(np.int64) * max(len(table.arrays), 1) + table.columns["array"]
+    result: Rows = np.unique(keys, return_index=True)[1]
+    return result

@@ -37,6 +37,8 @@ from hyperslab.versions.layout.slots import Slots, grid_slots
 from hyperslab.versions.layout.table import VersionTable
 
 UNLIKE = "HDF5 sees other {} than hyperslab"
+OTHER = "its shape, or the list of its chunks, is not what was committed"
+WRITTEN_AGAIN = "other software wrote its chunks again, and was stopped, or changed them"
 FEW = 3  # names in a message
 LOST = "it was committed, but does not exist (unless other software removed it, as `del file[name]` does)"
 TEXT_NBYTES = 16  # of an element of text in a chunk: its length and its address
@@ -284,14 +286,9 @@ class SecondLook:
                     testimony.unproved[name] = f"{path} is stored in another way than before: other software changed it"
                 else:
                     testimony.add("its elements, fill value or chunks are not those that were committed", path, (name,))
-            elif (
-                one.content != other.content
-                and path in record.tables
-                and not self._is_as_recorded(path, record.tables[path])
-            ):
-                testimony.unproved[name] = f"other software wrote the chunks of {path} again"
             elif one.content != other.content:
-                testimony.add("its shape, or the list of its chunks, is not what was committed", path, (name,))
+                is_moved = not self._is_as_recorded(path, record.tables.get(path))
+                testimony.add(f"{OTHER}: {WRITTEN_AGAIN}" if is_moved else OTHER, path, (name,))
 
     def _mark(self, version: str, group: Any, ours: Any, prefix: str, marks: Marks) -> None:
         _compare_names(self._found, group, ours, f"groups and arrays in {prefix or 'it'}", (version,))

@@ -6,18 +6,21 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hyperslab.archive.tree.array import Array as ArchiveArray
 from hyperslab.archive.tree.group import Group
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.errors import DamagedFile, ReadError, UsageError
-from hyperslab.versions.layout.elements import as_elements
+from hyperslab.versions.layout.elements import as_elements, fill_element
+from hyperslab.versions.layout.fingerprints import description
 from hyperslab.versions.layout.names import DATA, Array, chunk_hash
 from hyperslab.versions.layout.slots import MISSING, MOST_CHUNKS, Slots, grid_slots, stored_length
 
 # Catch UsageError before these, which it is one of: too little memory, or a missing library, proves nothing.
 READING = (ReadError, KeyError, ValueError, TypeError)
 Shape = tuple[int, ...]
+SPARSEST = 1024  # slots to one row of a table of hashes
 
 
 class Evidence:
@@ -48,6 +51,7 @@ class Evidence:
         self.chunk_shape = raw.chunks
         self.count = min(raw.shape[0] // self.chunk_shape[0], MOST_CHUNKS)
         self.table_damage: str | None = None
+        self.table_number: int | None = None
         self.digests: dict[int, bytes] = {}
         try:
             self.digests = self._stored_digests(group)
@@ -55,6 +59,8 @@ class Evidence:
             raise
         except READING as error:
             self.table_damage = f"the table of hashes cannot be read: {error}"
+        self.keys, self.has_key = self._keys()
+        self.description = self._description()
         self.is_moved = max(self.digests, default=-1) >= self.count
         self.is_torn = False
         self._checked: dict[tuple[int, Shape], int | str] = {}
@@ -62,14 +68,35 @@ class Evidence:
 
     def _stored_digests(self, group: Any) -> dict[int, bytes]:
         table = group["hash_table"]
+        self.table_number = table._number
         count = int(table.attrs["largest_index"])
         rows = table[: min(count, stored_length(table))]
         slots = (rows["shape"][:, 0] // self.chunk_shape[0]).tolist()
         hashes = np.ascontiguousarray(rows["hash"]).reshape(-1, 32)
         return {slot: digest.tobytes() for slot, digest in zip(slots, hashes, strict=True) if digest.any()}
 
+    def _keys(self) -> tuple[Slots, npt.NDArray[np.bool_]]:
+        """The first 8 bytes of the hash of the chunk in each slot, as fingerprints use them, and which are known."""
+        most = max(self.count, SPARSEST * len(self.digests))  # a damaged row may name any slot
+        known = {slot: digest for slot, digest in self.digests.items() if 0 <= slot < most}
+        length = max(known, default=-1) + 1
+        keys, has_key = np.zeros(length, "<i8"), np.zeros(length, bool)
+        for slot, digest in known.items():
+            keys[slot], has_key[slot] = int.from_bytes(digest[:8], "little", signed=True), True
+        return keys, has_key
+
+    def _description(self) -> bytes | None:
+        """The mark of how the array is stored, as fingerprints have it."""
+        try:
+            fill = None if self.raw.dtype.hasobject else fill_element(self.raw.dtype, self.raw.fill_value)
+            return description(self.raw.dtype, self.chunk_shape, fill)
+        except UsageError:
+            raise
+        except READING:
+            return None
+
     def slots_of(self, array: ArchiveArray) -> Slots:
-        """The slot of each chunk of a version's array.
+        """The slot of each chunk of a version's array, as its mappings say.
 
         Raises
         ------
@@ -79,11 +106,20 @@ class Evidence:
         slots = grid_slots(array, self.chunk_shape)
         if slots is None:
             raise DamagedFile("it is not made of whole chunks")
+        return slots
+
+    def check_exist(self, slots: Slots) -> None:
+        """Refuse mappings to chunks that do not exist.
+
+        Raises
+        ------
+        DamagedFile
+            One leads to such a chunk.
+        """
         last = int(slots.max(initial=MISSING))
         if last >= self.count and last not in self.digests:
             self.is_torn = True  # there were more chunks when its mappings were written
             raise DamagedFile(f"it shows chunk {last} of {self.count}")
-        return slots
 
     def chunk(self, slot: int) -> Array:
         """A whole chunk by its slot, with text as `str`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 import shutil
 import tempfile
@@ -29,6 +28,7 @@ from hyperslab.versions.commit.attributes import as_in_hdf5
 from hyperslab.versions.commit.codec_options import codec_options
 from hyperslab.versions.file import VersionedFile
 from hyperslab.versions.layout.elements import fill_element
+from hyperslab.versions.layout.fingerprint_log import LOG
 from hyperslab.versions.layout.names import (
     ARRAY_BOOKKEEPING,
     DATA,
@@ -40,12 +40,21 @@ from hyperslab.versions.layout.names import (
 from hyperslab.versions.layout.reading import check_is_file
 from hyperslab.versions.layout.slots import MISSING
 from hyperslab.versions.layout.table import data_version_of, group_of_versions, is_committed
+from hyperslab.versions.rewrite.damaged_versions import (
+    Child,
+    Found,
+    below,
+    children,
+    if_readable,
+    parents_first,
+    replaced,
+)
 from hyperslab.versions.rewrite.evidence import READING, Evidence, Shape
+from hyperslab.versions.rewrite.fitting import Fitting, Placed
 from hyperslab.versions.stage.staged_array import StagedArray
 from hyperslab.versions.stage.staged_group import StagedGroup
 
-# versioned-hdf5 gives a new virtual array this prefix until it replaces the old one.
-TEMPORARY = "_tmp_"
+OTHER = "it is not what was committed with this version, as its fingerprint says"
 
 
 @dataclass(frozen=True)
@@ -91,15 +100,6 @@ class Repair:
         return not self.lost
 
 
-class Found(NamedTuple):
-    """A version of the damaged file."""
-
-    name: str
-    group: Group
-    parent: str
-    time: dt.datetime
-
-
 class Shown(NamedTuple):
     """What an array of a version shows: its shape, and the proved slot of each chunk."""
 
@@ -112,7 +112,8 @@ def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep
     change.
 
     An array of a version is good if its mappings and all chunks that they show can be read, and if each chunk has the
-    SHA-256 that was stored. Chunks that an interrupted deletion moved are found by their SHA-256.
+    SHA-256 that was stored. Chunks that an interrupted deletion moved are found by their SHA-256. If the version has a
+    fingerprint, the array is also what was committed: other mappings in the file replace those that show other chunks.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ def repair(path: str | os.PathLike[str], output: str | os.PathLike[str], *, keep
     if os.path.lexists(output):
         raise UsageError(f"{os.fspath(output)} exists already: choose another name for the repaired file")
     with _recovered(os.path.abspath(path)) as (readable, notes):  # noqa: PTH100
-        root = root_of(OpenFile(readable, 0, SourceResolver(), (f"{DATA}/**",)))
+        root = root_of(OpenFile(readable, 0, SourceResolver(), (f"{DATA}/**", LOG)))
         try:
             repaired = Repairing(root, Path(output), keep_unproved).done()
             repaired.notes[:0] = notes
@@ -184,15 +185,19 @@ class Repairing:
         self._mended: set[tuple[str, int]] = set()
         self._left_out: dict[str, list[int]] = {}  # by path, the filters that HDF5 cannot encode with on this machine
         self._repair = Repair(output)
+        self._fitting = Fitting(root, {})
 
     def done(self) -> Repair:
         """Write the new file."""
         versions, current = self._versions()
         parents = {one.name: one.parent for one in versions}
         order = sorted(versions, key=lambda one: (one.time, one.name))
+        self._fitting = Fitting(self._root, {one.name: one.time for one in versions})
+        if self._fitting.problem is not None:
+            self._repair.notes.append(Loss("all", None, f"{self._fitting.problem}: they prove nothing here"))
         self._find_interruption(order)
         with VersionedFile(self._repair.output, "w") as file:
-            for one in _parents_first(order):
+            for one in parents_first(order):
                 self._write(file, one, parents)
             while current not in (None, FIRST_VERSION) and current not in file:
                 current = parents.get(current)
@@ -275,36 +280,43 @@ class Repairing:
         """Look for signs of an interrupted deletion.
 
         versioned-hdf5 goes through the arrays by their names. In the arrays before the one that it reached, versions
-        that it was going to delete now show other chunks, and nothing tells these from the right ones.
+        that it was going to delete now show other chunks. Only fingerprints tell these from the right ones.
         """
         for one in versions:
-            for path, child in _below(one.group, ""):
-                if not isinstance(child, ArchiveArray):
-                    continue
-                folder, name = os.path.split(path)
-                try:
-                    if name.startswith(TEMPORARY):
-                        self._evidence_of(os.path.join(folder, name.removeprefix(TEMPORARY))).is_torn = True  # noqa: PTH118
-                    self._proved(path, child)
-                except UsageError:
-                    raise
-                except READING:
-                    continue
+            found = dict(below(one.group, ""))
+            for path, child in found.items():
+                old = replaced(self._root, path)
+                with if_readable():
+                    self._note(old or path, child, None if old in found else one.name, is_torn=old is not None)
+        for one in versions:
+            for path, child in children(self._root, one):
+                with if_readable():
+                    if self._fitting.shows_interruption(one.name, path):
+                        self._evidence_of(path).is_torn = True
+                    if isinstance(child, ArchiveArray):
+                        self._proved(one, path, child)
         known = {path: evidence for path, evidence in self._evidence.items() if isinstance(evidence, Evidence)}
         reached = [path.split("/") for path, evidence in known.items() if evidence.is_moved or evidence.is_torn]
         for path, evidence in known.items():
             if reached and not evidence.is_moved and path.split("/") <= max(reached):
                 evidence.is_torn = True
 
+    def _note(self, path: str, child: Child, version: str | None, *, is_torn: bool) -> None:
+        """Note what an array shows, and in which version."""
+        if isinstance(child, ArchiveArray):
+            evidence = self._evidence_of(path)
+            evidence.is_torn |= is_torn
+            self._fitting.add(path, evidence, Placed(child.shape, evidence.slots_of(child)), version)
+
     def _write(self, file: VersionedFile, one: Found, parents: dict[str, str]) -> None:
         parent = self._parent(file, one, parents)
         shown: dict[str, Shown] = {}
         with file.stage_version(one.name, parent, timestamp=one.time) as version:
             kept = set()
-            for path, child in _below(one.group, ""):
+            for path, child in children(self._root, one):
                 try:
                     before = self._shown.get(parent, {}).get(path)
-                    put = self._put(version, path, child, before)
+                    put = self._put(version, one, path, child, before)
                     if put is not None:
                         shown[path] = put
                     kept.add(path)
@@ -312,6 +324,8 @@ class Repairing:
                     raise
                 except READING as error:
                     self._lose(one.name, path, str(error))
+            for path in self._fitting.lacking(one.name, {path for path, _ in children(self._root, one)}):
+                self._lose(one.name, path, "it was committed with this version, but is not in it any more")
             version.attrs.update(as_in_hdf5(one.group.attrs, VERSION_BOOKKEEPING))
             for path in sorted(_paths(version), reverse=True):
                 if path not in kept:
@@ -330,9 +344,7 @@ class Repairing:
             self._repair.notes.append(Loss(one.name, None, note))
         return parent
 
-    def _put(
-        self, version: StagedGroup, path: str, child: Group | ArchiveArray | str, before: Shown | None
-    ) -> Shown | None:
+    def _put(self, version: StagedGroup, one: Found, path: str, child: Child, before: Shown | None) -> Shown | None:
         """Put a group or an array into a version. Returns what an array shows."""
         if isinstance(child, str):
             raise DamagedFile(child)
@@ -342,30 +354,47 @@ class Repairing:
             staged.attrs.update(as_in_hdf5(child.attrs))
             return None
         attributes = as_in_hdf5(child.attrs, ARRAY_BOOKKEEPING)
-        shown = self._proved(path, child)
+        shown = self._proved(one, path, child)
         array = self._put_array(version, path, shown, before)
         array.attrs.clear()
         array.attrs.update(attributes)
+        if self._fitting.found(one.name, path) is None and self._fitting.disproves(one.name, path):
+            self._repair.notes.append(Loss(one.name, path, f"{OTHER}: kept, because you asked for what is not proved"))
         return shown
 
-    def _proved(self, path: str, array: ArchiveArray) -> Shown:
+    def _placed(self, one: Found, path: str, array: ArchiveArray) -> Placed:
+        """The chunks that an array of a version shows, or should show according to its fingerprint."""
         evidence = self._evidence_of(path)
+        found = self._fitting.found(one.name, path)
+        if found is not None:
+            return found
         slots = evidence.slots_of(array)
-        if not self._keep_unproved and slots.size and (slots != MISSING).any():
+        evidence.check_exist(slots)
+        if self._keep_unproved:
+            return Placed(array.shape, slots)
+        if self._fitting.disproves(one.name, path):
+            raise DamagedFile(OTHER)
+        if slots.size and (slots != MISSING).any():
             if evidence.is_torn:
                 raise DamagedFile("a deletion was interrupted: nothing tells whether its mappings are old or new")
             if evidence.is_proof_missing(slots):
                 raise DamagedFile(evidence.table_damage or "some of its chunks have no hash")
-        grid = ChunkGrid(array.shape, evidence.chunk_shape)
+        return Placed(array.shape, slots)
+
+    def _proved(self, one: Found, path: str, array: ArchiveArray) -> Shown:
+        evidence = self._evidence_of(path)
+        placed, own = self._placed(one, path, array), self._fitting.own(one.name, path)
+        before = placed.slots if own is None or own.shape != placed.shape else own.slots
+        grid = ChunkGrid(placed.shape, evidence.chunk_shape)
         proved: dict[Shape, tuple[int, Shape]] = {}
-        for number in np.flatnonzero(slots != MISSING).tolist():
+        for number in np.flatnonzero(placed.slots != MISSING).tolist():
             index = grid.chunk_index(number)
             shape = grid.chunk_box(index).shape
-            slot = evidence.proved(int(slots[number]), shape)
-            if slot != slots[number]:
-                self._mended.add((path, int(slots[number])))
+            slot = evidence.proved(int(placed.slots[number]), shape)
+            if slot != before[number]:
+                self._mended.add((path, int(before[number])))
             proved[index] = (slot, shape)
-        return Shown(array.shape, proved)
+        return Shown(placed.shape, proved)
 
     def _put_array(self, version: StagedGroup, path: str, shown: Shown, before: Shown | None) -> StagedArray:
         """Write the elements of a version's array: only what differs, if its parent has the array."""
@@ -419,22 +448,6 @@ def _box(index: Shape, evidence: Evidence, shown: Shown) -> tuple[slice, ...]:
     return tuple(slice(position * chunk, min((position + 1) * chunk, length)) for position, chunk, length in axes)
 
 
-def _below(group: Group, prefix: str) -> Iterator[tuple[str, Group | ArchiveArray | str]]:
-    """Everything below a version, with its path; or the reason why it cannot be read."""
-    for name in group:
-        path = f"{prefix}{name}"
-        try:
-            child = group[name]
-        except UsageError:
-            raise
-        except READING as error:
-            yield path, str(error)
-            continue
-        yield path, child
-        if isinstance(child, Group):
-            yield from _below(child, f"{path}/")
-
-
 def _paths(group: StagedGroup, prefix: str = "") -> Iterator[str]:
     for name in list(group):
         yield f"{prefix}{name}"
@@ -443,15 +456,3 @@ def _paths(group: StagedGroup, prefix: str = "") -> Iterator[str]:
             child = group[name]
             if isinstance(child, StagedGroup):
                 yield from _paths(child, f"{prefix}{name}/")
-
-
-def _parents_first(versions: list[Found]) -> Iterator[Found]:
-    """Versions in the order of their times, but each after its parent."""
-    waiting = {one.name: one for one in versions}
-    for one in versions:
-        line = []
-        name = one.name
-        while name in waiting:
-            line.append(waiting.pop(name))
-            name = line[-1].parent
-        yield from reversed(line)
