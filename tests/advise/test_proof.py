@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,11 +26,13 @@ from hyperslab.advise.proving import prove
 from hyperslab.advise.results import ArrayAdvice
 from hyperslab.advise.several import ask_about
 from hyperslab.advise.verifying import Verification
-from hyperslab.errors import UsageError
+from hyperslab.errors import NoSpace, UsageError
 from hyperslab.lab.rounds import StopRule
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.running.command import library
 from hyperslab.running.programs import obstacle
+from hyperslab.storage.chain import PLAIN
+from hyperslab.storage.layout import StoredLayout
 from hyperslab.trace.starting import run_traced
 
 h5py = pytest.importorskip("h5py")
@@ -271,3 +274,82 @@ def test_ctrl_c_ends_the_program_and_leaves_nothing(data: Path, profile: StorePr
         os.kill(program, 0)
     started.unlink()
     assert sorted(data.parent.iterdir()) == before
+
+
+def fill(disk: Path) -> None:
+    """Another program takes all room of a disk."""
+    with (disk / "another.bin").open("wb", buffering=0) as file:
+        file.write(bytes(shutil.disk_usage(disk).free))
+
+
+LARGE = """
+import h5py
+with h5py.File("data.h5") as file:
+    for k in range(0, 400, 40):
+        print(file["x"][:, k].sum())
+"""
+
+
+@pytest.fixture
+def large(data: Path) -> Path:
+    """As large as the small disk, if it is stored without a codec."""
+    with h5py.File(data, "w") as file:
+        elements = np.arange(800 * 400, dtype="i4").reshape(800, 400) % 97
+        file.create_dataset("x", data=elements, chunks=(1, 400), compression="gzip")
+    return data
+
+
+@needs_library
+def test_a_disk_that_fills_while_a_copy_is_written(large: Path, profile: StoreProfile, small_disk: Path) -> None:
+    """That copy says so, another one is measured, and nothing is left on the disk."""
+    found = advice_on(large, profile, LARGE)
+    plain = StoredLayout((800, 400), contiguous=True)
+    today = replace(found.today.candidate, is_today=False)
+    too_large = replace(found.today, candidate=replace(today, layout=plain, encoding=PLAIN), stored_nbytes=1000)
+    fits = replace(found.today, candidate=replace(today, layout=replace(today.layout, chunk_shape=(80, 40))))
+    said: list[str] = []
+    proof = rerunning.run_again(found, [found.today, too_large, fits], small_disk, str(library()), say=said.append)
+    mine, other, last = proof.each
+    assert other.reason is not None
+    assert "No space left on device: make room" in other.reason
+    assert len(said) == 1
+    assert other.reason in said[0]
+    assert (mine.reason, last.reason) == (None, None)
+    assert mine.seconds(proof.weights)
+    assert last.rejected, "it ran, though a disk in memory is never cold"
+    assert [one.name for one in small_disk.iterdir()] == ["old.npy"]
+
+
+@needs_library
+def test_a_disk_that_is_filled_by_another_program(
+    large: Path, profile: StoreProfile, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does so after we looked whether there is room."""
+    found = advice_on(large, profile, LARGE)
+    check_room = rerunning.check_room
+
+    def checked(*given: Any) -> None:
+        check_room(*given)
+        fill(small_disk)
+
+    fits = replace(found.today, candidate=replace(found.today.candidate, is_today=False))
+    monkeypatch.setattr(rerunning, "check_room", checked)
+    with pytest.raises(NoSpace, match=f"the disk below {small_disk} is full"):
+        rerunning.run_again(found, [found.today, fits], small_disk, str(library()))
+    assert sorted(one.name for one in small_disk.iterdir()) == ["another.bin", "old.npy"]
+
+
+def test_a_disk_that_fills_before_calls_are_replayed(
+    data: Path, profile: StoreProfile, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = advice_on(data, profile, READS.format(mode="r", more=""))
+    elements_of = verifying._elements
+
+    def elements(*given: Any) -> Any:
+        fill(small_disk)
+        return elements_of(*given)
+
+    monkeypatch.setattr(verifying, "_elements", elements)
+    with pytest.raises(NoSpace, match=f"the disk below {small_disk} is full"):
+        verifying.verify(found, profile, 1, small_disk)
+    assert sorted(one.name for one in small_disk.iterdir()) == ["another.bin", "old.npy"]

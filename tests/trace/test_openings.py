@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from hyperslab.advise.traced_demands import open_trace, traced_array, traced_dem
 from hyperslab.model.counting import openings
 from hyperslab.model.libraries import LIBRARIES
 from hyperslab.trace.recording.log import FAILED, FILE_REOPENED, REOPENED
-from hyperslab.trace.summaries import ArraySummary, summaries_of
+from hyperslab.trace.summaries import MOST_ROWS, ArraySummary, summaries_of
 
 h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
 pytest.importorskip("pyarrow", reason="not installed: pip install 'hyperslab[report]'")
@@ -369,3 +370,21 @@ for k in range(8):
     trace = traced_python(counted, program)
     flags = [(one.reopens_array, one.reopens_file) for one in trace]
     assert flags == [(False, False), *[(True, False)] * 7, *[(True, True)] * 8]
+
+
+def test_accesses_that_nobody_looks_at_take_little_memory_to_summarize() -> None:
+    """Of a million, 200,000 are looked at; the others only say how often what was opened."""
+
+    def peak_nbytes(count: int) -> int:
+        trace = made_trace([np.s_[0]], array_of(SHAPE, CHUNKS, cache_nbytes=1 << 20, cache_slots=521))
+        columns = {name: np.repeat(column, count) for name, column in trace.columns.items()}
+        long = hs.Trace(trace.arrays, columns, np.arange(count + 1) * 12, np.tile(trace.numbers, count))
+        tracemalloc.start()
+        try:
+            summaries_of(long)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    more = 600_000
+    assert peak_nbytes(MOST_ROWS + more) - peak_nbytes(MOST_ROWS) < 25 * more, "it was 51 bytes for each"

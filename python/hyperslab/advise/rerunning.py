@@ -27,11 +27,12 @@ from hyperslab.conversion import convert
 from hyperslab.conversion.advice import AdviceFile
 from hyperslab.errors import HyperslabError
 from hyperslab.lab import cache
-from hyperslab.lab.room import check_room
+from hyperslab.lab.room import check_room, full, says_if_full
 from hyperslab.lab.rounds import Progress, Rounds, StopRule, Tally, trial_count
 from hyperslab.lab.scratch import remove, scratch_below
 from hyperslab.preloading import preloading
 from hyperslab.quantities import seconds_text
+from hyperslab.replacing import FULL
 from hyperslab.timers import Timers
 from hyperslab.trace.changed import stamp_of
 from hyperslab.trace.raw_logs import read_logs, say_program
@@ -39,6 +40,8 @@ from hyperslab.trace.raw_logs import read_logs, say_program
 PASSES, FEWER_PASSES = 6, 4  # fewer than four cannot be told apart by a test
 LONG_SECONDS, TOO_LONG_SECONDS = 120.0, 900.0  # of all runs together: then there are fewer of them, or none
 LEAST_TIMEOUT_SECONDS = 60.0
+RUNNING = "running the program on copies"
+PROBE_NBYTES = 1 << 16  # what a program prints and what is recorded of it take less, as a rule
 COLUMNS = ("hdf5", "hyperslab")
 """Who reads in a run: the program's own library, or our engine under `hyperslab run`."""
 
@@ -155,11 +158,13 @@ def run_again(
         The program prints something else each time, changes its file, or does not read it.
     UsageError
         The disk is too small for the copies.
+    NoSpace
+        Another program has filled the disk meanwhile.
     """
     verified = [_verified(advice, option) for option in options]
     written = {one.option.candidate.file_key: one.option for one in verified if _is_copied(one)}
     _check_room(advice, list(written.values()), directory)
-    with scratch_below(directory) as scratch:
+    with says_if_full(directory, RUNNING), scratch_below(directory) as scratch:
         session = _Session(advice, scratch, library, say)
         session.learn()
         session.write(verified, written)
@@ -194,7 +199,7 @@ def _check_room(advice: ArrayAdvice, copies: Sequence[Option], directory: Path) 
     files = {Path(file) for file, _ in advice.array.members}
     others = sum(file.stat().st_size for file in files) - advice.today.stored_nbytes
     nbytes = sum(max(others, 0) + option.stored_nbytes for option in copies)
-    check_room("running the program on copies", nbytes, 0, directory, None,
+    check_room(RUNNING, nbytes, 0, directory, None,
                "verify fewer layouts, or give another --scratch")  # fmt: skip
 
 
@@ -260,6 +265,17 @@ class _Session:
             self.seconds += second.seconds
         self.check_unchanged()
         self.arrays = {file: names for file, names in self.arrays.items() if file in read}
+
+    def check_disk(self) -> None:
+        """Raise NoSpace if nothing can be written any more: then a program fails too, and is not to blame."""
+        try:
+            (self.scratch / "probe").write_bytes(bytes(PROBE_NBYTES))
+        except OSError as error:
+            if error.errno in FULL:
+                raise full(self.scratch.parent, RUNNING) from error
+            raise
+        finally:
+            remove(self.scratch / "probe")
 
     def pass_count(self, option_count: int) -> int:
         """How often each file is read: less often if the program takes long."""
@@ -342,6 +358,8 @@ class _Session:
         with timers("program"):
             status = _started(program, environment, folder)
         seconds = sum(timers.seconds.values())
+        if status:
+            self.check_disk()
         say_program(logs, {})
         arrays = {(copies[file], name): file for file, names in self.arrays.items() for name in names}
         return _Run(_digest(folder), _reads_of(logs, arrays), seconds, status)

@@ -206,7 +206,7 @@ def _chosen(one: SummarizedTrace, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArr
     ordered = by_process(trace, rows)
     kept = np.flatnonzero(trace.columns["flags"][ordered] & FAILED == 0)
     places = kept[_stretches(len(kept))]
-    numbers = [each[places] for each in openings_of(trace, ordered, shared)]
+    numbers = [np.cumsum(each)[places] for each in openings_of(trace, ordered, shared)]
     begun = [(np.diff(each, prepend=each[:1]) > 0).tolist() for each in numbers]
     begun[-1][:1] = (~shared[ordered[:1]]).tolist()
     return ordered[places], len(kept), begun

@@ -24,7 +24,7 @@ from hyperslab.archive.tree.array import Array
 from hyperslab.errors import HyperslabError, TrialFailed, UsageError
 from hyperslab.lab import cache
 from hyperslab.lab.environment import observe
-from hyperslab.lab.room import check_room
+from hyperslab.lab.room import check_room, says_if_full
 from hyperslab.lab.rounds import Progress, Rounds, StopRule, Tally, trial_count
 from hyperslab.lab.scratch import remove, scratch_below
 from hyperslab.lab.statistics import interval_of_median
@@ -150,7 +150,7 @@ def verify(
                "verify fewer layouts, or give another --scratch")  # fmt: skip
     pricer = Pricer(profile, list(sample.demands), advice.measured)
     verified = [_predicted(option, pricer) for option in options]
-    with scratch_below(directory) as scratch, ExitStack() as ended:
+    with says_if_full(directory, "verifying"), scratch_below(directory) as scratch, ExitStack() as ended:
         workers = LocalWorkers(TIMEOUT_SECONDS)
         ended.callback(workers.close)
         elements = scratch / "elements.npy"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from hyperslab.errors import NoSpace, UsageError
+from hyperslab.errors import HyperslabError, NoSpace, UsageError
+from hyperslab.replacing import FULL
 
 GB = 1e9
 
@@ -17,6 +20,29 @@ def disk_full(directory: Path, what: str, error: NoSpace, kept: str) -> NoSpace:
         f"the disk below {directory} is full ({free / 1e6:.0f} MB left) in {what}: {error}; free some space or give "
         f"another --scratch, then --resume; finished {kept} are kept"
     )
+
+
+@contextmanager
+def says_if_full(directory: Path, what: str) -> Iterator[None]:
+    """Say which disk it is that fills up while `what` is done.
+
+    Raises
+    ------
+    NoSpace
+        The disk is full.
+    """
+    try:
+        yield
+    except OSError as error:
+        is_short = error.errno is None and "requested and" in str(error)  # of NumPy, which gives no number
+        if isinstance(error, HyperslabError) or not (error.errno in FULL or is_short):
+            raise
+        raise full(directory, what) from error
+
+
+def full(directory: Path, what: str) -> NoSpace:
+    """The error to raise when the disk below `directory` fills up while `what` is done, of which nothing is kept."""
+    return NoSpace(f"the disk below {directory} is full, in {what}: free some space, or give another --scratch")
 
 
 def check_room(

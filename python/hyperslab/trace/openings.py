@@ -12,20 +12,23 @@ from hyperslab.trace.recording.log import FILE_REOPENED, REOPENED
 from hyperslab.trace.table import AccessTable
 
 Rows = npt.NDArray[np.intp]
-Openings = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 class Opened(NamedTuple):
-    """For each of some accesses to one array, in order, a number that rises where it was opened again."""
+    """For each of some accesses to one array, in order, whether something was opened for it again.
 
-    arrays: Openings
-    """When the array was, alone or with its file."""
-    files: Openings
-    """When its file was."""
-    processes: Openings
-    """When another process begins, which opens both for itself."""
-    own_files: Openings
-    """When its file was opened for it, and not for another array before."""
+    The first access of all follows the first opening, which is none of these.
+    """
+
+    arrays: Mask
+    """The array was, alone or with its file."""
+    files: Mask
+    """Its file was."""
+    processes: Mask
+    """Another process begins, which opens both for itself."""
+    own_files: Mask
+    """Its file was, and for no other array before."""
 
 
 def by_process(table: AccessTable, rows: Rows) -> Rows:
@@ -38,8 +41,8 @@ def by_process(table: AccessTable, rows: Rows) -> Rows:
     return result
 
 
-def openings_of(table: AccessTable, rows: Rows, shared: npt.NDArray[np.bool_] | None = None) -> Opened:
-    """The openings that accesses to one array belong to, in the order of `by_process`.
+def openings_of(table: AccessTable, rows: Rows, shared: Mask | None = None) -> Opened:
+    """Which accesses to one array follow an opening, in the order of `by_process`.
 
     `shared` are the accesses of the table whose file is open already (`shared_openings`); none, if nobody asks.
     """
@@ -51,10 +54,10 @@ def openings_of(table: AccessTable, rows: Rows, shared: npt.NDArray[np.bool_] | 
     if len(rows):
         is_file[0] = is_array[0] = False  # the first access of all follows the first opening
     is_own = is_file if shared is None else is_file & ~shared[rows]
-    return Opened(np.cumsum(is_array), np.cumsum(is_file), np.cumsum(begins), np.cumsum(is_own))
+    return Opened(is_array, is_file, begins, is_own)
 
 
-def shared_openings(table: AccessTable) -> npt.NDArray[np.bool_]:
+def shared_openings(table: AccessTable) -> Mask:
     """For each access that follows an opening of its array's file, whether it was opened for another array before.
 
     A process that reads three arrays of a file opens it once, and again when one of them finds that it was closed.
@@ -78,7 +81,7 @@ def shared_openings(table: AccessTable) -> npt.NDArray[np.bool_]:
     return shared
 
 
-def shared_share(table: AccessTable, each: Iterable[Rows], shared: npt.NDArray[np.bool_]) -> float:
+def shared_share(table: AccessTable, each: Iterable[Rows], shared: Mask) -> float:
     """Of the openings of their files that several arrays see, the share of those in which another array came first.
 
     `each` are the accesses to one of the arrays.
@@ -86,8 +89,8 @@ def shared_share(table: AccessTable, each: Iterable[Rows], shared: npt.NDArray[n
     count = own = 0
     for rows in each:
         opened = openings_of(table, by_process(table, rows), shared)
-        count += 1 + int(opened.files[-1])
-        own += int(not shared[rows[0]]) + int(opened.own_files[-1])
+        count += 1 + int(opened.files.sum())
+        own += int(not shared[rows[0]]) + int(opened.own_files.sum())
     return 1 - own / count
 
 

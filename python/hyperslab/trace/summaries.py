@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.trace.chunk_touches import Touches, all_touched, decode_count, grid_shape, reuse_distances
-from hyperslab.trace.openings import Openings, by_process, openings_of
+from hyperslab.trace.openings import by_process, openings_of
 from hyperslab.trace.patterns import Pattern, patterns_of
 from hyperslab.trace.table import TracedArray
 from hyperslab.trace.trace import Trace
@@ -102,9 +102,10 @@ def summaries_of(trace: Trace) -> list[ArraySummary]:
 def _summary(trace: Trace, array: TracedArray, rows: npt.NDArray[np.int64]) -> ArraySummary:
     columns = trace.columns
     is_write = columns["operation"][rows] != 0
-    looked_at = rows[:MOST_ROWS].tolist()
-    opened = openings_of(trace, by_process(trace, rows))
-    rows = np.concatenate([by_process(trace, rows[:MOST_ROWS]), rows[MOST_ROWS:]])
+    looked_at = rows[:MOST_ROWS]
+    opened = [int(each.sum()) for each in openings_of(trace, by_process(trace, rows))]
+    ordered = by_process(trace, looked_at)
+    rows = rows if ordered is looked_at else np.concatenate([ordered, rows[MOST_ROWS:]])
     summary = ArraySummary(
         array,
         rows,
@@ -115,9 +116,9 @@ def _summary(trace: Trace, array: TracedArray, rows: npt.NDArray[np.int64]) -> A
         float(columns["duration_ns"][rows].sum()) / 1e9,
         len(looked_at),
         durations=columns["duration_ns"][rows[:MOST_ROWS]],
-        opening_count=int(opened.arrays[-1]) + 1,
-        file_opening_count=int(opened.files[-1]) + 1,
-        process_count=int(opened.processes[-1]) + 1,
+        opening_count=opened[0] + 1,
+        file_opening_count=opened[1] + 1,
+        process_count=opened[2] + 1,
         program=trace.program,
         thread_count=_thread_count(trace, rows[:MOST_ROWS]),
     )
@@ -152,11 +153,11 @@ def _look_at_chunks(summary: ArraySummary, trace: Trace, rows: npt.NDArray[np.in
     if selected:
         summary.read_amplification = _decoded_elements(sequence, array.shape, chunks) / selected
     opened = openings_of(trace, rows[: touches.selection_count])
-    forgets = opened.files if array.library == "hyperslab" else opened.arrays
+    forgets = np.cumsum(opened.files if array.library == "hyperslab" else opened.arrays, dtype=np.int64)
     summary.distances = _distances_within(touches, forgets)
     summary.kept_distances = summary.distances
     if summary.opening_count > summary.process_count:
-        summary.kept_distances = _distances_within(touches, opened.processes)
+        summary.kept_distances = _distances_within(touches, np.cumsum(opened.processes, dtype=np.int64))
     capacity = capacity_of(array)
     if capacity is not None:
         summary.decoded_count = decode_count(summary.distances, capacity)
@@ -169,7 +170,7 @@ def _look_at_chunks(summary: ArraySummary, trace: Trace, rows: npt.NDArray[np.in
 
 
 def _distances_within(
-    touches: Touches, openings: Openings, order: npt.NDArray[np.intp] | None = None
+    touches: Touches, openings: npt.NDArray[np.int64], order: npt.NDArray[np.intp] | None = None
 ) -> npt.NDArray[np.int64]:
     """`reuse_distances` if nothing is kept from one opening, whose number each selection has, to the next."""
     lengths = np.diff(touches.offsets)
