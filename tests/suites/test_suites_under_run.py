@@ -1,7 +1,8 @@
 """The own test suites of h5py, netCDF4-python and PyTables, run by `hyperslab run`.
 
 Each test must end as it does without: there are no exceptions. `policy` is what users get, where small reads stay with
-libhdf5, which is most of a suite; `all` also serves the small ones (HYPERSLAB_SERVE_SMALL); `writes` encodes writes too.
+libhdf5, which is most of a suite; `all` also serves the small ones (HYPERSLAB_SERVE_SMALL), and `writes` encodes what
+the tests write.
 """
 
 from __future__ import annotations

@@ -58,7 +58,9 @@ def repeated_on(busy_share: float) -> float:
     return float(np.hypot(REPEATED, -np.log(1 - min(max(busy_share, 0.0), MOST_BUSY)) / 2))
 
 
-def nnls(matrix: Matrix, target: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def nnls(
+    matrix: Matrix, target: npt.NDArray[np.float64], start: npt.NDArray[np.float64] | None = None
+) -> npt.NDArray[np.float64]:
     """The x >= 0 that minimizes |matrix @ x - target|, by Lawson and Hanson's active sets on the normal equations.
 
     Parameters
@@ -67,6 +69,8 @@ def nnls(matrix: Matrix, target: npt.NDArray[np.float64]) -> npt.NDArray[np.floa
         Shape `(rows, columns)`.
     target : npt.NDArray[np.float64]
         Shape `(rows,)`.
+    start : npt.NDArray[np.float64] | None
+        Shape `(columns,)`: an x >= 0 that is probably near. The result is the same, in a fraction of the steps.
 
     Returns
     -------
@@ -79,16 +83,18 @@ def nnls(matrix: Matrix, target: npt.NDArray[np.float64]) -> npt.NDArray[np.floa
     """
     scale = np.linalg.norm(matrix, axis=0)
     scale[scale == 0] = 1.0
-    gram, moments = (matrix / scale).T @ (matrix / scale), (matrix / scale).T @ target
+    scaled = matrix / scale
+    gram, moments = scaled.T @ scaled, scaled.T @ target
     count = len(moments)
-    solution: npt.NDArray[np.float64] = np.zeros(count)
-    free = np.zeros(count, bool)
+    solution: npt.NDArray[np.float64] = np.zeros(count) if start is None else start * scale
+    free = solution > 0
     tolerance = 1e-10 * max(1.0, float(np.abs(moments).max(initial=0.0)))
-    for _ in range(3 * count):
-        gradient = np.where(free, -np.inf, moments - gram @ solution)
-        if free.all() or gradient.max() <= tolerance:
-            break
-        free[int(gradient.argmax())] = True
+    for turn in range(3 * count):
+        if turn > 0 or not free.any():  # otherwise the elements that the start has come first
+            gradient = np.where(free, -np.inf, moments - gram @ solution)
+            if free.all() or gradient.max() <= tolerance:
+                break
+            free[int(gradient.argmax())] = True
         while True:
             wanted = np.zeros(count)
             wanted[free] = np.linalg.lstsq(gram[np.ix_(free, free)], moments[free], rcond=None)[0]
@@ -233,17 +239,18 @@ class _Solved:
 
 
 def _solve(matrix: Matrix, target: npt.NDArray[np.float64]) -> _Solved:
-    predicted, trust = target, np.ones(len(target))
+    predicted, trust, solution = target, np.ones(len(target)), None
     for _ in range(ROUNDS):
         weights = trust / np.sqrt(target * predicted)
         rows = matrix * weights[:, np.newaxis]
         condition = _condition(rows)
         ridge = condition > MOST_CONDITION
-        solution = nnls(*_with_ridge(rows, target * weights, ridge))
+        solution = nnls(*_with_ridge(rows, target * weights, ridge), solution)
         # A cell with a prediction of 0 is very wrong, but not infinitely wrong.
         predicted = np.maximum(matrix @ solution, target * 1e-3)
         errors = np.abs(np.log(target / predicted))
         trust = np.sqrt(np.minimum(1.0, HUBER * max(float(np.median(errors)), 0.02) / np.maximum(errors, 1e-12)))
+    assert solution is not None
     return _Solved(rows, weights, solution, predicted, condition, ridge)
 
 
@@ -264,7 +271,7 @@ def _resampled(solved: _Solved, target: npt.NDArray[np.float64], resamples: int)
     random = np.random.default_rng(SEED)
     drawn = random.integers(0, len(target), (resamples, len(target)))
     weighted = target * solved.weights
-    return np.array([nnls(*_with_ridge(solved.rows[d], weighted[d], solved.ridge)) for d in drawn])
+    return np.array([nnls(*_with_ridge(solved.rows[d], weighted[d], solved.ridge), solved.solution) for d in drawn])
 
 
 def _ranges(cells: Sequence[Observation]) -> dict[str, tuple[float, float]]:
