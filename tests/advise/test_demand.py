@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hyperslab._core import ChunkGrid, Hyperslab
+from hyperslab._core import ChunkGrid, Hyperslab, Points
+from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.demand import Demand, in_chunk_order, permuted
 from hyperslab.advise.limits import Limits, axis_of
+from hyperslab.advise.pricing import Pricer
 from hyperslab.advise.sampling import sample_for
 from hyperslab.advise.words import KINDS, demand_of, parse
 from hyperslab.errors import UsageError
+from hyperslab.model import step_forms
+from hyperslab.model.call_counts import facts_of, touched_chunk_count
+from hyperslab.model.libraries import Hdf5, Layout, Zarr
+from hyperslab.model.step_forms import StepForms, StepList
+from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.workload import Step
 
 
@@ -150,3 +159,67 @@ def test_appends_cover_the_array_once_from_front_to_back() -> None:
     edges = [(step.selection.start[0], step.selection.start[0] + step.selection.count[0]) for step in demand.steps]
     assert (edges[0][0], edges[-1][1], len(edges)) == (0, 1000, 200)
     assert [stop for _, stop in edges[:-1]] == [start for start, _ in edges[1:]]
+
+
+def drawn_calls(rng: np.random.Generator, count: int) -> list[Step]:
+    """Boxes of three forms and points, at random places of a 40 × 30 array."""
+    points = Points(np.array([[3, 4], [39, 29], [0, 0]]))
+    forms = [((1, 1), (1, 1), (1, 1)), ((2, 1), (4, 5), (1, 1)), ((1, 1), (1, 1), (8, 30)), ((1, 1), (0, 2), (1, 1))]
+    made: list[Step] = []
+    for number in range(count):
+        stride, shape, block = forms[rng.integers(len(forms))]
+        start = (int(rng.integers(33)), 0 if block[1] == 30 else int(rng.integers(25)))
+        box = Step("read", Hyperslab(start, stride, shape, block))
+        made.append(Step("read", points) if number % 7 == 3 else box)
+    return made
+
+
+def test_calls_that_are_taken_apart_once_count_the_same() -> None:
+    rng = np.random.default_rng(5)
+    steps = drawn_calls(rng, 200)
+    whole = StepList(steps)
+    positions = np.sort(rng.choice(200, 60, replace=False))
+    for listed, plain in ((whole, steps), (whole.take(positions), [steps[place] for place in positions.tolist()])):
+        assert list(listed) == plain
+        for chunk in ((7, 4), (40, 30), (1, 1)):
+            marks = np.zeros((40, 30), bool)
+            for step in plain:
+                one = step.selection
+                if isinstance(one, Points):
+                    marks[tuple(one.coordinates.T // np.array(chunk)[:, None])] = True
+                elif one.size:
+                    parts = zip(one.start, one.stride, one.count, one.block, strict=True)
+                    last = [s + stride * (c - 1) + b - 1 for s, stride, c, b in parts]
+                    box = zip(one.start, last, chunk, strict=True)
+                    marks[tuple(slice(first // length, end // length + 1) for first, end, length in box)] = True
+            assert touched_chunk_count(listed, (40, 30), chunk)[0] == marks.sum()
+            for library in (Hdf5(), Zarr()):
+                expected = facts_of(plain, chunk, library, 4)
+                np.testing.assert_array_equal(facts_of(listed, chunk, library, 4), expected)
+    demand = Demand("all", (40, 30), "<f4", steps)
+    assert demand.sizes.tolist() == [int(step.selection.size) for step in steps]
+    for place, step in enumerate(steps):
+        if isinstance(step.selection, Points):
+            assert demand.boxes.starts[place].tolist() == [0, 0]
+            assert demand.boxes.lengths[place].tolist() == [40, 30]
+        else:
+            assert demand.boxes.starts[place].tolist() == list(step.selection.start)
+
+
+def test_many_layouts_are_priced_and_the_calls_are_taken_apart_once(
+    profile: StoreProfile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted, original = [], step_forms._forms
+
+    def forms(steps: Sequence[Step]) -> StepForms:
+        counted.append(len(steps))
+        return original(steps)
+
+    monkeypatch.setattr(step_forms, "_forms", forms)
+    demand = Demand("all", (40, 30), "<f4", drawn_calls(np.random.default_rng(5), 300))
+    pricer = Pricer(profile, [demand])
+    for length in range(1, 30):
+        for touches in (50.0, 1e9):
+            price = pricer.price(Candidate("hdf5", "hdf5", Layout((length, 5))), touches)
+            assert price.predictions, price.unknown
+    assert counted == [300]

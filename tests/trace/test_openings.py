@@ -19,6 +19,7 @@ import hyperslab as hs
 from hyperslab.advise.traced_demands import open_trace, traced_array, traced_demand
 from hyperslab.model.counting import openings
 from hyperslab.model.libraries import LIBRARIES
+from hyperslab.trace import summaries
 from hyperslab.trace.recording.log import FAILED, FILE_REOPENED, REOPENED
 from hyperslab.trace.summaries import MOST_ROWS, ArraySummary, summaries_of
 
@@ -388,3 +389,22 @@ def test_accesses_that_nobody_looks_at_take_little_memory_to_summarize() -> None
 
     more = 600_000
     assert peak_nbytes(MOST_ROWS + more) - peak_nbytes(MOST_ROWS) < 25 * more, "it was 51 bytes for each"
+
+
+def test_the_time_of_a_long_trace_is_summed_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    trace = made_trace([np.s_[k % 24] for k in range(500)], array_of(SHAPE, CHUNKS))
+    trace.columns["start_ns"][:] = np.sort(rng.integers(0, 10**9, 500))
+    trace.columns["duration_ns"][:] = rng.integers(0, 5 * 10**6, 500)
+    trace.columns["operation"][:] = rng.integers(0, 2, 500)
+    whole, (reads, writes) = summaries.busy_seconds(trace), summaries.timeline(trace)
+    busy, until = 0, 0
+    for start, duration in zip(trace.columns["start_ns"].tolist(), trace.columns["duration_ns"].tolist(), strict=True):
+        busy += max(start + duration - max(start, until), 0)
+        until = max(until, start + duration)
+    assert whole == busy / 1e9
+    monkeypatch.setattr(summaries, "BLOCK", 7)
+    assert summaries.busy_seconds(trace) == whole
+    np.testing.assert_allclose(summaries.timeline(trace), (reads, writes), atol=1e-9)
+    spent = [trace.columns["duration_ns"][trace.columns["operation"] == kind].sum() / 1e9 for kind in (0, 1)]
+    np.testing.assert_allclose([sum(reads), sum(writes)], spent, atol=1e-6)

@@ -16,6 +16,7 @@ from pydantic import PrivateAttr
 
 from hyperslab._core import Hyperslab, Points
 from hyperslab.model.cells import CellCache
+from hyperslab.model.step_forms import StepList
 from hyperslab.model.workload import Step, Workload
 from hyperslab.trace.chunk_touches import Touches, all_touched
 from hyperslab.trace.recording.log import HYPERSLAB, POINTS
@@ -29,11 +30,11 @@ STRETCHES = 16
 class GivenSteps(Workload):
     """A workload whose calls are given one by one."""
 
-    _steps: list[Step] = PrivateAttr(default_factory=list)
+    _steps: StepList = PrivateAttr(default_factory=StepList)
 
     def steps(self) -> list[Step]:
         """The calls in order."""
-        return list(self._steps)
+        return self._steps
 
     @classmethod
     def of(cls, shape: Sequence[int], dtype: str, steps: Sequence[Step], max_shape: object = None) -> GivenSteps:
@@ -49,7 +50,7 @@ class GivenSteps(Workload):
         if max_shape is not None:
             array["max_shape"] = max_shape
         workload = cls.model_validate({"array": array, "accesses": accesses})
-        workload._steps = list(steps)
+        workload._steps = steps if isinstance(steps, StepList) else StepList(steps)
         return workload
 
 
@@ -142,19 +143,32 @@ class Demand:
         ]
 
     @cached_property
+    def listed(self) -> StepList:
+        """The calls, taken apart once for all prices."""
+        return StepList(self.steps)
+
+    @cached_property
     def boxes(self) -> Boxes:
         """The boxes around the selections."""
-        forms: dict[object, tuple[int, list[int], list[int]]] = {}  # of very many calls, few differ in their form
-        starts, places = [], []
-        for step in self.steps:
-            start, form = _form(step.selection)
-            if form not in forms:
-                forms[form] = (len(forms), *_lengths(step.selection))
-            starts.append(start)
-            places.append(forms[form][0])
-        ndim = len(self.shape)
-        table = np.array([one[1:] for one in forms.values()], np.int64).reshape(len(forms), 2, ndim)[places]
-        return Boxes(np.array(starts, np.int64).reshape(len(starts), ndim), table[:, 0], table[:, 1])
+        forms, ndim = self.listed.forms, len(self.shape)
+        starts = forms.starts.copy()
+        for place, step in enumerate(forms.different):
+            if isinstance(step.selection, Points):
+                starts[forms.places == place] = step.selection.coordinates.min(axis=0)
+        table = self._lengths_of_forms[forms.places]
+        return Boxes(starts.reshape(len(starts), ndim), table[:, 0], table[:, 1])
+
+    @cached_property
+    def _lengths_of_forms(self) -> npt.NDArray[np.int64]:
+        """For each form: the lengths of its box, and the elements along each axis."""
+        lengths = [_lengths(step.selection) for step in self.listed.forms.different]
+        return np.array(lengths, np.int64).reshape(len(lengths), 2, len(self.shape))
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """The elements that each call selects."""
+        forms = self.listed.forms
+        return np.array([int(step.selection.size) for step in forms.different], np.int64)[forms.places]
 
     @cached_property
     def element_nbytes(self) -> int:
@@ -164,7 +178,7 @@ class Demand:
     @property
     def asked_nbytes(self) -> int:
         """The bytes that all calls ask for."""
-        return sum(int(step.selection.size) for step in self.steps) * self.element_nbytes
+        return int(self.sizes.sum()) * self.element_nbytes
 
     def touches(self, chunk_shape: Sequence[int]) -> npt.NDArray[np.float64]:
         """The expected number of chunks that each call touches, wherever it begins."""
@@ -178,47 +192,42 @@ class Demand:
     @cached_property
     def kinds(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The distinct lengths and counts of all calls, and which of them each call has."""
-        table = np.concatenate([self.boxes.lengths, self.boxes.counts], axis=1)
-        kinds, places = np.unique(table, axis=0, return_inverse=True)
-        return kinds, places.reshape(-1)
+        table, forms = self._lengths_of_forms, self.listed.forms
+        kinds, kind_of = np.unique(table.reshape(len(table), -1), axis=0, return_inverse=True)
+        return kinds, kind_of.reshape(-1)[forms.places]
 
     def with_cache(self, cache: CellCache) -> Demand:
         """The same calls with something else cached beforehand."""
         changed = replace(self, cache=cache)
         # What follows from the calls alone is known already.
-        vars(changed).update({name: vars(self)[name] for name in ("boxes", "kinds") if name in vars(self)})
+        vars(changed).update(
+            {name: vars(self)[name] for name in ("listed", "boxes", "kinds", "sizes") if name in vars(self)}
+        )
         return changed
 
     def workload(self, steps: Sequence[Step] | None = None, order: Sequence[int] | None = None) -> GivenSteps:
         """The calls, or some of them, as a workload; with `order`, of the array with its axes in that order."""
-        mine = self.steps if steps is None else list(steps)
+        mine = self.listed if steps is None else steps
         if order is None:
             return GivenSteps.of(self.shape, self.dtype, mine)
         return GivenSteps.of([self.shape[axis] for axis in order], self.dtype, [permuted(step, order) for step in mine])
 
-    def sample(self, chunk_shape: Sequence[int], most_touches: float) -> tuple[list[Step], float]:
+    def sample(self, chunk_shape: Sequence[int], most_touches: float) -> tuple[StepList, float]:
         """Stretches of calls that touch about `most_touches` chunks at most, and how many times as many there are."""
         touches = self.touches(chunk_shape)
         total = float(touches.sum())
         if total <= most_touches or len(self.steps) == 1:
-            return self.steps, 1.0
+            return self.listed, 1.0
         count = int(max(1, min(len(self.steps), len(self.steps) * most_touches / total)))
         if count >= len(self.steps):
-            return self.steps, 1.0
+            return self.listed, 1.0
         stretches = min(STRETCHES, count)
         length = max(1, count // stretches)
         firsts = np.linspace(0, len(self.steps) - length, stretches).astype(int)
         positions = np.unique((firsts[:, None] + np.arange(length)).ravel())
         # Calls differ in size, so the sample stands for as many touches, not for as many calls.
         factor = total / max(float(touches[positions].sum()), 1e-9)
-        return [self.steps[position] for position in positions.tolist()], factor
-
-
-def _form(selection: Hyperslab | Points) -> tuple[Sequence[int], object]:
-    """Where a selection begins, and what else there is to it."""
-    if isinstance(selection, Points):
-        return selection.coordinates.min(axis=0).tolist(), id(selection)
-    return selection.start, (selection.stride, selection.count, selection.block)
+        return self.listed.take(positions), factor
 
 
 def _lengths(selection: Hyperslab | Points) -> tuple[list[int], list[int]]:

@@ -78,7 +78,7 @@ def share_served(one: Candidate, demand: Demand) -> float:
         () if one.encoding == PLAIN else ("any codec",), "contiguous" if is_whole else "chunked",
         one.library(demand.shape).chunk_cache_nbytes if one.reader == "hdf5" else None,  # type: ignore[union-attr]
     )  # fmt: skip
-    counts = np.array([int(step.selection.size) for step in demand.steps], np.int64)
+    counts = demand.sizes
     touched = np.zeros(len(counts), np.int64) if is_whole else demand.touches(chunk).astype(np.int64)
     served = worth_serving(array, counts, counts * demand.element_nbytes, touched)
     return float(counts[served].sum()) / max(1, int(counts.sum()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import product
 from math import prod
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from hyperslab._core import Hyperslab, Points
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.model.libraries import Hdf5, Library, Zarr
+from hyperslab.model.step_forms import StepForms, forms_of
 from hyperslab.model.workload import Step
 
 Column: TypeAlias = npt.NDArray[np.float64]  # a number for each call
@@ -107,9 +108,9 @@ def touched_chunk_count(steps: Sequence[Step], shape: Sequence[int], chunk_shape
     grid = tuple(ceil_div(length, chunk) for length, chunk in zip(shape, chunk_shape, strict=True))
     if prod(grid) > MOST_MARKED:
         return prod(grid), prod(shape)
-    boxes = [step.selection for step in steps if isinstance(step.selection, Hyperslab) and step.selection.size]
-    marks = _marked(boxes, chunk_shape, grid)
-    for step in steps:
+    forms = forms_of(steps)
+    marks = _marked(forms, chunk_shape, grid)
+    for step in forms.different:
         if isinstance(step.selection, Points) and step.selection.size:
             marks[tuple((step.selection.coordinates // np.array(chunk_shape)).T)] = True
     inside = marks.astype(float)
@@ -119,15 +120,17 @@ def touched_chunk_count(steps: Sequence[Step], shape: Sequence[int], chunk_shape
     return int(marks.sum()), round(float(inside.sum()) * prod(chunk_shape))
 
 
-def _marked(boxes: Sequence[Hyperslab], chunk_shape: Sequence[int], grid: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+def _marked(forms: StepForms, chunk_shape: Sequence[int], grid: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     """Which chunks of the grid boxes touch: how many begin and end at each chunk is summed along all axes."""
     changes = np.zeros([count + 1 for count in grid], np.int64)
-    if boxes:
-        extents = {key: _extents(*key) for key in {(one.stride, one.count, one.block) for one in boxes}}
-        starts = np.array([one.start for one in boxes], np.int64).reshape(len(boxes), len(grid))
-        lengths = np.array([extents[one.stride, one.count, one.block] for one in boxes], np.int64)
+    selections = [step.selection for step in forms.different]
+    is_box = np.array([isinstance(one, Hyperslab) and one.size > 0 for one in selections], bool)[forms.places]
+    if is_box.any():
+        extents = [_extents(one) if isinstance(one, Hyperslab) else [0] * len(grid) for one in selections]
+        starts = forms.starts[is_box]
+        lengths = np.array(extents, np.int64).reshape(len(extents), len(grid))[forms.places[is_box]]
         chunk = np.array(chunk_shape, np.int64)
-        ends = (starts // chunk, (starts + lengths.reshape(starts.shape) - 1) // chunk + 1)
+        ends = (starts // chunk, (starts + lengths - 1) // chunk + 1)
         for corner in product((0, 1), repeat=len(grid)):
             places = tuple(ends[end][:, axis] for axis, end in enumerate(corner))
             np.add.at(changes, places, (-1) ** sum(corner))
@@ -137,9 +140,9 @@ def _marked(boxes: Sequence[Hyperslab], chunk_shape: Sequence[int], grid: tuple[
     return marked
 
 
-def _extents(stride: Sequence[int], count: Sequence[int], block: Sequence[int]) -> list[int]:
+def _extents(box: Hyperslab) -> list[int]:
     """From the first to the last index along each axis."""
-    return [s * (c - 1) + b for s, c, b in zip(stride, count, block, strict=True)]
+    return [s * (c - 1) + b for s, c, b in zip(box.stride, box.count, box.block, strict=True)]
 
 
 def fresh_nbytes(sizes: Iterable[int]) -> int:
@@ -214,26 +217,11 @@ def facts_of(
     steps: Sequence[Step], chunk_shape: tuple[int, ...], library: Library, width: int, *, in_one_piece: bool = False
 ) -> npt.NDArray[np.float64]:
     """The `StepFacts` of all calls, a row for each. Calls of one form share theirs, but for where they begin."""
-    forms: dict[Any, int] = {}
-    form: Any
-    start: Sequence[int]
-    different: list[Step] = []
-    places, starts, nowhere = [], [], (0,) * len(chunk_shape)
-    for step in steps:
-        selection = step.selection
-        if isinstance(selection, Points):
-            form, start = (id(selection), step.lists), nowhere
-        else:
-            form, start = (selection.stride, selection.count, selection.block), selection.start
-        place = forms.setdefault(form, len(forms))
-        if place == len(different):
-            different.append(step)
-        places.append(place)
-        starts.append(start)
+    different, places, starts = forms_of(steps)
     facts = np.array([_facts(step, chunk_shape, library, width, in_one_piece) for step in different], np.float64)
     facts = facts.reshape(len(different), len(StepFacts._fields))[places]
     if chunk_shape and steps:
-        _set_lines(facts, different, np.array(places), np.array(starts, np.int64), chunk_shape, library)
+        _set_lines(facts, different, places, starts, chunk_shape, library)
     return facts
 
 

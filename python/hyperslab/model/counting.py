@@ -232,7 +232,7 @@ def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Dire
         if positions[name]:
             closes = name == "write" or not positions["write"]
             mine = [*positions[name], len(steps)] if closes else positions[name]
-            chosen = [steps[k] for k in positions[name]]
+            chosen = steps if len(positions[name]) == len(steps) else [steps[k] for k in positions[name]]
             variables = _summed(cell.workload, cell.layout, cell.library, chosen, rows[mine], chunks)
             variables = variables._replace(**(openings(steps, cell.library) if closes else {"n_array": 0.0}))
             by_operation[name] = _with_cache(variables, cell, is_kept)

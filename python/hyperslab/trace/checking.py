@@ -54,11 +54,18 @@ def _select_inside(
     kinds, lengths = table.columns["kind"][rows], table.offsets[rows + 1] - table.offsets[rows]
     is_inside: npt.NDArray[np.bool_] = np.isin(kinds, (ALL, NOTHING)) & (lengths == 0)
     slabs = np.flatnonzero((kinds == HYPERSLAB) & (lengths == 4 * ndim))
-    places = table.offsets[rows[slabs]][:, None] + np.arange(4 * ndim)
-    is_inside[slabs] = _are_inside(table.numbers[places].reshape(len(slabs), ndim, 4), shapes[slabs])
+    is_inside[slabs] = _are_inside(_numbers(table, rows[slabs], 4 * ndim).reshape(len(slabs), ndim, 4), shapes[slabs])
     for place in np.flatnonzero(np.isin(kinds, (BOXES, POINTS, LISTS, BOUNDS))).tolist():
         is_inside[place] = _is_inside(*table.selection(int(rows[place])), shapes[place])
     return is_inside
+
+
+def _numbers(table: AccessTable, rows: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.int64]:
+    """The numbers of rows that have so many each. Those of rows that follow each other are not copied."""
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+        return table.numbers[table.offsets[rows[0]] : table.offsets[rows[-1] + 1]]
+    result: npt.NDArray[np.int64] = table.numbers[table.offsets[rows][:, None] + np.arange(count)]
+    return result
 
 
 def _are_inside(slabs: npt.NDArray[np.int64], shape: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

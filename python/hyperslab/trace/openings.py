@@ -68,7 +68,9 @@ def shared_openings(table: AccessTable) -> Mask:
     places = {file: place for place, file in enumerate(dict.fromkeys(files))}
     file_of = np.array([places[file] for file in files], np.int64)
     alone = np.bincount(file_of, minlength=len(places)) == 1
-    events = np.union1d(np.flatnonzero(flags & FILE_REOPENED), _firsts(table)) if len(table) else np.empty(0, np.intp)
+    if alone.all() or not len(table):
+        return shared
+    events = np.union1d(np.flatnonzero(flags & FILE_REOPENED), _firsts(table))
     events = events[~alone[file_of[numbers[events]]]]
     seen: dict[tuple[int, int], set[int]] = {}
     processes = table.columns["process"][events].tolist()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,8 @@ from hyperslab.trace.patterns import Pattern, patterns_of
 from hyperslab.trace.table import TracedArray
 from hyperslab.trace.trace import Trace
 
+BLOCK = 1 << 16
+"""Rows of which the time is summed at once."""
 MOST_ROWS = 200_000
 MOST_CELLS = 48
 """Of a heat map, along each axis."""
@@ -222,14 +224,21 @@ def _heat(
     return heat.tolist(), axes
 
 
+def _blocks(trace: Trace) -> Iterator[slice]:
+    """Rows that are looked at together: of a long trace, all at once would need several times its memory."""
+    return (slice(first, first + BLOCK) for first in range(0, len(trace), BLOCK))
+
+
 def busy_seconds(trace: Trace) -> float:
     """How long at least one access was under way."""
-    starts = trace.columns["start_ns"]
-    stops = np.maximum.accumulate(starts + trace.columns["duration_ns"])
-    if not len(starts):
-        return 0.0
-    before = np.concatenate([[starts[0]], stops[:-1]])
-    return float(np.maximum(stops - np.maximum(starts, before), 0).sum()) / 1e9
+    busy, before = 0, None
+    for rows in _blocks(trace):
+        starts = trace.columns["start_ns"][rows]
+        stops = starts + trace.columns["duration_ns"][rows]
+        latest = np.maximum.accumulate(np.concatenate([starts[:1] if before is None else before, stops]))
+        busy += int(np.maximum(latest[1:] - np.maximum(starts, latest[:-1]), 0).sum())
+        before = latest[-1:]
+    return busy / 1e9
 
 
 def timeline(trace: Trace, bin_count: int = 120) -> tuple[list[float], list[float]]:
@@ -237,11 +246,14 @@ def timeline(trace: Trace, bin_count: int = 120) -> tuple[list[float], list[floa
     edges = np.linspace(0, max(trace.seconds * 1e9, 1), bin_count + 1)
     seconds_by_operation = []
     for is_write in (False, True):
-        mine = (trace.columns["operation"] != 0) == is_write
-        starts = trace.columns["start_ns"][mine].astype(float)
-        stops = starts + trace.columns["duration_ns"][mine]
-        # Time of all accesses before an edge: the difference of two sums over sorted times.
-        spent = _spent(np.sort(stops), edges) * -1 + _spent(np.sort(starts), edges)
+        spent = np.zeros(len(edges))
+        for rows in _blocks(trace):
+            columns = {name: trace.columns[name][rows] for name in ("operation", "start_ns", "duration_ns")}
+            mine = (columns["operation"] != 0) == is_write
+            starts = columns["start_ns"][mine].astype(float)
+            stops = starts + columns["duration_ns"][mine]
+            # Time of all accesses before an edge: the difference of two sums over sorted times.
+            spent += _spent(np.sort(starts), edges) - _spent(np.sort(stops), edges)
         seconds_by_operation.append((np.diff(spent) / 1e9).tolist())
     return seconds_by_operation[0], seconds_by_operation[1]
 
