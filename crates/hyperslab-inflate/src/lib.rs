@@ -1,0 +1,189 @@
+//! Decodes DEFLATE streams (RFC 1951) in zlib's framing (RFC 1950), up to three side by side in one thread.
+//!
+//! It accepts and refuses what libdeflate does, and gives the same bytes.
+
+// Tables, cursors and lanes are indexed by numbers that were masked or counted; a wrong one would panic.
+#![allow(clippy::cast_possible_truncation, clippy::inline_always, clippy::needless_range_loop)]
+
+mod adler;
+mod bits;
+#[allow(unsafe_code)]
+mod copies;
+#[allow(unsafe_code)]
+mod fast;
+mod huffman;
+mod stream;
+mod tables;
+
+use copies::Copies;
+use stream::Stream;
+use tables::Tables;
+
+/// How many streams are decoded side by side.
+pub const LANES: usize = 3;
+
+/// Why a stream was not decoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// It is not a complete stream with a correct checksum.
+    Damaged,
+    /// The output does not fit.
+    TooLong,
+}
+
+/// A stream to decode.
+pub struct Job<'j> {
+    input: &'j [u8],
+    output: &'j mut [u8],
+    /// How many bytes of output there are, once it is decoded.
+    pub outcome: Result<usize, Failure>,
+}
+
+impl<'j> Job<'j> {
+    /// Decodes `input` into `output`. Of `output`, bytes beyond those that are counted may change too.
+    pub fn new(input: &'j [u8], output: &'j mut [u8]) -> Self {
+        Self { input, output, outcome: Err(Failure::Damaged) }
+    }
+}
+
+/// A decoder, which keeps its tables from stream to stream.
+pub struct Inflate {
+    tables: Box<[Tables; LANES]>,
+    has_avx2: bool,
+}
+
+impl Default for Inflate {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Inflate {
+    /// A decoder for the processor that it runs on.
+    pub fn new() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        let has_avx2 = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2");
+        #[cfg(not(target_arch = "x86_64"))]
+        let has_avx2 = false;
+        Self { has_avx2, ..Self::portable() }
+    }
+
+    /// A decoder that uses nothing that a processor may lack.
+    pub fn portable() -> Self {
+        Self { tables: Box::new([const { Tables::new() }; LANES]), has_avx2: false }
+    }
+
+    /// Decodes streams in zlib's framing. Bytes after a stream's end are ignored.
+    pub fn zlib(&mut self, jobs: &mut [Job<'_>]) {
+        #[cfg(target_arch = "x86_64")]
+        if self.has_avx2 {
+            // SAFETY: `new` asked the processor.
+            #[allow(unsafe_code)]
+            unsafe {
+                zlib_avx2(&mut self.tables, jobs);
+            }
+            return;
+        }
+        zlib::<copies::Portable>(&mut self.tables, jobs);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+fn zlib_avx2(tables: &mut [Tables; LANES], jobs: &mut [Job<'_>]) {
+    zlib::<copies::Avx2>(tables, jobs);
+}
+
+/// A stream that is being decoded.
+struct Running<'r> {
+    stream: Stream<'r>,
+    outcome: &'r mut Result<usize, Failure>,
+    /// The whole input: the checksum follows the stream.
+    framed: &'r [u8],
+}
+
+impl<'r> Running<'r> {
+    /// Begins a stream, up to where a fast loop can run. `None` if it is done already.
+    fn start(job: &'r mut Job<'_>, tables: &mut Tables) -> Option<Self> {
+        let framed = job.input;
+        let Some(raw) = raw(framed) else {
+            job.outcome = Err(Failure::Damaged);
+            return None;
+        };
+        let stream = Stream::new(raw, job.output);
+        Self { stream, outcome: &mut job.outcome, framed }.go_on(tables)
+    }
+
+    /// Does what a fast loop cannot. `None` if the stream is done.
+    fn go_on(mut self, tables: &mut Tables) -> Option<Self> {
+        match self.stream.settle(tables) {
+            Ok(false) => return Some(self),
+            Ok(true) => *self.outcome = self.check(),
+            Err(failure) => *self.outcome = Err(failure),
+        }
+        None
+    }
+
+    fn check(&self) -> Result<usize, Failure> {
+        let end = self.framed.get(2 + self.stream.bits.next..).and_then(<[u8]>::first_chunk);
+        let stored = u32::from_be_bytes(*end.ok_or(Failure::Damaged)?);
+        let written = self.stream.output.get(..self.stream.written).unwrap_or(&[]);
+        if adler::adler32(written) == stored { Ok(written.len()) } else { Err(Failure::Damaged) }
+    }
+}
+
+/// What is between the header and the place of the checksum, if the header is right and names no dictionary.
+fn raw(framed: &[u8]) -> Option<&[u8]> {
+    let (&[method, flags], rest) = framed.split_first_chunk()?;
+    let is_header = u16::from_be_bytes([method, flags]).is_multiple_of(31);
+    let is_deflate = method & 15 == 8 && method >> 4 <= 7 && flags & 32 == 0;
+    let raw = rest.get(..rest.len().checked_sub(4)?)?;
+    (is_header && is_deflate).then_some(raw)
+}
+
+#[inline(always)]
+fn zlib<C: Copies>(tables: &mut [Tables; LANES], jobs: &mut [Job<'_>]) {
+    let mut waiting = jobs.iter_mut();
+    let mut running = [const { None }; LANES];
+    while start_all(&mut running, &mut waiting, tables) {
+        let stopped = match (&mut running, &mut *tables) {
+            ([Some(a), Some(b), Some(c)], tables) => {
+                fast::run::<C, 3>([a, b, c].map(|lane: &mut Running<'_>| &mut lane.stream), tables)
+            }
+            ([Some(a), Some(b), None], [tables @ .., _]) => {
+                fast::run::<C, 2>([a, b].map(|lane| &mut lane.stream), tables)
+            }
+            ([Some(a), ..], [tables, ..]) => {
+                fast::run::<C, 1>([&mut a.stream], std::array::from_mut(tables))
+            }
+            _ => return,
+        };
+        let stream = running[stopped].take();
+        running[stopped] = stream.and_then(|stream| stream.go_on(&mut tables[stopped]));
+    }
+}
+
+/// Gives every free lane a stream, as long as some wait, and moves free lanes to the end. Returns whether any runs.
+fn start_all<'r, 'j>(
+    running: &mut [Option<Running<'r>>; LANES],
+    waiting: &mut std::slice::IterMut<'r, Job<'j>>,
+    tables: &mut [Tables; LANES],
+) -> bool {
+    let mut count = 0;
+    for lane in 0..LANES {
+        while running[lane].is_none() {
+            let Some(job) = waiting.next() else { break };
+            running[lane] = Running::start(job, &mut tables[lane]);
+        }
+        if running[lane].is_some() {
+            if count != lane {
+                running.swap(count, lane);
+                tables.swap(count, lane);
+            }
+            count += 1;
+        }
+    }
+    count > 0
+}
