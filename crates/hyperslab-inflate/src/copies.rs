@@ -1,24 +1,28 @@
 //! How matches are copied, by what the processor has.
 
+use crate::adler::{self, ROW, Sums};
 use crate::fast::{Cursor, Limits, rare};
 use crate::tables::Tables;
 
 /// Copies within the output. Both write up to 31 bytes more than they must.
 pub(crate) trait Copies {
-    /// Whether [`Copies::short`] can copy from nearer than 32 bytes.
-    const COPIES_NEAR: bool;
-
-    /// Copies 32 bytes from `back` before `output`, as if byte by byte. If `back` is 0, the bytes may be anything.
+    /// Copies 32 bytes from `back` before `output`, as if byte by byte if they `MAY_OVERLAP`.
     ///
     /// # Safety
-    /// `back` bytes before `output` and 32 after it belong to the same output.
-    unsafe fn short(output: *mut u8, back: usize);
+    /// `back`, which is not 0, bytes before `output`, and 32 after it belong to the same output.
+    unsafe fn short<const MAY_OVERLAP: bool>(output: *mut u8, back: usize);
 
     /// Copies `length` bytes from `back` before `output`, as if byte by byte.
     ///
     /// # Safety
     /// `back`, which is not 0, bytes before `output`, and `length + 32` after it belong to the same output.
     unsafe fn long(output: *mut u8, back: usize, length: usize);
+
+    /// What a checksum sums.
+    ///
+    /// # Safety
+    /// The processor has what these copies use.
+    unsafe fn sums(rows: &[[u8; ROW]]) -> Sums;
 
     /// [`crate::fast::rare`], as one function for the processor.
     ///
@@ -57,12 +61,16 @@ unsafe fn blocks<const NBYTES: usize>(output: *mut u8, back: usize, length: usiz
 pub(crate) struct Portable;
 
 impl Copies for Portable {
-    const COPIES_NEAR: bool = false;
-
     #[inline(always)]
-    unsafe fn short(output: *mut u8, back: usize) {
+    unsafe fn short<const MAY_OVERLAP: bool>(output: *mut u8, back: usize) {
         // SAFETY: the caller's promise.
-        unsafe { copy::<32>(output.wrapping_sub(back), output) };
+        unsafe {
+            if MAY_OVERLAP && back < 32 {
+                Self::long(output, back, 32);
+            } else {
+                copy::<32>(output.wrapping_sub(back), output);
+            }
+        }
     }
 
     #[inline(always)]
@@ -77,6 +85,10 @@ impl Copies for Portable {
                 near(output, back, length);
             }
         }
+    }
+
+    unsafe fn sums(rows: &[[u8; ROW]]) -> Sums {
+        adler::portable(rows)
     }
 
     #[inline(never)]
@@ -110,11 +122,9 @@ pub(crate) struct Avx2;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use std::arch::x86_64::{
-        __m128i, _mm_load_si128, _mm_loadu_si128, _mm_shuffle_epi8, _mm_storeu_si128,
-    };
+    use std::arch::x86_64::{__m128i, _mm_load_si128, _mm_loadu_si128, _mm_shuffle_epi8, _mm_storeu_si128};
 
-    use super::{Avx2, Copies, Cursor, Limits, Tables, blocks, rare};
+    use super::{Avx2, Copies, Cursor, Limits, ROW, Sums, Tables, adler, blocks, copy, rare};
 
     /// Which of the 16 bytes before come next, if `back` bytes repeat: the first 16, and the 16 after them.
     #[repr(align(64))]
@@ -141,13 +151,16 @@ mod x86 {
     };
 
     impl Copies for Avx2 {
-        const COPIES_NEAR: bool = true;
-
         #[inline(always)]
-        unsafe fn short(output: *mut u8, back: usize) {
+        unsafe fn short<const MAY_OVERLAP: bool>(output: *mut u8, back: usize) {
+            if !MAY_OVERLAP {
+                // SAFETY: the caller's promise.
+                return unsafe { copy::<32>(output.wrapping_sub(back), output) };
+            }
             let from = output.wrapping_sub(back);
-            let [first, second] = &PATTERNS.0[back.min(16)];
-            let next = if back >= 16 { from.wrapping_add(16) } else { from };
+            let repeats = back.min(16);
+            let [first, second] = &PATTERNS.0[repeats];
+            let next = from.wrapping_add(repeats & 16);
             // SAFETY: the caller's promise; the patterns are aligned. The second load may read what the first store wrote.
             unsafe {
                 let bytes = _mm_loadu_si128(from.cast::<__m128i>());
@@ -171,6 +184,12 @@ mod x86 {
                     repeat(output, back, length);
                 }
             }
+        }
+
+        #[inline(always)]
+        unsafe fn sums(rows: &[[u8; ROW]]) -> Sums {
+            // SAFETY: the caller's promise.
+            unsafe { adler::avx2(rows) }
         }
 
         #[inline(always)]

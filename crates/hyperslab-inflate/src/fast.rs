@@ -5,9 +5,9 @@
 
 use crate::bits::Bits;
 use crate::copies::Copies;
-use crate::huffman::{END, LITERAL, SECOND};
+use crate::huffman::{END, LITERAL, RARE, SECOND};
 use crate::stream::{INPUT_MARGIN, OUTPUT_MARGIN, Stream, number};
-use crate::tables::{DISTANCE_BITS, Kind, MATCH_BIT, NO_STEP, STEP_NBYTES, SYMBOL_BITS, Tables};
+use crate::tables::{DISTANCE_BITS, Kind, NEAR, NO_STEP, STEP_NBYTES, SYMBOL_BITS, Tables};
 
 const SYMBOL_MASK: u64 = (1 << SYMBOL_BITS) - 1;
 const DISTANCE_MASK: u64 = (1 << DISTANCE_BITS) - 1;
@@ -15,6 +15,8 @@ const DISTANCE_MASK: u64 = (1 << DISTANCE_BITS) - 1;
 const STEP_INPUT: usize = 8;
 /// The most bytes of output that a step goes forward: three literals and a short match.
 const STEP_OUTPUT: usize = 3 + STEP_NBYTES as usize;
+/// How many steps write as much as the longest match.
+const RARE_STEPS: isize = 258_usize.div_ceil(STEP_OUTPUT).cast_signed();
 
 /// Where a stream is, in registers.
 #[derive(Clone, Copy)]
@@ -76,6 +78,12 @@ impl Cursor {
         self.input.addr() < limits.input.addr() && self.output.addr() < limits.output.addr()
     }
 
+    /// Whether everything that a distance can name was written.
+    #[inline(always)]
+    fn is_far(&self, limits: &Limits) -> bool {
+        self.output.addr() - limits.start.addr() >= 32768
+    }
+
     /// Holds at least 56 bits after this.
     ///
     /// # Safety
@@ -110,34 +118,41 @@ impl Cursor {
 /// does nothing, if the next symbol needs [`rare`].
 ///
 /// # Safety
-/// The cursor has room for a round; `tables` have steps.
+/// The cursor has room for a round; `tables` have steps. If `IS_FAR`, 32 KiB were written, which is as far as distances go.
 #[inline(always)]
-unsafe fn step<C: Copies>(cursor: &mut Cursor, limits: &Limits, tables: &Tables) -> bool {
+unsafe fn step<C: Copies, const COPIES_NEAR: bool, const IS_FAR: bool>(
+    cursor: &mut Cursor,
+    limits: &Limits,
+    tables: &Tables,
+) -> bool {
     let step = tables.steps[(cursor.bits & SYMBOL_MASK) as usize];
     let head = step as u32;
     if step & NO_STEP != 0 {
         return false;
     }
     let after = cursor.bits >> (head & 63);
-    // All ones if a distance follows, else zeros.
-    let mask = ((head << (31 - MATCH_BIT)).cast_signed() >> 31).cast_unsigned();
-    let distance = tables.distances[(after & DISTANCE_MASK) as usize] & mask;
+    // Without a match, the mask leads to the first entry. A comparison would become a branch.
+    let mask = u64::from(head >> 8 & 0xff);
+    let index = ((after & mask) + (mask & 1)) as usize;
+    let count = tables.backs.counts[index];
+    if count & if COPIES_NEAR { SECOND } else { SECOND | NEAR } != 0 {
+        return false;
+    }
     let literals = (step >> 32) as u32;
     // SAFETY: three literals and a match are less than the margin, and 4 bytes written are too.
     unsafe { cursor.output.cast::<u32>().write_unaligned(literals.to_le()) };
     let output = cursor.output.wrapping_add((literals >> 24) as usize);
-    if distance & SECOND != 0 {
-        return false;
-    }
-    let back = number(distance, after) as usize;
-    if back > output.addr() - limits.start.addr() || (!C::COPIES_NEAR && back.wrapping_sub(1) < 31) {
+    let extra = tables.backs.masks[index];
+    let extra = (after as u32 & extra) >> (extra.trailing_zeros() & 31);
+    let back = (extra + tables.backs.bases[index]) as usize;
+    if !IS_FAR && back > output.addr() - limits.start.addr() {
         return false;
     }
     // SAFETY: `back` is at most what was written; the margin has 32 bytes after `output`.
-    unsafe { C::short(output, back) };
-    cursor.output = output.wrapping_add((head >> 8 & 0xff) as usize);
-    cursor.bits = after >> (distance & 63);
-    cursor.count = cursor.count.wrapping_sub(u64::from(head)).wrapping_sub(u64::from(distance));
+    unsafe { C::short::<COPIES_NEAR>(output, back) };
+    cursor.output = output.wrapping_add((head >> 16 & 0xff) as usize);
+    cursor.bits = after >> (count & 63);
+    cursor.count = cursor.count.wrapping_sub(step).wrapping_sub(u64::from(count));
     // SAFETY: the caller's promise.
     unsafe { cursor.refill() };
     true
@@ -186,137 +201,174 @@ fn second(entry: u32, bits: u64) -> usize {
     (entry >> 16) as usize + (bits as usize & ((1 << (entry >> 8 & 31)) - 1))
 }
 
-/// Decodes up to four literals and perhaps a match, with branches. Returns `false` at the end of the block and before a
-/// wrong symbol.
+/// Decodes a match that begins with this entry, or whatever else it is. Returns `false` at the end of the block and before
+/// a wrong symbol.
 ///
 /// # Safety
-/// The cursor has room for a round.
+/// The cursor has room for a round, less a few literals, and is refilled.
 #[inline(always)]
-unsafe fn round<C: Copies>(cursor: &mut Cursor, limits: &Limits, tables: &Tables) -> bool {
-    for _ in 0..4 {
-        let entry = tables.symbols[(cursor.bits & SYMBOL_MASK) as usize];
-        if entry & LITERAL == 0 {
-            // SAFETY: this and the next refill read within the margin of input.
-            unsafe { cursor.refill() };
-            let distance = tables.distances[(cursor.bits >> (entry & 63) & DISTANCE_MASK) as usize];
-            if (entry | distance) & (SECOND | END) != 0 {
-                // SAFETY: four literals and a match are less than the margin.
-                return match unsafe { C::rare(*cursor, *limits, tables) } {
-                    Some(after) => {
-                        *cursor = after;
-                        true
-                    }
-                    None => false,
-                };
-            }
-            let length = number(entry, cursor.bits) as usize;
-            let after = cursor.bits >> (entry & 63);
-            let back = number(distance, after) as usize;
-            if back > cursor.output.addr() - limits.start.addr() {
-                return false;
-            }
-            cursor.bits = after >> (distance & 63);
-            cursor.count = cursor.count.wrapping_sub(u64::from(entry)).wrapping_sub(u64::from(distance));
-            let output = cursor.output;
-            cursor.output = output.wrapping_add(length);
-            // SAFETY: as above.
-            unsafe { cursor.refill() };
-            // SAFETY: `back` is at most what was written; the margin has 4 + 258 + 32 bytes.
-            unsafe { C::long(output, back, length) };
-            return true;
-        }
-        // SAFETY: the margin has four bytes.
-        unsafe { cursor.literal(entry) };
+unsafe fn match_at<C: Copies>(cursor: &mut Cursor, limits: &Limits, tables: &Tables, entry: u32) -> bool {
+    let after = cursor.bits >> (entry & 63);
+    let distance = tables.distances[(after & DISTANCE_MASK) as usize];
+    if entry & RARE != 0 || distance & SECOND != 0 {
+        // SAFETY: the caller's promise.
+        let next = unsafe { C::rare(*cursor, *limits, tables) };
+        *cursor = next.unwrap_or(*cursor);
+        return next.is_some();
     }
-    // SAFETY: as above.
+    let length = number(entry, cursor.bits) as usize;
+    let back = number(distance, after) as usize;
+    let output = cursor.output;
+    if back > output.addr() - limits.start.addr() {
+        return false;
+    }
+    cursor.bits = after >> (distance & 63);
+    cursor.count = cursor.count.wrapping_sub(u64::from(entry)).wrapping_sub(u64::from(distance & 0xff));
+    cursor.output = output.wrapping_add(length);
+    // SAFETY: the caller's promise.
     unsafe { cursor.refill() };
+    // SAFETY: `back` is at most what was written; the margin has a few literals and 258 + 32 bytes.
+    unsafe { C::long(output, back, length) };
     true
 }
 
-/// Runs streams side by side until one of them needs care. Returns which.
-#[inline(always)]
-pub(crate) fn run<C: Copies, const N: usize>(streams: [&mut Stream<'_>; N], tables: &mut [Tables; N]) -> usize {
-    let is_mixed = tables.iter().any(|tables| tables.kind() == Kind::Mixed);
-    let mut places = streams.map(|stream| (Cursor::of(stream), stream));
-    let mut cursors: [Cursor; N] = std::array::from_fn(|lane| places[lane].0.0);
-    let limits: [Limits; N] = std::array::from_fn(|lane| places[lane].0.1);
-    let stopped = if is_mixed {
-        tables.iter_mut().for_each(Tables::make_steps);
-        mixed::<C, N>(&mut cursors, &limits, tables)
-    } else {
-        plain::<C, N>(&mut cursors, &limits, tables)
+/// So many literals take less bits than a refilled cursor has.
+macro_rules! five {
+    ($body:block) => {
+        $body $body $body $body $body
     };
-    for (cursor, (_, stream)) in cursors.iter().zip(&mut places) {
-        cursor.leave(stream);
-    }
-    stopped
 }
 
-#[inline(always)]
-fn mixed<C: Copies, const N: usize>(
-    out: &mut [Cursor; N],
-    limits: &[Limits; N],
-    tables: &[Tables; N],
-) -> usize {
-    let mut cursors = *out;
-    for lane in 0..N {
-        // SAFETY: streams come here with room for a round.
-        unsafe { cursors[lane].refill() };
-    }
-    let stopped = 'all: loop {
-        let mut steps = usize::MAX;
-        for lane in 0..N {
-            let most = cursors[lane].steps(&limits[lane]);
-            if most == 0 && !cursors[lane].has_room(&limits[lane]) {
-                break 'all lane;
+/// The loops over lanes, written out: a compiler keeps cursors in registers only if they have names.
+macro_rules! loops {
+    ($run:ident, $mixed:ident, $plain:ident, $count:literal, $($lane:ident $index:literal),+) => {
+        /// Runs streams side by side until one of them needs care. Returns which.
+        #[inline(always)]
+        pub(crate) fn $run<C: Copies>(
+            streams: [&mut Stream<'_>; $count],
+            tables: &mut [Tables; $count],
+        ) -> usize {
+            let kind = tables.iter().map(Tables::kind).max().unwrap_or(Kind::Plain);
+            let mut places = streams.map(|stream| (Cursor::of(stream), stream));
+            if kind != Kind::Plain {
+                tables.iter_mut().for_each(Tables::make_steps);
             }
-            steps = steps.min(most);
-        }
-        let mut is_rare = false;
-        // With room for less than a step, one is within the margin all the same.
-        for _ in 0..steps.max(1) {
-            for lane in 0..N {
-                // SAFETY: the steps were counted; a rare symbol is within the margin, and is followed by a new count.
-                if !unsafe { step::<C>(&mut cursors[lane], &limits[lane], &tables[lane]) } {
-                    // SAFETY: as above.
-                    match unsafe { C::rare(cursors[lane], limits[lane], &tables[lane]) } {
-                        Some(after) => cursors[lane] = after,
-                        None => break 'all lane,
-                    }
-                    is_rare = true;
+            let mut cursors = std::array::from_fn(|lane| places[lane].0.0);
+            let limits = std::array::from_fn(|lane| places[lane].0.1);
+            // SAFETY: streams come here with room for a round.
+            let stopped = unsafe {
+                match kind {
+                    Kind::Plain => $plain::<C>(&mut cursors, &limits, tables),
+                    Kind::Mixed => $mixed::<C, false>(&mut cursors, &limits, tables),
+                    Kind::Near => $mixed::<C, true>(&mut cursors, &limits, tables),
                 }
+            };
+            for (cursor, (_, stream)) in cursors.iter().zip(&mut places) {
+                cursor.leave(stream);
             }
-            if is_rare {
-                break;
+            stopped
+        }
+
+        /// Steps until a stream needs care, which is returned.
+        ///
+        /// # Safety
+        /// Cursors have room for a round; where [`Kind`] says so, tables have steps.
+        #[inline(always)]
+        unsafe fn $mixed<C: Copies, const COPIES_NEAR: bool>(
+            cursors: &mut [Cursor; $count],
+            limits: &[Limits; $count],
+            tables: &[Tables; $count],
+        ) -> usize {
+            let [$(mut $lane),+] = *cursors;
+            // SAFETY: there is room.
+            $(unsafe { $lane.refill() };)+
+            macro_rules! steps {
+                ($steps:expr, $is_far:literal) => {{
+                    let mut steps: isize = $steps;
+                    'rounds: {
+                        while steps > 0 {
+                            $(
+                                // SAFETY: the steps were counted; a rare symbol, which may write more, counts as more.
+                                if !unsafe { step::<C, COPIES_NEAR, $is_far>(&mut $lane, &limits[$index], &tables[$index]) } {
+                                    let next = unsafe { C::rare($lane, limits[$index], &tables[$index]) };
+                                    let Some(next) = next else { break 'rounds Some($index) };
+                                    $lane = next;
+                                    steps -= RARE_STEPS;
+                                }
+                            )+
+                            steps -= 1;
+                        }
+                        None
+                    }
+                }};
             }
+            let stopped = loop {
+                $(
+                    if !$lane.has_room(&limits[$index]) {
+                        break $index;
+                    }
+                )+
+                // With room for less than a step, one is within the margin all the same.
+                let steps = isize::MAX$(.min($lane.steps(&limits[$index]).max(1).cast_signed()))+;
+                let is_far = true$(& $lane.is_far(&limits[$index]))+;
+                let stopped = if is_far { steps!(steps, true) } else { steps!(steps.min(256), false) };
+                if let Some(lane) = stopped {
+                    break lane;
+                }
+            };
+            *cursors = [$($lane),+];
+            stopped
+        }
+
+        /// Literals of all streams at once, as long as there are any, then matches. Returns which stream needs care.
+        ///
+        /// # Safety
+        /// Cursors have room for a round.
+        #[inline(always)]
+        unsafe fn $plain<C: Copies>(
+            cursors: &mut [Cursor; $count],
+            limits: &[Limits; $count],
+            tables: &[Tables; $count],
+        ) -> usize {
+            let [$(mut $lane),+] = *cursors;
+            // SAFETY: there is room.
+            $(unsafe { $lane.refill() };)+
+            let stopped = 'all: loop {
+                $(
+                    if !$lane.has_room(&limits[$index]) {
+                        break 'all $index;
+                    }
+                )+
+                let mut entries = [LITERAL; $count];
+                'literals: {
+                    five!({
+                        $(entries[$index] = tables[$index].symbols[($lane.bits & SYMBOL_MASK) as usize];)+
+                        if LITERAL$(& entries[$index])+ == 0 {
+                            break 'literals;
+                        }
+                        // SAFETY: the margin has a few literals.
+                        $(unsafe { $lane.literal(entries[$index]) };)+
+                    });
+                }
+                // SAFETY: this and the next refill read within the margin.
+                $(unsafe { $lane.refill() };)+
+                $(
+                    if entries[$index] & LITERAL == 0 {
+                        // SAFETY: there was room for a round.
+                        if !unsafe { match_at::<C>(&mut $lane, &limits[$index], &tables[$index], entries[$index]) } {
+                            break 'all $index;
+                        }
+                    }
+                )+
+            };
+            *cursors = [$($lane),+];
+            stopped
         }
     };
-    *out = cursors;
-    stopped
 }
 
-#[inline(always)]
-fn plain<C: Copies, const N: usize>(
-    out: &mut [Cursor; N],
-    limits: &[Limits; N],
-    tables: &[Tables; N],
-) -> usize {
-    let mut cursors = *out;
-    for lane in 0..N {
-        // SAFETY: streams come here with room for a round.
-        unsafe { cursors[lane].refill() };
-    }
-    let stopped = 'all: loop {
-        for lane in 0..N {
-            if !cursors[lane].has_room(&limits[lane]) {
-                break 'all lane;
-            }
-            // SAFETY: there is room.
-            if !unsafe { round::<C>(&mut cursors[lane], &limits[lane], &tables[lane]) } {
-                break 'all lane;
-            }
-        }
-    };
-    *out = cursors;
-    stopped
-}
+const _: () = assert!(5 * SYMBOL_BITS <= 56);
+
+loops!(run_one, mixed_one, plain_one, 1, a 0);
+loops!(run_two, mixed_two, plain_two, 2, a 0, b 1);
+loops!(run_three, mixed_three, plain_three, 3, a 0, b 1, c 2);

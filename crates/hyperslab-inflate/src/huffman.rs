@@ -15,14 +15,14 @@ pub(crate) const SECOND: u32 = 1 << 14;
 pub(crate) const END: u32 = 1 << 13;
 
 const LENGTH_BASES: [u16; 29] = [
-    3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227,
-    258,
+    3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195,
+    227, 258,
 ];
 const LENGTH_EXTRA: [u8; 29] =
     [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0];
 const DISTANCE_BASES: [u16; 30] = [
-    1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097,
-    6145, 8193, 12289, 16385, 24577,
+    1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769, 1025, 1537, 2049, 3073,
+    4097, 6145, 8193, 12289, 16385, 24577,
 ];
 const DISTANCE_EXTRA: [u8; 30] =
     [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13];
@@ -192,7 +192,8 @@ fn fill_second(
                 space = space * 2 + counts.get(bits + second_bits)?;
             }
             end = start + (1 << second_bits);
-            *table.get_mut(prefix)? = u32::try_from(start << 16 | second_bits << 8 | bits).ok()? | RARE | SECOND;
+            *table.get_mut(prefix)? =
+                u32::try_from(start << 16 | second_bits << 8 | bits).ok()? | RARE | SECOND;
         }
         let rest = u32::try_from(length - bits).ok()?;
         let entry = meanings.get(usize::from(*symbols.next()?))? + rest * 0x101;

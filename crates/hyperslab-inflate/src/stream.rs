@@ -36,8 +36,7 @@ impl<'j> Stream<'j> {
 
     /// Whether a fast loop can run.
     fn has_room(&self) -> bool {
-        self.input.len() - self.bits.next > INPUT_MARGIN
-            && self.output.len() - self.written > OUTPUT_MARGIN
+        self.input.len() - self.bits.next > INPUT_MARGIN && self.output.len() - self.written > OUTPUT_MARGIN
     }
 
     /// Decodes the first symbol after a fast loop, and then as many as are needed until a fast loop can go on.
@@ -139,6 +138,6 @@ impl<'j> Stream<'j> {
 
 /// The length or distance of an entry, with its extra bits, which `bits` begin with.
 pub(crate) fn number(entry: u32, bits: u64) -> u32 {
-    let extra = (bits & ((1 << (entry & 0x3f)) - 1)) >> (entry >> 8 & 31);
+    let extra = (bits & ((1 << (entry & 0x3f)) - 1)) >> (entry >> 8 & 63);
     (entry >> 16) + extra as u32
 }

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::bits::Bits;
-use crate::huffman::{CODE_LENGTHS, DISTANCES, LITERAL, RARE, SYMBOLS, build};
+use crate::huffman::{CODE_LENGTHS, DISTANCES, LITERAL, RARE, SECOND, SYMBOLS, build};
 
 /// How many bits the first look-up of a literal or length takes.
 pub(crate) const SYMBOL_BITS: usize = 11;
@@ -19,25 +19,61 @@ const ORDER: [u8; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 
 
 /// An entry of the table of steps that is no step.
 pub(crate) const NO_STEP: u64 = 1 << 31;
-/// Where an entry of the table of steps says that a distance follows.
-pub(crate) const MATCH_BIT: u32 = 16;
+
+/// Distances, for steps: apart, because a step reads three numbers sooner than it takes one to pieces. The first of each
+/// is for steps without a match, the others are for the bits that index them.
+pub(crate) struct Backs {
+    /// How many bits a distance takes, with [`NEAR`] or [`SECOND`].
+    pub(crate) counts: [u32; 1 + (1 << DISTANCE_BITS)],
+    /// Which of the bits are extra bits.
+    pub(crate) masks: [u32; 1 + (1 << DISTANCE_BITS)],
+    pub(crate) bases: [u32; 1 + (1 << DISTANCE_BITS)],
+}
+
+/// The distance may be less than 32.
+pub(crate) const NEAR: u32 = 1 << 12;
+
+impl Backs {
+    /// What a step without a match copies is overwritten by the next one. It comes from so far back because a processor
+    /// waits for what it has just written in other pieces.
+    const NONE: Self = Self {
+        counts: [0; 1 + (1 << DISTANCE_BITS)],
+        masks: [0; 1 + (1 << DISTANCE_BITS)],
+        bases: [512; 1 + (1 << DISTANCE_BITS)],
+    };
+
+    fn fill(&mut self, distances: &[u32]) {
+        for (index, &entry) in (1..=1 << DISTANCE_BITS).zip(distances) {
+            let (all, code) = (entry & 0xff, entry >> 8 & 31);
+            let base = entry >> 16;
+            let near = if base < STEP_NBYTES { NEAR } else { 0 };
+            self.counts[index] = if entry & SECOND != 0 { SECOND } else { all | near };
+            self.masks[index] = ((1 << all) - 1) & !((1 << code) - 1);
+            self.bases[index] = base;
+        }
+    }
+}
 
 /// How a block is decoded fastest.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// Literals and short matches mixed: steps without branches.
-    Mixed,
     /// Nearly only literals, or mostly long matches: branches that are foretold well.
     Plain,
+    /// Literals and short matches mixed: steps without branches.
+    Mixed,
+    /// The same, with matches from less than 32 bytes back.
+    Near,
 }
 
 /// The tables of one block.
 pub(crate) struct Tables {
-    /// One step of up to three literals and perhaps a length, from the lowest bit on: how many bits it takes (8 bits), the
-    /// length or 0 (8), whether a distance follows (1), 15 unused, three literals (24), how many literals there are (8).
+    /// One step of up to three literals and perhaps a length, from the lowest bit on: how many bits it takes (8 bits), a
+    /// mask of the bits that index the distance (8; 0 if none follows), the length or 0 (8), [`NO_STEP`] (8), three
+    /// literals (24), how many literals there are (8).
     pub(crate) steps: [u64; 1 << SYMBOL_BITS],
     pub(crate) symbols: [u32; SYMBOL_ENTRIES],
     pub(crate) distances: [u32; DISTANCE_ENTRIES],
+    pub(crate) backs: Backs,
     lengths: [u8; 288 + 32 + 138],
     /// Whether `steps` belong to `symbols`.
     has_steps: bool,
@@ -51,6 +87,7 @@ impl Tables {
             steps: [NO_STEP; 1 << SYMBOL_BITS],
             symbols: [0; SYMBOL_ENTRIES],
             distances: [0; DISTANCE_ENTRIES],
+            backs: Backs::NONE,
             lengths: [0; 288 + 32 + 138],
             has_steps: false,
             is_fixed: false,
@@ -129,7 +166,7 @@ impl Tables {
         build(&mut self.distances, DISTANCE_BITS, distances, &DISTANCES).ok_or(Failure::Damaged)?;
         build(&mut self.symbols, SYMBOL_BITS, symbols, &SYMBOLS).ok_or(Failure::Damaged)?;
         self.has_steps = false;
-        self.kind = kind(symbols);
+        self.kind = kind(symbols, distances);
         Ok(())
     }
 
@@ -139,6 +176,7 @@ impl Tables {
             return;
         }
         self.has_steps = true;
+        self.backs.fill(&self.distances);
         for (index, step) in (0..).zip(&mut self.steps) {
             *step = step_at(&self.symbols, index);
         }
@@ -146,13 +184,20 @@ impl Tables {
 }
 
 /// Chooses by the lengths of the codes: a code of `n` bits is expected once in `2^n` symbols.
-fn kind(symbols: &[u8]) -> Kind {
+fn kind(symbols: &[u8], distances: &[u8]) -> Kind {
     let share = |lengths: &[u8]| -> u32 {
         lengths.iter().filter(|&&length| length > 0).map(|&length| 32768 >> length).sum()
     };
     let matches = share(symbols.get(257..).unwrap_or(&[]));
     let long = share(symbols.get(273..).unwrap_or(&[])); // lengths from 35 on
-    if (3277..30474).contains(&matches) && long * 7 < matches { Kind::Mixed } else { Kind::Plain }
+    let near = share(distances.get(..9).unwrap_or(distances)); // distances up to 24
+    if !(3277..30474).contains(&matches) || long * 32768 / matches + near > 4915 {
+        Kind::Plain
+    } else if near > 1638 {
+        Kind::Near
+    } else {
+        Kind::Mixed
+    }
 }
 
 /// The step that begins with these bits.
@@ -170,7 +215,7 @@ fn step_at(symbols: &[u32; SYMBOL_ENTRIES], index: u32) -> u64 {
             let extra = index >> (taken + code_bits) & ((1 << (all_bits - code_bits)) - 1);
             let length = (entry >> 16) + extra;
             if length <= STEP_NBYTES {
-                let head = u64::from(end | length << 8 | 1 << MATCH_BIT);
+                let head = u64::from(end | 0xff << 8 | length << 16);
                 step = head | u64::from(literals) << 32 | count << 56;
             }
             break;
