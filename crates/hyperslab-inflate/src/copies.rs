@@ -6,7 +6,8 @@ use crate::tables::Tables;
 
 /// Copies within the output. Both write up to 31 bytes more than they must.
 pub(crate) trait Copies {
-    /// Copies 32 bytes from `back` before `output`, as if byte by byte if they `MAY_OVERLAP`.
+    /// Copies 32 bytes from at least 32 `back` before `output`; or 16 from anywhere, as if byte by byte, if they
+    /// `MAY_OVERLAP`.
     ///
     /// # Safety
     /// `back`, which is not 0, bytes before `output`, and 32 after it belong to the same output.
@@ -66,7 +67,7 @@ impl Copies for Portable {
         // SAFETY: the caller's promise.
         unsafe {
             if MAY_OVERLAP && back < 32 {
-                Self::long(output, back, 32);
+                Self::long(output, back, 16);
             } else {
                 copy::<32>(output.wrapping_sub(back), output);
             }
@@ -126,20 +127,19 @@ mod x86 {
 
     use super::{Avx2, Copies, Cursor, Limits, ROW, Sums, Tables, adler, blocks, copy, rare};
 
-    /// Which of the 16 bytes before come next, if `back` bytes repeat: the first 16, and the 16 after them.
+    /// Which of the bytes from `back` before come next, if they repeat; and how many of these 16 are whole repeats.
     #[repr(align(64))]
-    struct Patterns([[[u8; 16]; 2]; 17], [u8; 17]);
+    struct Patterns([[u8; 16]; 17], [u8; 17]);
 
     static PATTERNS: Patterns = {
-        let mut patterns = [[[0; 16]; 2]; 17];
+        let mut patterns = [[0; 16]; 17];
         let mut forward = [16; 17];
         let mut back = 0;
         while back <= 16 {
             let mut index = 0;
             while index < 16 {
                 let repeats = if back == 0 { 16 } else { back };
-                patterns[back][0][index] = (index % repeats) as u8;
-                patterns[back][1][index] = ((index + 16) % repeats) as u8;
+                patterns[back][index] = (index % repeats) as u8;
                 index += 1;
             }
             if back > 0 {
@@ -158,17 +158,11 @@ mod x86 {
                 return unsafe { copy::<32>(output.wrapping_sub(back), output) };
             }
             let from = output.wrapping_sub(back);
-            let repeats = back.min(16);
-            let [first, second] = &PATTERNS.0[repeats];
-            let next = from.wrapping_add(repeats & 16);
-            // SAFETY: the caller's promise; the patterns are aligned. The second load may read what the first store wrote.
+            // SAFETY: the caller's promise; the patterns are aligned.
             unsafe {
                 let bytes = _mm_loadu_si128(from.cast::<__m128i>());
-                let first = _mm_load_si128(first.as_ptr().cast::<__m128i>());
-                _mm_storeu_si128(output.cast::<__m128i>(), _mm_shuffle_epi8(bytes, first));
-                let bytes = _mm_loadu_si128(next.cast::<__m128i>());
-                let second = _mm_load_si128(second.as_ptr().cast::<__m128i>());
-                _mm_storeu_si128(output.wrapping_add(16).cast::<__m128i>(), _mm_shuffle_epi8(bytes, second));
+                let pattern = _mm_load_si128(PATTERNS.0[back.min(16)].as_ptr().cast::<__m128i>());
+                _mm_storeu_si128(output.cast::<__m128i>(), _mm_shuffle_epi8(bytes, pattern));
             }
         }
 
@@ -178,7 +172,9 @@ mod x86 {
             unsafe {
                 if back >= 32 {
                     blocks::<32>(output, back, length);
-                } else if back >= 16 {
+                    return;
+                }
+                if back >= 16 {
                     blocks::<16>(output, back, length);
                 } else {
                     repeat(output, back, length);
@@ -215,7 +211,7 @@ mod x86 {
         // SAFETY: the caller's promise; at most 15 bytes more than `length` are written.
         unsafe {
             let bytes = _mm_loadu_si128(output.wrapping_sub(back).cast::<__m128i>());
-            let pattern = _mm_load_si128(PATTERNS.0[back & 15][0].as_ptr().cast::<__m128i>());
+            let pattern = _mm_load_si128(PATTERNS.0[back & 15].as_ptr().cast::<__m128i>());
             let bytes = _mm_shuffle_epi8(bytes, pattern);
             while done < length {
                 _mm_storeu_si128(output.wrapping_add(done).cast::<__m128i>(), bytes);

@@ -241,24 +241,22 @@ macro_rules! five {
 
 /// The loops over lanes, written out: a compiler keeps cursors in registers only if they have names.
 macro_rules! loops {
-    ($run:ident, $mixed:ident, $plain:ident, $count:literal, $($lane:ident $index:literal),+) => {
+    ($run:ident, $mixed:ident, $plain:ident, $matches:ident, $count:literal, $($lane:ident $index:literal),+) => {
         /// Runs streams side by side until one of them needs care. Returns which.
         #[inline(always)]
         pub(crate) fn $run<C: Copies>(
             streams: [&mut Stream<'_>; $count],
-            tables: &mut [Tables; $count],
+            tables: [&Tables; $count],
+            kind: Kind,
         ) -> usize {
-            let kind = tables.iter().map(Tables::kind).max().unwrap_or(Kind::Plain);
             let mut places = streams.map(|stream| (Cursor::of(stream), stream));
-            if kind != Kind::Plain {
-                tables.iter_mut().for_each(Tables::make_steps);
-            }
             let mut cursors = std::array::from_fn(|lane| places[lane].0.0);
             let limits = std::array::from_fn(|lane| places[lane].0.1);
             // SAFETY: streams come here with room for a round.
             let stopped = unsafe {
                 match kind {
-                    Kind::Plain => $plain::<C>(&mut cursors, &limits, tables),
+                    Kind::Literals | Kind::Plain => $plain::<C>(&mut cursors, &limits, tables),
+                    Kind::Matches => $matches::<C>(&mut cursors, &limits, tables),
                     Kind::Mixed => $mixed::<C, false>(&mut cursors, &limits, tables),
                     Kind::Near => $mixed::<C, true>(&mut cursors, &limits, tables),
                 }
@@ -277,7 +275,7 @@ macro_rules! loops {
         unsafe fn $mixed<C: Copies, const COPIES_NEAR: bool>(
             cursors: &mut [Cursor; $count],
             limits: &[Limits; $count],
-            tables: &[Tables; $count],
+            tables: [&Tables; $count],
         ) -> usize {
             let [$(mut $lane),+] = *cursors;
             // SAFETY: there is room.
@@ -289,8 +287,8 @@ macro_rules! loops {
                         while steps > 0 {
                             $(
                                 // SAFETY: the steps were counted; a rare symbol, which may write more, counts as more.
-                                if !unsafe { step::<C, COPIES_NEAR, $is_far>(&mut $lane, &limits[$index], &tables[$index]) } {
-                                    let next = unsafe { C::rare($lane, limits[$index], &tables[$index]) };
+                                if !unsafe { step::<C, COPIES_NEAR, $is_far>(&mut $lane, &limits[$index], tables[$index]) } {
+                                    let next = unsafe { C::rare($lane, limits[$index], tables[$index]) };
                                     let Some(next) = next else { break 'rounds Some($index) };
                                     $lane = next;
                                     steps -= RARE_STEPS;
@@ -328,7 +326,7 @@ macro_rules! loops {
         unsafe fn $plain<C: Copies>(
             cursors: &mut [Cursor; $count],
             limits: &[Limits; $count],
-            tables: &[Tables; $count],
+            tables: [&Tables; $count],
         ) -> usize {
             let [$(mut $lane),+] = *cursors;
             // SAFETY: there is room.
@@ -355,8 +353,47 @@ macro_rules! loops {
                 $(
                     if entries[$index] & LITERAL == 0 {
                         // SAFETY: there was room for a round.
-                        if !unsafe { match_at::<C>(&mut $lane, &limits[$index], &tables[$index], entries[$index]) } {
+                        if !unsafe { match_at::<C>(&mut $lane, &limits[$index], tables[$index], entries[$index]) } {
                             break 'all $index;
+                        }
+                    }
+                )+
+            };
+            *cursors = [$($lane),+];
+            stopped
+        }
+
+        /// Symbol by symbol. Returns which stream needs care.
+        ///
+        /// # Safety
+        /// Cursors have room for a round.
+        #[inline(always)]
+        unsafe fn $matches<C: Copies>(
+            cursors: &mut [Cursor; $count],
+            limits: &[Limits; $count],
+            tables: [&Tables; $count],
+        ) -> usize {
+            let [$(mut $lane),+] = *cursors;
+            // SAFETY: there is room.
+            $(unsafe { $lane.refill() };)+
+            let stopped = 'all: loop {
+                $(
+                    if !$lane.has_room(&limits[$index]) {
+                        break 'all $index;
+                    }
+                )+
+                $(
+                    let entry = tables[$index].symbols[($lane.bits & SYMBOL_MASK) as usize];
+                    if entry & LITERAL == 0 {
+                        // SAFETY: there was room for a round.
+                        if !unsafe { match_at::<C>(&mut $lane, &limits[$index], tables[$index], entry) } {
+                            break 'all $index;
+                        }
+                    } else {
+                        // SAFETY: there was room for a round.
+                        unsafe {
+                            $lane.literal(entry);
+                            $lane.refill();
                         }
                     }
                 )+
@@ -369,6 +406,6 @@ macro_rules! loops {
 
 const _: () = assert!(5 * SYMBOL_BITS <= 56);
 
-loops!(run_one, mixed_one, plain_one, 1, a 0);
-loops!(run_two, mixed_two, plain_two, 2, a 0, b 1);
-loops!(run_three, mixed_three, plain_three, 3, a 0, b 1, c 2);
+loops!(run_one, mixed_one, plain_one, matches_one, 1, a 0);
+loops!(run_two, mixed_two, plain_two, matches_two, 2, a 0, b 1);
+loops!(run_three, mixed_three, plain_three, matches_three, 3, a 0, b 1, c 2);

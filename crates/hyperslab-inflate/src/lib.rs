@@ -17,10 +17,10 @@ mod tables;
 
 use copies::Copies;
 use stream::Stream;
-use tables::Tables;
+use tables::{Kind, Tables};
 
-/// How many streams are decoded side by side.
-pub const LANES: usize = 3;
+/// How many streams are open, so that some are found whose blocks are of one kind.
+const OPEN: usize = 4;
 
 /// Why a stream was not decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +48,7 @@ impl<'j> Job<'j> {
 
 /// A decoder, which keeps its tables from stream to stream.
 pub struct Inflate {
-    tables: Box<[Tables; LANES]>,
+    tables: Box<[Tables; OPEN]>,
     has_avx2: bool,
 }
 
@@ -72,7 +72,7 @@ impl Inflate {
 
     /// A decoder that uses nothing that a processor may lack.
     pub fn portable() -> Self {
-        Self { tables: Box::new([const { Tables::new() }; LANES]), has_avx2: false }
+        Self { tables: Box::new([const { Tables::new() }; OPEN]), has_avx2: false }
     }
 
     /// Decodes streams in zlib's framing. Bytes after a stream's end are ignored.
@@ -92,7 +92,7 @@ impl Inflate {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-fn zlib_avx2(tables: &mut [Tables; LANES], jobs: &mut [Job<'_>]) {
+fn zlib_avx2(tables: &mut [Tables; OPEN], jobs: &mut [Job<'_>]) {
     zlib::<copies::Avx2>(tables, jobs);
 }
 
@@ -147,46 +147,62 @@ fn raw(framed: &[u8]) -> Option<&[u8]> {
 }
 
 #[inline(always)]
-fn zlib<C: Copies>(tables: &mut [Tables; LANES], jobs: &mut [Job<'_>]) {
+fn zlib<C: Copies>(tables: &mut [Tables; OPEN], jobs: &mut [Job<'_>]) {
     let mut waiting = jobs.iter_mut();
-    let mut running = [const { None }; LANES];
+    let mut running = [const { None }; OPEN];
     while start_all::<C>(&mut running, &mut waiting, tables) {
-        let stopped = match (&mut running, &mut *tables) {
-            ([Some(a), Some(b), Some(c)], tables) => {
-                fast::run_three::<C>([a, b, c].map(|lane: &mut Running<'_>| &mut lane.stream), tables)
-            }
-            ([Some(a), Some(b), None], [tables @ .., _]) => {
-                fast::run_two::<C>([a, b].map(|lane| &mut lane.stream), tables)
-            }
-            ([Some(a), ..], [tables, ..]) => {
-                fast::run_one::<C>([&mut a.stream], std::array::from_mut(tables))
-            }
+        let (lanes, kind) = group(&running, tables);
+        let stopped = match *lanes.as_slice() {
+            [a, b, c] => run::<C, 3>([a, b, c], kind, &mut running, tables, fast::run_three::<C>),
+            [a, b] => run::<C, 2>([a, b], kind, &mut running, tables, fast::run_two::<C>),
+            [a] => run::<C, 1>([a], kind, &mut running, tables, fast::run_one::<C>),
             _ => return,
         };
+        let Some(stopped) = stopped else { return };
         let stream = running[stopped].take();
         running[stopped] = stream.and_then(|stream| stream.go_on::<C>(&mut tables[stopped]));
     }
 }
 
-/// Gives every free lane a stream, as long as some wait, and moves free lanes to the end. Returns whether any runs.
+/// Runs these lanes. Returns which of them needs care.
+#[inline(always)]
+fn run<C: Copies, const N: usize>(
+    lanes: [usize; N],
+    kind: Kind,
+    running: &mut [Option<Running<'_>>; OPEN],
+    tables: &mut [Tables; OPEN],
+    fast: impl FnOnce([&mut Stream<'_>; N], [&Tables; N], Kind) -> usize,
+) -> Option<usize> {
+    lanes.iter().for_each(|&lane| tables[lane].make_steps());
+    let streams = running.get_disjoint_mut(lanes).ok()?;
+    let streams = streams.map(|running| running.as_mut().map(|running| &mut running.stream));
+    if streams.iter().any(Option::is_none) {
+        return None;
+    }
+    let streams = streams.map(|stream| stream.unwrap());
+    lanes.get(fast(streams, lanes.map(|lane| &tables[lane]), kind)).copied()
+}
+
+/// Lanes whose blocks are of one kind, as many as are decoded fastest side by side.
+fn group(running: &[Option<Running<'_>>; OPEN], tables: &[Tables; OPEN]) -> (Vec<usize>, Kind) {
+    let open = || (0..OPEN).filter(|&lane| running[lane].is_some());
+    let of = |kind: Kind| open().filter(move |&lane| tables[lane].kind() == kind);
+    let kind = open().map(|lane| tables[lane].kind()).max_by_key(|&kind| of(kind).count());
+    let kind = kind.unwrap_or(Kind::Plain);
+    (of(kind).take(kind.side_by_side()).collect(), kind)
+}
+
+/// Gives every free lane a stream, as long as some wait. Returns whether any runs.
 fn start_all<'r, 'j, C: Copies>(
-    running: &mut [Option<Running<'r>>; LANES],
+    running: &mut [Option<Running<'r>>; OPEN],
     waiting: &mut std::slice::IterMut<'r, Job<'j>>,
-    tables: &mut [Tables; LANES],
+    tables: &mut [Tables; OPEN],
 ) -> bool {
-    let mut count = 0;
-    for lane in 0..LANES {
+    for lane in 0..OPEN {
         while running[lane].is_none() {
             let Some(job) = waiting.next() else { break };
             running[lane] = Running::start::<C>(job, &mut tables[lane]);
         }
-        if running[lane].is_some() {
-            if count != lane {
-                running.swap(count, lane);
-                tables.swap(count, lane);
-            }
-            count += 1;
-        }
     }
-    count > 0
+    running.iter().any(Option::is_some)
 }

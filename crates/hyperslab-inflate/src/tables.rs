@@ -10,6 +10,8 @@ pub(crate) const SYMBOL_BITS: usize = 11;
 pub(crate) const DISTANCE_BITS: usize = 8;
 /// How many bytes a step without branches copies.
 pub(crate) const STEP_NBYTES: u32 = 32;
+/// How many bytes such a step copies where they may overlap.
+pub(crate) const NEAR_STEP_NBYTES: u32 = 16;
 /// The most entries that 288 codes of up to 15 bits can take with [`SYMBOL_BITS`], as zlib's `enough` counts them.
 const SYMBOL_ENTRIES: usize = 2342;
 /// The same for 32 codes with [`DISTANCE_BITS`].
@@ -55,14 +57,28 @@ impl Backs {
 }
 
 /// How a block is decoded fastest.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Nearly only literals, or mostly long matches: branches that are foretold well.
+    /// Nearly only literals.
+    Literals,
+    /// Few matches, or long ones: branches that are foretold well.
     Plain,
+    /// Mostly matches.
+    Matches,
     /// Literals and short matches mixed: steps without branches.
     Mixed,
     /// The same, with matches from less than 32 bytes back.
     Near,
+}
+
+impl Kind {
+    /// How many streams are decoded fastest side by side.
+    pub(crate) fn side_by_side(self) -> usize {
+        match self {
+            Self::Literals | Self::Mixed => 3,
+            Self::Plain | Self::Matches | Self::Near => 2,
+        }
+    }
 }
 
 /// The tables of one block.
@@ -170,15 +186,20 @@ impl Tables {
         Ok(())
     }
 
-    /// Makes the table of steps, unless it is there.
+    /// Makes the table of steps, if steps are how to decode the block, and unless it is there.
     pub(crate) fn make_steps(&mut self) {
+        let longest = match self.kind {
+            Kind::Mixed => STEP_NBYTES,
+            Kind::Near => NEAR_STEP_NBYTES,
+            Kind::Literals | Kind::Plain | Kind::Matches => return,
+        };
         if self.has_steps {
             return;
         }
         self.has_steps = true;
         self.backs.fill(&self.distances);
         for (index, step) in (0..).zip(&mut self.steps) {
-            *step = step_at(&self.symbols, index);
+            *step = step_at(&self.symbols, index, longest);
         }
     }
 }
@@ -191,17 +212,20 @@ fn kind(symbols: &[u8], distances: &[u8]) -> Kind {
     let matches = share(symbols.get(257..).unwrap_or(&[]));
     let long = share(symbols.get(273..).unwrap_or(&[])); // lengths from 35 on
     let near = share(distances.get(..9).unwrap_or(distances)); // distances up to 24
-    if !(3277..30474).contains(&matches) || long * 32768 / matches + near > 4915 {
-        Kind::Plain
-    } else if near > 1638 {
-        Kind::Near
-    } else {
-        Kind::Mixed
+    let is_long = matches > 0 && long * 32768 / matches + near > 4915;
+    match matches {
+        ..1966 => Kind::Literals,
+        ..3277 => Kind::Plain,
+        30474.. => Kind::Matches,
+        16384.. if is_long => Kind::Matches,
+        _ if is_long => Kind::Plain,
+        _ if near > 1638 => Kind::Near,
+        _ => Kind::Mixed,
     }
 }
 
 /// The step that begins with these bits.
-fn step_at(symbols: &[u32; SYMBOL_ENTRIES], index: u32) -> u64 {
+fn step_at(symbols: &[u32; SYMBOL_ENTRIES], index: u32, longest: u32) -> u64 {
     let mut step = NO_STEP;
     let (mut taken, mut literals) = (0, 0);
     for count in 0..3 {
@@ -214,7 +238,7 @@ fn step_at(symbols: &[u32; SYMBOL_ENTRIES], index: u32) -> u64 {
         if entry & LITERAL == 0 {
             let extra = index >> (taken + code_bits) & ((1 << (all_bits - code_bits)) - 1);
             let length = (entry >> 16) + extra;
-            if length <= STEP_NBYTES {
+            if length <= longest {
                 let head = u64::from(end | 0xff << 8 | length << 16);
                 step = head | u64::from(literals) << 32 | count << 56;
             }
