@@ -83,9 +83,9 @@ impl Kind {
 
 /// The tables of one block.
 pub(crate) struct Tables {
-    /// One step of up to three literals and perhaps a length, from the lowest bit on: how many bits it takes (8 bits), a
+    /// One step of up to two literals and perhaps a length, from the lowest bit on: how many bits it takes (8 bits), a
     /// mask of the bits that index the distance (8; 0 if none follows), the length or 0 (8), [`NO_STEP`] (8), three
-    /// literals (24), how many literals there are (8).
+    /// bytes of literals (24), how many literals there are (8).
     pub(crate) steps: [u64; 1 << SYMBOL_BITS],
     pub(crate) symbols: [u32; SYMBOL_ENTRIES],
     pub(crate) distances: [u32; DISTANCE_ENTRIES],
@@ -187,6 +187,7 @@ impl Tables {
     }
 
     /// Makes the table of steps, if steps are how to decode the block, and unless it is there.
+    #[inline(always)]
     pub(crate) fn make_steps(&mut self) {
         let longest = match self.kind {
             Kind::Mixed => STEP_NBYTES,
@@ -212,7 +213,8 @@ fn kind(symbols: &[u8], distances: &[u8]) -> Kind {
     let matches = share(symbols.get(257..).unwrap_or(&[]));
     let long = share(symbols.get(273..).unwrap_or(&[])); // lengths from 35 on
     let near = share(distances.get(..9).unwrap_or(distances)); // distances up to 24
-    let is_long = matches > 0 && long * 32768 / matches + near > 4915;
+    let long = (long * 32768).checked_div(matches).unwrap_or(0);
+    let is_long = long > 4915 || near > 6554 || (matches < 8192 && long + near > 4915);
     match matches {
         ..1966 => Kind::Literals,
         ..3277 => Kind::Plain,
@@ -225,10 +227,11 @@ fn kind(symbols: &[u8], distances: &[u8]) -> Kind {
 }
 
 /// The step that begins with these bits.
+#[inline(always)]
 fn step_at(symbols: &[u32; SYMBOL_ENTRIES], index: u32, longest: u32) -> u64 {
     let mut step = NO_STEP;
     let (mut taken, mut literals) = (0, 0);
-    for count in 0..3 {
+    for count in 0..2 {
         let entry = symbols[(index >> taken) as usize & ((1 << SYMBOL_BITS) - 1)];
         let (code_bits, all_bits) = (entry >> 8 & 31, entry & 0xff);
         let end = taken + all_bits;
