@@ -24,6 +24,10 @@ fn streams(path: &str) -> Streams {
         outputs.push(vec![0; number(4)]);
         rest = after;
     }
+    while coded.len() < 12 {
+        coded.extend_from_within(..coded.len().min(12 - coded.len()));
+    }
+    let outputs = (0..12).map(|index| vec![0; outputs[index % outputs.len()].len()]).collect();
     let name = path.rsplit('/').next().unwrap_or(path).trim_end_matches(".streams").to_owned();
     Streams { name, coded, outputs }
 }
@@ -51,7 +55,7 @@ fn processor_time() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-const KINDS: [(usize, &str); 5] = [(0, "libdeflate ns/KiB"), (1, "1"), (2, "2"), (3, "3"), (6, "6")];
+const KINDS: [(usize, &str); 5] = [(0, "libdeflate ns/KiB"), (1, "1"), (2, "2"), (4, "4"), (12, "12")];
 
 fn main() {
     let mut arguments = std::env::args().skip(1);

@@ -20,7 +20,7 @@ use stream::Stream;
 use tables::{Kind, Tables};
 
 /// How many streams are open, so that some are found whose blocks are of one kind.
-const OPEN: usize = 4;
+const OPEN: usize = 6;
 
 /// Why a stream was not decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
