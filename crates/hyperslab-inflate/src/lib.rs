@@ -206,3 +206,32 @@ fn start_all<'r, 'j, C: Copies>(
     }
     running.iter().any(Option::is_some)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// The only test that Miri can run: libdeflate is C.
+    #[test]
+    fn what_zlib_wrote_is_decoded_within_its_output() {
+        let far: Vec<u8> =
+            (0..3000_u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 28) as u8).collect();
+        let near: Vec<u8> = (0..3000).map(|index| [1, 2, 3, index as u8][index % 4 & index / 700]).collect();
+        let coded: Vec<Vec<u8>> = [&far, &near, &far]
+            .map(|bytes| {
+                let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::new(6));
+                encoder.write_all(bytes).unwrap();
+                encoder.finish().unwrap()
+            })
+            .to_vec();
+        let mut outputs = vec![vec![0; 3000]; 3];
+        let mut jobs: Vec<Job<'_>> =
+            coded.iter().zip(&mut outputs).map(|(input, output)| Job::new(input, output)).collect();
+        Inflate::portable().zlib(&mut jobs);
+        assert!(jobs.iter().all(|job| job.outcome == Ok(3000)));
+        assert_eq!(outputs, [far.clone(), near, far]);
+    }
+}

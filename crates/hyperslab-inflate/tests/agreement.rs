@@ -100,13 +100,18 @@ fn inflates() -> [Inflate; 2] {
     [Inflate::new(), Inflate::portable()]
 }
 
+/// How often each test repeats: more to fuzz.
+fn rounds() -> usize {
+    std::env::var("HYPERSLAB_INFLATE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
+}
+
 const SIZES: [usize; 8] = [0, 1, 7, 300, 400, 3000, 40_000, 200_000];
 
 #[test]
 fn streams_of_every_level_decode_as_by_libdeflate() {
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
     let mut inflates = inflates();
-    for level in 0..=12 {
+    for level in (0..rounds()).flat_map(|_| 0..=12) {
         let mut coded = Vec::new();
         for nbytes in SIZES {
             let bytes = bytes(&mut numbers, nbytes);
@@ -131,7 +136,7 @@ fn broken_streams_fail_or_decode_as_by_libdeflate() {
             by_libdeflate(&bytes(&mut numbers, nbytes), [1, 6, 12][index % 3])
         })
         .collect();
-    for _ in 0..400 {
+    for _ in 0..400 * rounds() {
         let coded: Vec<(Vec<u8>, usize)> = (0..1 + numbers.below(6))
             .map(|_| {
                 let mut stream = whole[numbers.below(whole.len())].clone();
