@@ -92,7 +92,7 @@ fn main() {
         for kind in 1..KINDS.len() {
             let ratio = typical[kind] / typical[0];
             logs[kind] += ratio.ln();
-            line += &format!("{ratio:10.3}");
+            line = format!("{line}{ratio:10.3}");
         }
         count += 1;
         println!("{line}");

@@ -86,15 +86,14 @@ fn vector(row: &[u8; ROW]) -> std::arch::x86_64::__m256i {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn total(sums: std::arch::x86_64::__m256i) -> u32 {
-    use std::arch::x86_64::_mm256_extract_epi32;
-    let half = _mm256_extract_epi32::<0>(sums) as u32
-        + _mm256_extract_epi32::<1>(sums) as u32
-        + _mm256_extract_epi32::<2>(sums) as u32
-        + _mm256_extract_epi32::<3>(sums) as u32;
-    half + _mm256_extract_epi32::<4>(sums) as u32
-        + _mm256_extract_epi32::<5>(sums) as u32
-        + _mm256_extract_epi32::<6>(sums) as u32
-        + _mm256_extract_epi32::<7>(sums) as u32
+    use std::arch::x86_64::_mm256_extract_epi64;
+    let words = [
+        _mm256_extract_epi64::<0>(sums),
+        _mm256_extract_epi64::<1>(sums),
+        _mm256_extract_epi64::<2>(sums),
+        _mm256_extract_epi64::<3>(sums),
+    ];
+    words.iter().map(|word| word.cast_unsigned()).map(|word| word as u32 + (word >> 32) as u32).sum()
 }
 
 #[cfg(test)]

@@ -93,8 +93,8 @@ impl Cursor {
         // SAFETY: the caller's promise.
         let word = u64::from_le(unsafe { self.input.cast::<u64>().read_unaligned() });
         self.bits |= word << (self.count & 63);
-        self.input = self.input.wrapping_add(7 - (self.count as usize >> 3 & 7));
-        self.count |= 56;
+        self.input = self.input.wrapping_add(7 - (self.count as usize >> 3 & 0b111));
+        self.count |= 0b11_1000; // at least 56
     }
 
     #[inline(always)]

@@ -146,16 +146,14 @@ fn fill(table: &mut [u32], bits: usize, sorted: &Sorted, meanings: &[u32]) -> Op
         for _ in 0..counts[length] {
             let entry = *meanings.get(usize::from(*symbols.next()?))?;
             *table.get_mut(code)? = entry + u32::try_from(length).ok()? * 0x101;
-            match next_code(code, length) {
-                Some(next) => code = next,
-                None => {
-                    while end < 1 << bits {
-                        table.get_mut(..2 * end)?.copy_within(..end, end);
-                        end *= 2;
-                    }
-                    return Some(());
+            let Some(next) = next_code(code, length) else {
+                while end < 1 << bits {
+                    table.get_mut(..2 * end)?.copy_within(..end, end);
+                    end *= 2;
                 }
-            }
+                return Some(());
+            };
+            code = next;
         }
         length += 1;
         if length <= bits {

@@ -3,11 +3,11 @@
 //! It accepts and refuses what libdeflate does, and gives the same bytes.
 
 // Tables, cursors and lanes are indexed by numbers that were masked or counted; a wrong one would panic.
-#![allow(clippy::cast_possible_truncation, clippy::inline_always, clippy::needless_range_loop)]
+#![allow(clippy::cast_possible_truncation, clippy::inline_always, clippy::large_stack_arrays)]
 
 mod adler;
 mod bits;
-#[allow(unsafe_code)]
+#[allow(unsafe_code, clippy::cast_ptr_alignment)] // what needs no alignment is loaded and stored
 mod copies;
 #[allow(unsafe_code)]
 mod fast;
@@ -173,13 +173,13 @@ fn run<C: Copies, const N: usize>(
     tables: &mut [Tables; OPEN],
     fast: impl FnOnce([&mut Stream<'_>; N], [&Tables; N], Kind) -> usize,
 ) -> Option<usize> {
-    lanes.iter().for_each(|&lane| tables[lane].make_steps());
-    let streams = running.get_disjoint_mut(lanes).ok()?;
-    let streams = streams.map(|running| running.as_mut().map(|running| &mut running.stream));
-    if streams.iter().any(Option::is_none) {
-        return None;
+    for lane in lanes {
+        tables[lane].make_steps();
     }
-    let streams = streams.map(|stream| stream.unwrap());
+    let streams = running.get_disjoint_mut(lanes).ok()?.map(|running| match running {
+        Some(running) => &mut running.stream,
+        None => unreachable!("only lanes that run are chosen"),
+    });
     lanes.get(fast(streams, lanes.map(|lane| &tables[lane]), kind)).copied()
 }
 
@@ -193,9 +193,9 @@ fn group(running: &[Option<Running<'_>>; OPEN], tables: &[Tables; OPEN]) -> (Vec
 }
 
 /// Gives every free lane a stream, as long as some wait. Returns whether any runs.
-fn start_all<'r, 'j, C: Copies>(
+fn start_all<'r, C: Copies>(
     running: &mut [Option<Running<'r>>; OPEN],
-    waiting: &mut std::slice::IterMut<'r, Job<'j>>,
+    waiting: &mut std::slice::IterMut<'r, Job<'_>>,
     tables: &mut [Tables; OPEN],
 ) -> bool {
     for lane in 0..OPEN {
@@ -219,7 +219,8 @@ mod tests {
     fn what_zlib_wrote_is_decoded_within_its_output() {
         let far: Vec<u8> =
             (0..3000_u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 28) as u8).collect();
-        let near: Vec<u8> = (0..3000).map(|index| [1, 2, 3, index as u8][index % 4 & index / 700]).collect();
+        let near: Vec<u8> =
+            (0..3000).map(|index| [1, 2, 3, index as u8][(index % 4) & (index / 700)]).collect();
         let coded: Vec<Vec<u8>> = [&far, &near, &far]
             .map(|bytes| {
                 let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::new(6));

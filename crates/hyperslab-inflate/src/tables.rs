@@ -217,9 +217,9 @@ fn kind(symbols: &[u8], distances: &[u8]) -> Kind {
     let is_long = long > 4915 || near > 6554 || (matches < 8192 && long + near > 4915);
     match matches {
         ..1966 => Kind::Literals,
-        ..3277 => Kind::Plain,
+        1966..3277 => Kind::Plain,
         30474.. => Kind::Matches,
-        16384.. if is_long => Kind::Matches,
+        16384..30474 if is_long => Kind::Matches,
         _ if is_long => Kind::Plain,
         _ if near > 1638 => Kind::Near,
         _ => Kind::Mixed,

@@ -1,5 +1,7 @@
 //! Streams decode as by libdeflate: the same bytes, or an error in both.
 
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
+
 use hyperslab_inflate::{Inflate, Job};
 use libdeflater::{CompressionLvl, Compressor, Decompressor};
 
@@ -118,7 +120,7 @@ fn streams_of_every_level_decode_as_by_libdeflate() {
             let stream = if level > 9 || numbers.below(2) == 0 {
                 by_libdeflate(&bytes, level)
             } else {
-                by_zlib(&bytes, level as u32)
+                by_zlib(&bytes, level.cast_unsigned())
             };
             coded.push((stream, nbytes));
         }
@@ -137,7 +139,7 @@ fn broken_streams_fail_or_decode_as_by_libdeflate() {
         })
         .collect();
     for _ in 0..400 * rounds() {
-        let coded: Vec<(Vec<u8>, usize)> = (0..1 + numbers.below(6))
+        let coded: Vec<(Vec<u8>, usize)> = (0..=numbers.below(6))
             .map(|_| {
                 let mut stream = whole[numbers.below(whole.len())].clone();
                 let space = numbers.below(50_000);
