@@ -173,6 +173,29 @@ def test_delete(survey: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_branches_and_tags(survey: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(survey, tmp_path / "survey.h5"))
+    assert as_json("branch", path)["branches"][0]["version"] == "april"
+    assert "branch side is at march" in said("branch", path, "side", "--at", "march")
+    assert "branch side is checked out, march is current" in said("checkout", path, "side")
+    assert "tag paper is april" in said("tag", path, "paper", "--at", "main", "-m", "Figure 3", "--author", "Ada")
+    assert as_json("tag", path)["tags"][0]["message"] == "Figure 3"
+    assert "side *" in said("branch", path)
+    assert "Figure 3" in said("tag", path)
+    assert "april (main, paper)" in said("log", path)
+    assert [one["refs"] for one in as_json("log", path)["versions"]] == [["side"], ["main", "paper"]]
+    assert "april, child of march" in said("show", path, "paper")
+    assert "has the tag 'paper'" in refused(2, "delete", path, "april", "--yes")
+    assert "april deleted" in said("delete", path, "april", "--yes", "--force")
+    assert "dangling" in said("verify", path)
+    assert "tag paper deleted" in said("tag", path, "paper", "--delete")
+    assert "branch main deleted" in said("branch", path, "main", "--delete")
+    assert "is checked out" in refused(2, "branch", path, "side", "--delete")
+    assert "no branch 'sid'" in refused(2, "checkout", path, "sid")
+    assert "name the tag" in refused(2, "tag", path, "--delete")
+
+
+@pytest.mark.slow
 def test_repair(survey: Path, tmp_path: Path) -> None:
     assert "2 versions" in said("repair", survey, "-o", tmp_path / "whole.h5")
     assert as_json("verify", tmp_path / "whole.h5")["is_whole"]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import typer
 
-from hyperslab.cli.versions import delete, diff, export, log, repair, show, stats, verify
+from hyperslab.cli.versions import branch, checkout, delete, diff, export, log, repair, show, stats, tag, verify
 
 app = typer.Typer(
     help="List, compare, check, export and delete the versions of a file. See docs/versions.md.", no_args_is_help=True
 )
 # A version may begin with a minus sign: "-1" is the parent of the current version, not an option.
 DASHES = {"ignore_unknown_options": True}
+app.command("branch", context_settings=DASHES)(branch.branch)
+app.command("checkout", context_settings=DASHES)(checkout.checkout)
 app.command("delete", context_settings=DASHES)(delete.delete)
 app.command("diff", context_settings=DASHES)(diff.diff)
 app.command("export", context_settings=DASHES)(export.export)
@@ -18,4 +20,5 @@ app.command("log")(log.log)
 app.command("repair")(repair.repair)
 app.command("show", context_settings=DASHES)(show.show)
 app.command("stats")(stats.stats)
+app.command("tag", context_settings=DASHES)(tag.tag)
 app.command("verify", context_settings=DASHES)(verify.verify)

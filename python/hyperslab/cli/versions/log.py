@@ -13,7 +13,9 @@ from hyperslab.cli.progress import live
 from hyperslab.cli.versions.opening import AsJson, FileArgument, opened
 
 if TYPE_CHECKING:
+    from hyperslab.versions import VersionedFile
     from hyperslab.versions.inspect.log import LogEntry
+    from hyperslab.versions.layout.refs import Branch, Tag
 
 MOST_CHANGES = 6
 SIGNS = {"added": "+", "removed": "−", "changed": "~"}
@@ -29,19 +31,39 @@ def log(file: FileArgument, as_json: AsJson = False) -> None:
     """
     with opened(file) as versions, live(console(stderr=True), unit="versions") as progress:
         entries = versions.log(progress)
+        names = _refs(versions)
     if as_json:
-        typer.echo(json.dumps({"file": file, "versions": [_as_json(entry) for entry in entries]}, indent=1))
+        typer.echo(
+            json.dumps(
+                {"file": file, "versions": [_as_json(entry, names.get(entry.name, [])) for entry in entries]}, indent=1
+            )
+        )
     else:
-        _print(entries)
+        _print(entries, names)
 
 
-def _as_json(entry: LogEntry) -> dict[str, Any]:
+def _refs(file: VersionedFile) -> dict[str, list[str]]:
+    """The branches and tags of each version; none if nobody named any."""
+    from hyperslab.versions.layout.refs import MAIN
+
+    names: dict[str, list[str]] = {}
+    branches = list(file.branches.values())
+    is_plain = not file.tags and [one.name for one in branches] in ([], [MAIN])
+    named: list[Branch | Tag] = [] if is_plain else [*branches, *file.tags.values()]
+    for one in named:
+        if one.version is not None:
+            names.setdefault(one.version, []).append(one.name)
+    return names
+
+
+def _as_json(entry: LogEntry, refs: list[str]) -> dict[str, Any]:
     size = entry.size
     return {
         "name": entry.name,
         "parent": entry.version.parent,
         "time": entry.version.time.isoformat(),
         "is_current": entry.is_current,
+        "refs": refs,
         "attributes": {name: plain(value) for name, value in entry.attributes.items()},
         "array_count": size.array_count,
         "nbytes": size.nbytes,
@@ -60,14 +82,15 @@ def _as_json(entry: LogEntry) -> dict[str, Any]:
     }
 
 
-def _print(entries: list[LogEntry]) -> None:
+def _print(entries: list[LogEntry], names: dict[str, list[str]]) -> None:
     from hyperslab.archive.views.display import nbytes
 
     table = Table("version", "parent", "time (UTC)", "arrays", "size", "new chunks", "changes", box=None)
     for entry in entries:
         size = entry.size
+        refs = f" ({', '.join(names[entry.name])})" if entry.name in names else ""
         cells = [
-            f"{entry.name} *" if entry.is_current else entry.name,
+            f"{entry.name}{' *' if entry.is_current else ''}{refs}",
             entry.version.parent or "–",
             f"{entry.version.time:%Y-%m-%d %H:%M:%S}",
             str(size.array_count),
