@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 
 def printable(text: str) -> str:
@@ -109,6 +109,13 @@ class Refused(UsageError):
     """A format cannot do what you ask; the message has the reason."""
 
     code = "refused"
+
+
+class MergeConflict(UsageError):
+    """Two versions changed the same thing in different ways; `conflicts` lists what. Say which of them counts."""
+
+    code = "merge-conflict"
+    conflicts: tuple[Any, ...] = ()
 
 
 class NotAStoreProfile(UsageError):

@@ -196,6 +196,22 @@ def test_branches_and_tags(survey: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_merge(survey: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(survey, tmp_path / "survey.h5"))
+    with hs.VersionedFile(path, "r+") as file, file.stage_version("side-1", "march", branch="side") as version:
+        version["depth"][19, 29] = 7
+        version["depth"][3, 3] = 7
+    assert "1 elements [3:4, 3:4]: nothing was merged" in refused(2, "merge", path, "side")
+    assert len(as_json("log", path)["versions"]) == 3
+    text = said("merge", path, "side", "--into", "main", "--conflict", "theirs", "--name", "may", "-m", "both")
+    assert "side-1 merged, may is the new version" in text
+    assert "settled: depth: 1 elements [3:4, 3:4]" in text
+    assert "nothing to merge" in said("merge", path, "side")
+    assert as_json("merge", path, "main", "--into", "side")["how"] == "moved"
+    assert as_json("show", path, "0")["attributes"] == {"message": "both"}
+
+
+@pytest.mark.slow
 def test_repair(survey: Path, tmp_path: Path) -> None:
     assert "2 versions" in said("repair", survey, "-o", tmp_path / "whole.h5")
     assert as_json("verify", tmp_path / "whole.h5")["is_whole"]

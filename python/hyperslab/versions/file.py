@@ -18,7 +18,8 @@ from hyperslab.journal.signals import defer_signals
 from hyperslab.meant import meant
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.needed import need_h5py
-from hyperslab.versions.branching.branched import Branched, Place, checked_text
+from hyperslab.versions.branching.branched import Place, version_texts
+from hyperslab.versions.branching.mergeable import Mergeable
 from hyperslab.versions.layout import names as layout
 from hyperslab.versions.layout.names import FIRST_VERSION, VERSIONS, Time
 from hyperslab.versions.layout.reading import local_path
@@ -42,7 +43,7 @@ TIMEOUT = 1.0  # seconds; long enough for a process that reads only a little
 Mode = Literal["r", "r+", "a", "w"]
 
 
-class VersionedFile(Branched, Rewritable):
+class VersionedFile(Mergeable, Rewritable):
     """A file of versions: `file["v1"]["x"][...]` reads, `with file.stage_version("v2") as version:` adds a version.
 
     Parameters
@@ -252,22 +253,25 @@ class VersionedFile(Branched, Rewritable):
             The file is open for reading only, or another version is being made.
         """
         self._writable()
-        chosen = layout.check_name(str(uuid.uuid4()) if name is None else name)
+        chosen = str(uuid.uuid4()) if name is None else name
+        place, texts = self._place(chosen, branch, prev_version, make_current), version_texts(message, author)
+        with self._staged(chosen, place, texts, timestamp) as root:
+            yield root
+
+    @contextmanager
+    def _staged(
+        self, name: str, place: Place, texts: dict[str, str], timestamp: Time | None, merged: Target | None = None
+    ) -> Iterator[StagedGroup]:
         if timestamp is not None:
             layout.as_datetime(timestamp)
-        if chosen in self.table:
-            raise ValueError(f"there is a version {chosen!r} in {self.path} already")
-        place = self._place(chosen, branch, prev_version, make_current)
-        said = {"message": message, "author": author}
-        texts = {key: checked_text(key, text) for key, text in said.items() if text is not None}
         if self._staging is not None:
             raise UsageError(f"version {self._staging!r} is being made: finish it before another")
         root = StagedGroup("", self._base(place.parent), self)
         root.attrs.update(texts)
-        self._staging = chosen
+        self._staging = name
         try:
             yield root
-            self._commit(chosen, place, root, timestamp)
+            self._commit(name, place, root, timestamp, merged)
         finally:
             self._staging = None
             root.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from hyperslab.cli.versions import branch, checkout, delete, diff, export, log, repair, show, stats, tag, verify
+from hyperslab.cli.versions import branch, checkout, delete, diff, export, log, merge, repair, show, stats, tag, verify
 
 app = typer.Typer(
     help="List, compare, check, export and delete the versions of a file. See docs/versions.md.", no_args_is_help=True
@@ -17,6 +17,7 @@ app.command("delete", context_settings=DASHES)(delete.delete)
 app.command("diff", context_settings=DASHES)(diff.diff)
 app.command("export", context_settings=DASHES)(export.export)
 app.command("log")(log.log)
+app.command("merge", context_settings=DASHES)(merge.merge)
 app.command("repair")(repair.repair)
 app.command("show", context_settings=DASHES)(show.show)
 app.command("stats")(stats.stats)

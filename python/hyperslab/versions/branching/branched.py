@@ -11,7 +11,7 @@ from hyperslab.errors import UsageError
 from hyperslab.journal.signals import defer_signals
 from hyperslab.meant import meant
 from hyperslab.versions.inspect.inspected import Inspected
-from hyperslab.versions.layout.names import VERSIONS, stored_time
+from hyperslab.versions.layout.names import VERSIONS, check_name, stored_time
 from hyperslab.versions.layout.refs import (
     MAIN,
     Branch,
@@ -290,6 +290,9 @@ class Branched(Inspected):
 
     def _place(self, name: str, branch: str | None, asked: str | None, make_current: bool | None) -> Place:
         """Where a new version goes."""
+        check_name(name)
+        if name in self.table:
+            raise ValueError(f"there is a version {name!r} in {self.path} already")
         refs = self._seen.refs
         if branch is None and not refs.is_explicit:
             return Place(self._parent(asked), make_current is not False, None, None)
@@ -364,6 +367,12 @@ class Branched(Inspected):
         if "checked_out" in entries:
             before["checked_out"] = refs.checked_out
         return before
+
+
+def version_texts(message: str | None, author: str | None) -> dict[str, str]:
+    """The attributes of a version that say why it was made, and by whom."""
+    said = {"message": message, "author": author}
+    return {key: checked_text(key, text) for key, text in said.items() if text is not None}
 
 
 def checked_text(name: str, text: Any) -> str:
