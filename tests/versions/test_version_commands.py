@@ -212,6 +212,29 @@ def test_merge(survey: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_graph_and_blame(survey: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(survey, tmp_path / "survey.h5"))
+    with hs.VersionedFile(path, "r+") as file:
+        with file.stage_version("side-1", "march", branch="side", author="Ada", message="gauge") as version:
+            version["depth"][19, 29] = 7
+        file.merge("side", name="may")
+    rows = said("log", path, "--graph").splitlines()
+    assert [row[:4].rstrip() for row in rows] == ["●  m", "├─╮", "│ ●", "● │", "├─╯", "●  m"]
+    assert "may * (main)" in rows[0]
+    assert [one["merged"] for one in as_json("log", path, "--graph")["versions"]] == [None, None, None, "side-1"]
+    assert "gauge" in said("blame", path, "depth", "19")
+    assert "gauge" not in said("blame", path, "depth", "0")
+    found = as_json("blame", path, "depth", "10:, 25", "--version", "main")
+    assert [one["version"] for one in found["chunks"]] == ["march", "side-1"]
+    assert [one["version"] for one in as_json("blame", path, "depth", "--all")["changes"]] == [
+        "side-1",
+        "april",
+        "march",
+    ]
+    assert "no array 'deep'" in refused(2, "blame", path, "deep")
+
+
+@pytest.mark.slow
 def test_repair(survey: Path, tmp_path: Path) -> None:
     assert "2 versions" in said("repair", survey, "-o", tmp_path / "whole.h5")
     assert as_json("verify", tmp_path / "whole.h5")["is_whole"]

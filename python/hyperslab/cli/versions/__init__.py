@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import typer
 
-from hyperslab.cli.versions import branch, checkout, delete, diff, export, log, merge, repair, show, stats, tag, verify
+from hyperslab.cli.versions import (
+    blame,
+    branch,
+    checkout,
+    delete,
+    diff,
+    export,
+    log,
+    merge,
+    repair,
+    show,
+    stats,
+    tag,
+    verify,
+)
 
 app = typer.Typer(
     help="List, compare, check, export and delete the versions of a file. See docs/versions.md.", no_args_is_help=True
 )
 # A version may begin with a minus sign: "-1" is the parent of the current version, not an option.
 DASHES = {"ignore_unknown_options": True}
+app.command("blame", context_settings=DASHES)(blame.blame)
 app.command("branch", context_settings=DASHES)(branch.branch)
 app.command("checkout", context_settings=DASHES)(checkout.checkout)
 app.command("delete", context_settings=DASHES)(delete.delete)

@@ -54,9 +54,11 @@ class Sides(NamedTuple):
             raise DamagedFile(f"{self.ours.path!r} has other chunks in another version")
         check_chunk_count(self.ours.path, shape, chunk_shape)
         grid = chunk_counts(shape, chunk_shape)
-        old, own, other = (_states(one, grid) for one in self)
-        ours_kept = _same(old, own, self.base, self.ours, grid)
-        theirs_kept = _same(old, other, self.base, self.theirs, grid) | _same(own, other, self.ours, self.theirs, grid)
+        old, own, other = (states(one, grid) for one in self)
+        ours_kept = same_states(old, own, self.base, self.ours, grid)
+        theirs_kept = same_states(old, other, self.base, self.theirs, grid) | same_states(
+            own, other, self.ours, self.theirs, grid
+        )
         own_fits, other_fits = (_fits(one, shape, grid) for one in (self.ours, self.theirs))
         adopted = ours_kept & ~theirs_kept & (other != ABSENT) & other_fits
         stays = theirs_kept & (own_fits | ((own == ABSENT) & (other == ABSENT)))
@@ -70,13 +72,13 @@ class Sides(NamedTuple):
         if not cut:
             return
         grid = side.grid_shape
-        changed = ~_same(_states(self.base, grid), _states(side, grid), self.base, side, grid)
+        changed = ~same_states(states(self.base, grid), states(side, grid), self.base, side, grid)
         ends = (np.argwhere(changed) + 1) * side.chunk_shape
         yield from np.argwhere(changed)[(ends > shape).any(axis=1)]
 
 
-def _states(one: ChunkMap | None, grid: tuple[int, ...]) -> Slots:
-    """The slot of each chunk of a grid."""
+def states(one: ChunkMap | None, grid: tuple[int, ...]) -> Slots:
+    """The slot of each chunk of a grid; `ABSENT` outside the array."""
     states = np.full(grid, ABSENT, np.int64)
     if one is not None:
         if one.slots is None:
@@ -86,14 +88,14 @@ def _states(one: ChunkMap | None, grid: tuple[int, ...]) -> Slots:
     return states
 
 
-def _same(
+def same_states(
     one: Slots, other: Slots, one_map: ChunkMap | None, other_map: ChunkMap | None, grid: tuple[int, ...]
 ) -> npt.NDArray[np.bool_]:
     """Which chunks are equal: those in the same slot, or nowhere with the same valid shape."""
-    same = np.asarray(one == other)
+    same: npt.NDArray[np.bool_] = np.asarray(one == other)
     if one_map is None or other_map is None or one_map.shape == other_map.shape:
         return same
-    return same & ((one != MISSING) | _fits(one_map, other_map.shape, grid))
+    return np.asarray(same & ((one != MISSING) | _fits(one_map, other_map.shape, grid)))
 
 
 def _fits(one: ChunkMap, shape: tuple[int, ...], grid: tuple[int, ...]) -> npt.NDArray[np.bool_]:

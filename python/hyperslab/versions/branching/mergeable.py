@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from hyperslab.errors import UsageError
-from hyperslab.versions.branching.ancestry import ancestors, common_ancestor
+from hyperslab.versions.branching.ancestry import ancestors, children_first, common_ancestor
 from hyperslab.versions.branching.branched import Branched, Place, version_texts
 from hyperslab.versions.layout.names import Time
 from hyperslab.versions.layout.refs import Target, target_of
@@ -16,6 +16,8 @@ from hyperslab.versions.layout.table import VersionKey
 from hyperslab.versions.stage.staged_group import StagedGroup
 
 if TYPE_CHECKING:
+    from hyperslab.archive.tree.indexing import Key
+    from hyperslab.versions.branching.blaming import Blame, Change
     from hyperslab.versions.branching.merging import Conflict, Resolve
 
 
@@ -112,6 +114,74 @@ class Mergeable(Branched):
         with self._staged(chosen, place, texts, timestamp, target_of(theirs, table)) as staged:
             conflicts = self._merge_into(staged, base, ours, theirs, conflict)
         return Merge(chosen, theirs, base, "merged", tuple(conflicts))
+
+    def merged_into(self, version: str) -> str | None:
+        """The other parent of a merge, or its nearest ancestor that exists; None if the version is no merge."""
+        return self._seen.refs.second_parent(version, self.table)
+
+    def graph(self) -> tuple[list[str], dict[str, list[str]]]:
+        """All versions, each after those that were made from it; and the parents of each, which exist."""
+        table, refs = self.table, self._seen.refs
+        return children_first(table, table, refs), {name: refs.parents_of(name, table) for name in table}
+
+    def blame(self, array: str, selection: Key = ..., version: VersionKey = None) -> Blame:
+        """Find the version that last changed each chunk of an array, and who made it and why. No chunk is read.
+
+        Parameters
+        ----------
+        array : str
+            The path of the array.
+        selection : index
+            The elements whose chunks you ask for, as in `array[selection]`; by default all.
+        version : str, int, datetime.datetime, numpy.datetime64 or None
+            The version to look at, as in `file[key]`; by default the current one.
+
+        Returns
+        -------
+        Blame
+            The chunks with the versions that last changed them. What came with a merge is its other parent's.
+
+        Raises
+        ------
+        KeyError
+            The version or the array does not exist.
+        DamagedFile
+            The array's mappings are damaged.
+        """
+        from hyperslab.versions.branching.blaming import blame
+
+        self._check_whole()
+        return blame(self.path, self.table, self._seen.refs, self.find(version), array.strip("/"), selection)
+
+    def history(self, array: str, selection: Key = ..., version: VersionKey = None) -> list[Change]:
+        """All versions that changed any chunk of a selection, newest first. No chunk is read.
+
+        Parameters
+        ----------
+        array : str
+            The path of the array.
+        selection : index
+            The elements whose chunks you ask for, as in `array[selection]`; by default all.
+        version : str, int, datetime.datetime, numpy.datetime64 or None
+            The version whose past to look at, as in `file[key]`; by default the current one.
+
+        Returns
+        -------
+        list of Change
+            The versions, with the number of chunks that each changed. A merge counts if it has chunks that neither of
+            its parents has.
+
+        Raises
+        ------
+        KeyError
+            The version or the array does not exist.
+        DamagedFile
+            The array's mappings are damaged.
+        """
+        from hyperslab.versions.branching.blaming import history
+
+        self._check_whole()
+        return history(self.path, self.table, self._seen.refs, self.find(version), array.strip("/"), selection)
 
     def _merge_into(
         self, staged: StagedGroup, base: str | None, ours: str, theirs: str, conflict: Resolve
