@@ -179,6 +179,36 @@ def test_shapes_that_contradict_are_a_conflict(tmp_path: Path) -> None:
         assert file.verify().is_whole
 
 
+KINDS: dict[str, tuple[Any, Any, Any]] = {
+    "text": (np.array(["a", "é", ""] * 4, object), "ours", "theirs"),
+    "bytes": (np.array([b"a", b"bc"] * 6, "S3"), b"o", b"t"),
+    "records": (np.zeros(12, [("a", "i2"), ("b", "f8")]), (1, 2.5), (3, 4.5)),
+    "booleans": (np.zeros(12, bool), True, True),
+    "floats": (np.full(12, np.nan, "f4"), 1.0, -0.0),
+    "big-endian": (np.arange(12, dtype=">i4"), 77, 78),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_kinds_of_elements_are_merged(tmp_path: Path, kind: str) -> None:
+    data, own, other = KINDS[kind]
+    path = tmp_path / "kinds.h5"
+    make(path, data, (5,), **({"dtype": h5py.string_dtype()} if data.dtype == object else {}))
+    with hs.VersionedFile(path, "r+") as file:
+        with file.stage_version("theirs", branch="side") as version:
+            version["x"][1] = other
+            version["x"][11] = other
+            version["x"].resize((13,))
+        with file.stage_version("ours") as version:
+            version["x"][2] = own
+        assert file.merge("side", name="m").conflicts == ()
+        expected_now = data.copy()
+        expected_now[[1, 11]], expected_now[2] = other, own
+        np.testing.assert_array_equal(file["m"]["x"][:12], expected_now)
+        np.testing.assert_array_equal(file["m"]["x"][12:], file["theirs"]["x"][12:])
+        assert file.verify().is_whole
+
+
 def test_versions_without_a_common_ancestor(tmp_path: Path) -> None:
     path = tmp_path / "orphans.h5"
     make(path, np.arange(10), (4,))
