@@ -11,6 +11,7 @@ HyperslabError                 hyperslab-error       any of these
 │   ├── NoSuchFile             no-such-file          FileNotFoundError: there is no local file at a path
 │   ├── NoSuchGroup            no-such-group         KeyError, OSError: a file has no such group
 │   ├── Refused                refused               a format cannot do what you ask; the message has the reason
+│   ├── MergeConflict          merge-conflict        two versions changed the same thing in different ways
 │   ├── NotAStoreProfile       not-a-store-profile   a file is not a store profile, or has another version
 │   ├── NotATrace              not-a-trace           a file is not a trace, or has another version
 │   ├── Untrained              untrained             a store profile does not cover a library, operation or codec
@@ -36,7 +37,7 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 
 def printable(text: str) -> str:
@@ -109,6 +110,13 @@ class Refused(UsageError):
     """A format cannot do what you ask; the message has the reason."""
 
     code = "refused"
+
+
+class MergeConflict(UsageError):
+    """Two versions changed the same thing in different ways; `conflicts` lists what. Say which of them counts."""
+
+    code = "merge-conflict"
+    conflicts: tuple[Any, ...] = ()
 
 
 class NotAStoreProfile(UsageError):

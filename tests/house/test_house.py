@@ -28,7 +28,7 @@ LAYERS = [
     ["formats"],
     ["versions.compat"],
     ["versions", "versions.file", "versions.rewrite.repairing"],  # what is kept is written as any version
-    ["versions.rewrite"],
+    ["versions.branching", "versions.rewrite"],
     ["versions.inspect"],  # an export is a conversion of a version
     ["conversion"],  # archives written again
     ["versions.commit", "versions.stage"],

@@ -173,6 +173,68 @@ def test_delete(survey: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_branches_and_tags(survey: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(survey, tmp_path / "survey.h5"))
+    assert as_json("branch", path)["branches"][0]["version"] == "april"
+    assert "branch side is at march" in said("branch", path, "side", "--at", "march")
+    assert "branch side is checked out, march is current" in said("checkout", path, "side")
+    assert "tag paper is april" in said("tag", path, "paper", "--at", "main", "-m", "Figure 3", "--author", "Ada")
+    assert as_json("tag", path)["tags"][0]["message"] == "Figure 3"
+    assert "side *" in said("branch", path)
+    assert "Figure 3" in said("tag", path)
+    assert "april (main, paper)" in said("log", path)
+    assert [one["refs"] for one in as_json("log", path)["versions"]] == [["side"], ["main", "paper"]]
+    assert "april, child of march" in said("show", path, "paper")
+    assert "has the tag 'paper'" in refused(2, "delete", path, "april", "--yes")
+    assert "april deleted" in said("delete", path, "april", "--yes", "--force")
+    assert "dangling" in said("verify", path)
+    assert "tag paper deleted" in said("tag", path, "paper", "--delete")
+    assert "branch main deleted" in said("branch", path, "main", "--delete")
+    assert "is checked out" in refused(2, "branch", path, "side", "--delete")
+    assert "no branch 'sid'" in refused(2, "checkout", path, "sid")
+    assert "name the tag" in refused(2, "tag", path, "--delete")
+
+
+@pytest.mark.slow
+def test_merge(survey: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(survey, tmp_path / "survey.h5"))
+    with hs.VersionedFile(path, "r+") as file, file.stage_version("side-1", "march", branch="side") as version:
+        version["depth"][19, 29] = 7
+        version["depth"][3, 3] = 7
+    assert "1 elements [3:4, 3:4]: nothing was merged" in refused(2, "merge", path, "side")
+    assert len(as_json("log", path)["versions"]) == 3
+    text = said("merge", path, "side", "--into", "main", "--conflict", "theirs", "--name", "may", "-m", "both")
+    assert "side-1 merged, may is the new version" in text
+    assert "settled: depth: 1 elements [3:4, 3:4]" in text
+    assert "nothing to merge" in said("merge", path, "side")
+    assert as_json("merge", path, "main", "--into", "side")["how"] == "moved"
+    assert as_json("show", path, "0")["attributes"] == {"message": "both"}
+
+
+@pytest.mark.slow
+def test_graph_and_blame(survey: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(survey, tmp_path / "survey.h5"))
+    with hs.VersionedFile(path, "r+") as file:
+        with file.stage_version("side-1", "march", branch="side", author="Ada", message="gauge") as version:
+            version["depth"][19, 29] = 7
+        file.merge("side", name="may")
+    rows = said("log", path, "--graph").splitlines()
+    assert [row[:4].rstrip() for row in rows] == ["●  m", "├─╮", "│ ●", "● │", "├─╯", "●  m"]
+    assert "may * (main)" in rows[0]
+    assert [one["merged"] for one in as_json("log", path, "--graph")["versions"]] == [None, None, None, "side-1"]
+    assert "gauge" in said("blame", path, "depth", "19")
+    assert "gauge" not in said("blame", path, "depth", "0")
+    found = as_json("blame", path, "depth", "10:, 25", "--version", "main")
+    assert [one["version"] for one in found["chunks"]] == ["march", "side-1"]
+    assert [one["version"] for one in as_json("blame", path, "depth", "--all")["changes"]] == [
+        "side-1",
+        "april",
+        "march",
+    ]
+    assert "no array 'deep'" in refused(2, "blame", path, "deep")
+
+
+@pytest.mark.slow
 def test_repair(survey: Path, tmp_path: Path) -> None:
     assert "2 versions" in said("repair", survey, "-o", tmp_path / "whole.h5")
     assert as_json("verify", tmp_path / "whole.h5")["is_whole"]

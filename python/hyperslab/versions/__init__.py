@@ -6,16 +6,35 @@ The layout is that of versioned-hdf5 (its DATA_VERSION 4): each library can read
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hyperslab.versions.branching.mergeable import Merge
+    from hyperslab.versions.branching.merging import Conflict
     from hyperslab.versions.file import VersionedFile
+    from hyperslab.versions.layout.refs import Branch, Tag
     from hyperslab.versions.layout.table import Version, VersionTable
     from hyperslab.versions.rewrite.repairing import Loss, Repair, repair
     from hyperslab.versions.stage.staged_array import StagedArray
     from hyperslab.versions.stage.staged_group import StagedGroup
 
-__all__ = ["Loss", "Repair", "StagedArray", "StagedGroup", "Version", "VersionTable", "VersionedFile", "repair"]
+__all__ = [
+    "Branch",
+    "Conflict",
+    "Loss",
+    "Merge",
+    "Repair",
+    "StagedArray",
+    "StagedGroup",
+    "Tag",
+    "Version",
+    "VersionTable",
+    "VersionedFile",
+    "repair",
+]
 
 _HOMES = {
     "VersionedFile": "file",
+    "Merge": "branching.mergeable",
+    "Conflict": "branching.merging",
+    **dict.fromkeys(("Branch", "Tag"), "layout.refs"),
     **dict.fromkeys(("Version", "VersionTable"), "layout.table"),
     **dict.fromkeys(("Loss", "Repair", "repair"), "rewrite.repairing"),
     "StagedArray": "stage.staged_array",

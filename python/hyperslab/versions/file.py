@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -18,13 +18,16 @@ from hyperslab.journal.signals import defer_signals
 from hyperslab.meant import meant
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.needed import need_h5py
-from hyperslab.versions.inspect.inspected import Inspected
+from hyperslab.versions.branching.branched import Place, version_texts
+from hyperslab.versions.branching.mergeable import Mergeable
 from hyperslab.versions.layout import names as layout
 from hyperslab.versions.layout.names import FIRST_VERSION, VERSIONS, Time
 from hyperslab.versions.layout.reading import local_path
+from hyperslab.versions.layout.refs import Target
 from hyperslab.versions.layout.seen import SeenVersions
 from hyperslab.versions.layout.table import Version, VersionKey, VersionTable
 from hyperslab.versions.layout.version_group import checked_chunks
+from hyperslab.versions.rewrite.rewritable import Rewritable
 from hyperslab.versions.stage.staged_array import StagedArray
 from hyperslab.versions.stage.staged_group import StagedGroup
 
@@ -40,7 +43,7 @@ TIMEOUT = 1.0  # seconds; long enough for a process that reads only a little
 Mode = Literal["r", "r+", "a", "w"]
 
 
-class VersionedFile(Inspected):
+class VersionedFile(Mergeable, Rewritable):
     """A file of versions: `file["v1"]["x"][...]` reads, `with file.stage_version("v2") as version:` adds a version.
 
     Parameters
@@ -169,11 +172,9 @@ class VersionedFile(Inspected):
     def current_version(self, name: str) -> None:
         self._writable()
         self.table[name]  # raises an error if there is no such version
-        with defer_signals(), self._change(f"{name!r} as the current version"):
-            self._file[VERSIONS].attrs["current_version"] = name
-            self._stores.fingerprints.add(None, current=name)
-            self._flush()
-        self._seen.table = self.table.changed(None, name)
+        ours = self._ours() if self._seen.refs.is_explicit else None
+        leaves = ours is not None and (ours.problem is not None or ours.version != name)
+        self._put({"checked_out": None} if leaves else {}, f"{name!r} as the current version", name)
 
     @property
     def closed(self) -> bool:
@@ -184,7 +185,7 @@ class VersionedFile(Inspected):
         """The group of a version.
 
         You can ask by name; by time in UTC, which gives the last version committed at or before it; by 0 or None for
-        the current version; or by -n for its n-th ancestor.
+        the current version; or by -n for its n-th ancestor. A branch means its head, and a tag its version.
 
         Raises
         ------
@@ -215,8 +216,12 @@ class VersionedFile(Inspected):
         self,
         name: str | None = None,
         prev_version: str | None = None,
-        make_current: bool = True,
+        make_current: bool | None = None,
         timestamp: Time | None = None,
+        *,
+        branch: str | None = None,
+        message: str | None = None,
+        author: str | None = None,
     ) -> Iterator[StagedGroup]:
         """Make a new version: change the group that the `with` statement gives; its end commits the version.
 
@@ -227,11 +232,18 @@ class VersionedFile(Inspected):
         name : str, optional
             The name of the version; by default a new unique name.
         prev_version : str, optional
-            The version to start from; by default the current one. Use "" to start with nothing.
-        make_current : bool
-            Whether the new version becomes the current one.
+            The version to start from; by default the head of `branch`, or the current version. Use "" to start with
+            nothing.
+        make_current : bool, optional
+            Whether the new version becomes the current one; by default unless `branch` is not checked out. To make it
+            current there checks the branch out.
         timestamp : datetime.datetime or numpy.datetime64, optional
             The time of the commit, in UTC; by default now.
+        branch : str, optional
+            The branch that moves on to the new version; by default the one that is checked out, if the version starts
+            from its head. A branch that does not exist is created.
+        message, author : str, optional
+            Attributes of the version with these names.
 
         Raises
         ------
@@ -241,99 +253,28 @@ class VersionedFile(Inspected):
             The file is open for reading only, or another version is being made.
         """
         self._writable()
-        chosen = layout.check_name(str(uuid.uuid4()) if name is None else name)
+        chosen = str(uuid.uuid4()) if name is None else name
+        place, texts = self._place(chosen, branch, prev_version, make_current), version_texts(message, author)
+        with self._staged(chosen, place, texts, timestamp) as root:
+            yield root
+
+    @contextmanager
+    def _staged(
+        self, name: str, place: Place, texts: dict[str, str], timestamp: Time | None, merged: Target | None = None
+    ) -> Iterator[StagedGroup]:
         if timestamp is not None:
             layout.as_datetime(timestamp)
-        if chosen in self.table:
-            raise ValueError(f"there is a version {chosen!r} in {self.path} already")
-        parent = self._parent(prev_version)
         if self._staging is not None:
             raise UsageError(f"version {self._staging!r} is being made: finish it before another")
-        root = StagedGroup("", self._base(parent), self)
-        self._staging = chosen
+        root = StagedGroup("", self._base(place.parent), self)
+        root.attrs.update(texts)
+        self._staging = name
         try:
             yield root
-            self._commit(chosen, parent, root, make_current, timestamp)
+            self._commit(name, place, root, timestamp, merged)
         finally:
             self._staging = None
             root.close()
-
-    def delete_versions(self, names: str | Iterable[str], *, repack: bool = True) -> None:
-        """Delete versions and all that only they hold. The parent of a deleted version takes over its children.
-
-        Either all of this happens or nothing, as with a commit. Readers keep what they have open.
-
-        Parameters
-        ----------
-        names : str or iterable of str
-            The names of the versions.
-        repack : bool
-            Whether to write the remaining versions to a new file, which then replaces this one. The new file is as
-            short as possible and keeps nothing of the deleted versions, but there must be room for both files. If
-            False, only the arrays that lose chunks are written again, at the end of the file: it grows, because HDF5
-            forgets which space is free. An `h5py.File` that you passed in is never repacked.
-
-        Raises
-        ------
-        ValueError
-            A version does not exist.
-        DamagedFile
-            A version that stays cannot be read.
-        """
-        from hyperslab.versions.rewrite.deletion import deletion
-
-        self._rewrite(lambda: deletion(self._file.file, names), repack)
-
-    def modify_metadata(
-        self,
-        array: str,
-        *,
-        chunks: int | tuple[int, ...] | Literal[True] | None = None,
-        dtype: Any = None,
-        fillvalue: Any = None,
-        repack: bool = True,
-        **codecs: Any,
-    ) -> None:
-        """Change how an array is stored, in all versions. Either all of this happens or nothing, as with a commit.
-
-        Parameters
-        ----------
-        array : str
-            The path of the array.
-        chunks : int, tuple of int or True, optional
-            The new chunk shape in elements; True is the default of an array with one axis, 4096.
-        dtype : dtype, optional
-            The new dtype; all elements are cast to it.
-        fillvalue : scalar, optional
-            The new fill value; elements equal to the old fill value become the new one.
-        repack : bool
-            As in `delete_versions`.
-        **codecs : Any
-            `compression`, `compression_opts`, `shuffle`, `fletcher32` and `scaleoffset`, as h5py has them; None turns
-            one off. Options that you leave out stay as they are.
-
-        Raises
-        ------
-        KeyError
-            The array does not exist.
-        TypeError
-            An option does not exist, or the elements cannot be cast to the dtype.
-        ValueError
-            The options contradict each other.
-        """
-        from hyperslab.versions.rewrite.recoding import modification
-
-        asked = {"chunks": chunks, "dtype": dtype, "fillvalue": fillvalue}
-        self._rewrite(lambda: modification(self._file.file, array, asked, codecs), repack)
-
-    def repack(self) -> None:
-        """Write this file again, as short as possible. The file must have been opened by its path, for writing."""
-        from hyperslab.versions.rewrite.deletion import nothing
-
-        self._writable()
-        if self._owned is None:
-            raise UsageError(f"{self.path} was opened by h5py: open it by its path to repack it")
-        self._rewrite(lambda: nothing(self._file.file), repack=True)
 
     @defer_signals()
     def _rewrite(self, plan: Callable[[], RewritePlan], repack: bool) -> None:
@@ -359,6 +300,7 @@ class VersionedFile(Inspected):
                     self._owned.reopen()
         self._forget()
         self._seen.table = known.rewritten(change.versions, change.parents, change.current)
+        self._seen.refs = None
 
     def _let_go(self) -> None:
         """Let libhdf5 close all that is open in the file."""
@@ -422,7 +364,7 @@ class VersionedFile(Inspected):
 
     @defer_signals()
     def _commit(
-        self, name: str, parent: str | None, root: StagedGroup, make_current: bool, timestamp: Time | None
+        self, name: str, place: Place, root: StagedGroup, timestamp: Time | None, merged: Target | None = None
     ) -> None:
         from hyperslab.versions.commit.commit import undo, write_version
         from hyperslab.versions.commit.virtual import VirtualArrays
@@ -431,20 +373,24 @@ class VersionedFile(Inspected):
         self._writable()
         stamp = layout.stored_time(timestamp)
         current = self._file[VERSIONS].attrs["current_version"] if self._owned is None else ""
-        version = CommittedVersion(self.path, name, self._stores)
+        version, parent = CommittedVersion(self.path, name, self._stores), place.parent
+        entries, refs = self._entries_of(place, Target(name, stamp), merged), self._seen.refs
         with self._change(f"version {name!r}"):
             try:
                 arrays = VirtualArrays(self._file, self._journaled)
-                written = write_version(self._file, root, parent, stamp, version, arrays, make_current=make_current)
+                how: dict[str, Any] = {"make_current": place.is_current, "refs": entries}
+                written = write_version(self._file, root, parent, stamp, version, arrays, **how)
                 self._flush()
             except BaseException:
                 if self._owned is None:
-                    undo(self._file, name, current)
+                    undo(self._file, name, current, self._before(entries))
                 raise
         if self._owned is not None:  # otherwise others may change it
             self._last = (name, written)
-        time = layout.parsed_time(stamp)
-        self._seen.table = self.table.changed(Version(name, parent, time), name if make_current else self.table.current)
+        added = Version(name, parent, layout.parsed_time(stamp))
+        self._seen.table = self.table.changed(added, name if place.is_current else self.table.current)
+        own = {"version": name, "timestamp": stamp, "parent": parent or FIRST_VERSION}
+        self._seen.refs = refs.changed({**own, **entries})
 
     def array_of(self, path: str, base: ArchiveArray | CommittedArray) -> StagedArray:
         """Stage an array of the version before, for the version that is being made."""

@@ -4,18 +4,37 @@ from __future__ import annotations
 
 import typer
 
-from hyperslab.cli.versions import delete, diff, export, log, repair, show, stats, verify
+from hyperslab.cli.versions import (
+    blame,
+    branch,
+    checkout,
+    delete,
+    diff,
+    export,
+    log,
+    merge,
+    repair,
+    show,
+    stats,
+    tag,
+    verify,
+)
 
 app = typer.Typer(
     help="List, compare, check, export and delete the versions of a file. See docs/versions.md.", no_args_is_help=True
 )
 # A version may begin with a minus sign: "-1" is the parent of the current version, not an option.
 DASHES = {"ignore_unknown_options": True}
+app.command("blame", context_settings=DASHES)(blame.blame)
+app.command("branch", context_settings=DASHES)(branch.branch)
+app.command("checkout", context_settings=DASHES)(checkout.checkout)
 app.command("delete", context_settings=DASHES)(delete.delete)
 app.command("diff", context_settings=DASHES)(diff.diff)
 app.command("export", context_settings=DASHES)(export.export)
 app.command("log")(log.log)
+app.command("merge", context_settings=DASHES)(merge.merge)
 app.command("repair")(repair.repair)
 app.command("show", context_settings=DASHES)(show.show)
 app.command("stats")(stats.stats)
+app.command("tag", context_settings=DASHES)(tag.tag)
 app.command("verify", context_settings=DASHES)(verify.verify)

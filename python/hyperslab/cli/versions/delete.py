@@ -11,7 +11,7 @@ import typer
 
 from hyperslab.cli.output import console, line
 from hyperslab.cli.signals import as_signalled
-from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, name_of, opened
+from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, Timeout, name_of, opened
 from hyperslab.errors import UsageError
 
 
@@ -22,9 +22,8 @@ def delete(
     repack: Annotated[
         bool, typer.Option("--repack/--no-repack", help="Rewrite the whole file, or only append what is needed.")
     ] = True,
-    timeout: Annotated[
-        float, typer.Option(min=0, help="Seconds to wait for other programs that have the file open.")
-    ] = 1.0,
+    force: Annotated[bool, typer.Option("--force", help="Delete versions that have tags, too.")] = False,
+    timeout: Timeout = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """Delete versions: all of them or, if that fails, none. Their children become children of their parents.
@@ -37,7 +36,7 @@ def delete(
             names += dict.fromkeys(name_of(versions, said) for said in version)
             if not yes:
                 _ask(file, names, len(versions))
-            versions.delete_versions(names, repack=repack)
+            versions.delete_versions(names, repack=repack, force=force)
             left = versions.versions
     except (KeyboardInterrupt, SystemExit):  # all or none were deleted: say which
         with opened(file) as versions:

@@ -22,8 +22,14 @@ if TYPE_CHECKING:
 FileArgument: TypeAlias = Annotated[
     str, typer.Argument(help="A file with versions, written by hyperslab or versioned-hdf5.")
 ]
+Timeout: TypeAlias = Annotated[
+    float, typer.Option(min=0, help="Seconds to wait for other programs that have the file open.")
+]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-VERSION_HELP = "A version: its name, a time in UTC (2024-05-01T12:00), 0 for the current one, -1 for its parent, …"
+VERSION_HELP = (
+    "A version: its name, a branch or a tag, a time in UTC (2024-05-01T12:00), 0 for the current one, -1 for its"
+    " parent, …"
+)
 
 
 @contextmanager
@@ -45,6 +51,17 @@ def opened(path: str, mode: Mode = "r", timeout: float = 0.0) -> Iterator[Versio
         yield file
 
 
+@contextmanager
+def refused() -> Iterator[None]:
+    """Turn what a file with versions refuses to do into a wrong request of the user."""
+    try:
+        yield
+    except HyperslabError:
+        raise
+    except (ValueError, KeyError, IndexError) as error:
+        raise UsageError(str(error.args[0])) from error
+
+
 def name_of(file: VersionedFile, said: str | None) -> str:
     """The name of the version that the user's text means; the current version for None.
 
@@ -54,7 +71,7 @@ def name_of(file: VersionedFile, said: str | None) -> str:
         There is no such version.
     """
     try:
-        return file.table.find(_key(file, said))
+        return file.find(_key(file, said))
     except (KeyError, IndexError) as error:
         known = file.versions
         if not known:
@@ -65,7 +82,7 @@ def name_of(file: VersionedFile, said: str | None) -> str:
 
 
 def _key(file: VersionedFile, said: str | None) -> VersionKey:
-    if said is None or said in file:
+    if said is None or said in file or said in file.branches or said in file.tags:
         return said
     try:
         return int(said)

@@ -52,6 +52,8 @@ def _print(verification: Verification) -> None:
         out.print(line(f"… {verification.damage_count - MOST_LINES} more"))
     for array, reason in verification.unchecked.items():
         out.print(line(f"not checked: {array}: {reason}"), soft_wrap=True)
+    for name, problem in verification.refs.items():
+        out.print(line(f"{name} is {problem}"), soft_wrap=True)
     if verification.uncommitted:
         names = ", ".join(verification.uncommitted)
         out.print(line(f"never committed; the next program that writes to the file removes: {names}"), soft_wrap=True)

@@ -55,6 +55,7 @@ def write_version(
     arrays: VirtualArrays,
     *,
     make_current: bool,
+    refs: Mapping[str, Any],
 ) -> CommittedGroup:
     """Write all of a version, into a group that no link leads to before it is complete.
 
@@ -74,6 +75,8 @@ def write_version(
         Creates the virtual arrays.
     make_current : bool
         Whether it becomes the current version.
+    refs : Mapping[str, Any]
+        What the list of fingerprints is to say of branches.
 
     Returns
     -------
@@ -91,7 +94,7 @@ def write_version(
         root.attrs.pop(name, None)
     write_attributes(group, root.attrs, version.name, None, "")
     record = marking.record(version.name, timestamp, version_attributes(group) if root.attrs else NOTHING)
-    version.stores.fingerprints.add(record, **({"current": version.name} if make_current else {}))
+    version.stores.fingerprints.add(record, **({"current": version.name} if make_current else {}), **refs)
     put_text(group, "prev_version", parent or FIRST_VERSION)
     put_text(group, "timestamp", timestamp)
     put_flag(group, "committed", value=True)
@@ -101,11 +104,13 @@ def write_version(
     return written
 
 
-def undo(file: h5py.Group, name: str, current: str) -> None:
-    """Remove what exists of a version, as far as possible, and make `current` the current version."""
+def undo(file: h5py.Group, name: str, current: str, refs: Mapping[str, Any]) -> None:
+    """Remove what exists of a version, as far as possible, and make `current` the current version. `refs` says what the
+    branches were before.
+    """
     versions = file[VERSIONS]
     with suppress(Exception):
-        Fingerprints(file, is_ours=False).add(None, deleted=[name], current=current)
+        Fingerprints(file, is_ours=False).add(None, deleted=[name], current=current, **refs)
         if name in versions:
             del versions[name]
         if versions.attrs["current_version"] != current:

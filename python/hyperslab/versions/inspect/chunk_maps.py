@@ -87,10 +87,13 @@ class ChunkMaps:
     ----------
     path : str
         The path of the file.
+    only : str, optional
+        The path of the only array to look at.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, only: str | None = None) -> None:
         self._path = path
+        self._below = ("/**",) if only is None else ("", f"/{only}")
         self._kept: OrderedDict[str, VersionMap] = OrderedDict()
         self._last: dict[str, _Described] = {}  # the last array that was described at each path
 
@@ -117,7 +120,7 @@ class ChunkMaps:
             count = max(1, min(MOST_PARSED_VERSIONS, MOST_PARSED_SLOTS * len(maps) // max(1, slots)))
 
     def _parsed(self, names: Sequence[str]) -> list[VersionMap]:
-        root = parsed(self._path, 0, tuple(f"{VERSIONS}/{name}/**" for name in names))
+        root = parsed(self._path, 0, tuple(f"{VERSIONS}/{name}{below}" for name in names for below in self._below))
         known: dict[int, ChunkMap] = {}  # in some files unchanged arrays are links to one object
         return [_version_map(root, name, known, self._last) for name in names]
 

@@ -33,6 +33,10 @@ class Inspected:
         """Whether the file is closed."""
         raise NotImplementedError
 
+    def find(self, key: VersionKey) -> str:
+        """The name of the version that a key means."""
+        raise NotImplementedError
+
     @property
     def _said(self) -> VersionTable:
         """All versions whose attributes say that they were committed."""
@@ -109,7 +113,7 @@ class Inspected:
         from hyperslab.versions.inspect.diff import diff
 
         self._check_whole()
-        return diff(self.path, self.table.find(before), self.table.find(after))
+        return diff(self.path, self.find(before), self.find(after))
 
     def verify(self, *versions: VersionKey, progress: Progress | None = None) -> Verification:
         """Check that versions are as they were committed: read and hash every chunk again, once.
@@ -137,7 +141,9 @@ class Inspected:
 
         self._check_whole()
         said = self._said  # a damaged file has one too
-        names = [said.find(version) for version in versions] if versions else None
+        names = [
+            self.find(one) if isinstance(one, str) and one not in said else said.find(one) for one in versions
+        ] or None
         return verify(self.path, said, names, progress)
 
     def stats(self, progress: Progress | None = None) -> Stats:
@@ -202,7 +208,7 @@ class Inspected:
         from hyperslab.conversion.exporting import export
 
         self._check_whole()
-        name = self.table.find(version)
+        name = self.find(version)
         return export(
             self.path, name, Path(target), format=format, skip_unsupported=skip_unsupported, progress=progress
         )

@@ -25,7 +25,8 @@ from hyperslab.versions.inspect.stored_bytes import StoredBytes
 from hyperslab.versions.inspect.testimony import Testimony
 from hyperslab.versions.layout.names import DATA_VERSION, FIRST_VERSION, VERSIONS
 from hyperslab.versions.layout.padding import meaningful
-from hyperslab.versions.layout.reading import parsed
+from hyperslab.versions.layout.reading import parsed, stored_log
+from hyperslab.versions.layout.refs import Branch, Refs, Tag
 from hyperslab.versions.layout.slots import MISSING, Slots
 from hyperslab.versions.layout.table import VersionTable
 
@@ -60,6 +61,9 @@ class Verification:
     proved: list[str] = field(default_factory=list)
     unproved: dict[str, str] = field(default_factory=dict)
     uncommitted: list[str] = field(default_factory=list)  # versions begun but never committed, which is not damage
+    refs: dict[str, str] = field(
+        default_factory=dict
+    )  # what other software did to branches and tags; this is no damage
 
     @property
     def is_whole(self) -> bool:
@@ -124,6 +128,7 @@ def _verify(
     _check_parents(verification, table, checked)
     if names is None:
         _check_bookkeeping(verification, table)
+        _check_refs(verification, table)
         verification.add(*(Damage(problem, array) for array, problem in problems.items()))
     with between_commits(path):
         if write_guard.is_set_in(path):
@@ -171,6 +176,17 @@ def _check_bookkeeping(verification: Verification, table: VersionTable) -> None:
     expected = FIRST_VERSION if table.current is None else table.current
     if current != expected and current not in verification.uncommitted:
         verification.add(Damage(f"the file names {current!r} as the current version, which does not exist"))
+
+
+def _check_refs(verification: Verification, table: VersionTable) -> None:
+    """Check that each branch and tag names a version, or one that was deleted."""
+    try:
+        refs = Refs.of(stored_log(verification.path))
+    except HyperslabError:
+        return  # the list of fingerprints cannot be read, which is reported with these
+    verification.add(*map(Damage, refs.faults(table)))
+    known: list[Branch | Tag] = [*refs.all_branches(table).values(), *refs.all_tags(table).values()]
+    verification.refs = {one.name: one.problem for one in known if one.problem is not None}
 
 
 class _Uses:

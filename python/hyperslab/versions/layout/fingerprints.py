@@ -7,7 +7,7 @@ record. versioned-hdf5 looks only below `/_version_data`. docs/versions-layout.m
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -31,11 +31,13 @@ from hyperslab.versions.layout.fingerprint_log import (
 )
 from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, DATA, VERSION_BOOKKEEPING, VERSIONS, text_bytes
 from hyperslab.versions.layout.padding import element_bytes
+from hyperslab.versions.layout.refs import Refs
 from hyperslab.versions.layout.slots import MISSING, Slots
 
 LOG_CHUNK_LENGTH = 4096
 DESCRIPTION_NBYTES, ATTRIBUTES_NBYTES, CONTENT_NBYTES = 4, 4, 8
 NOTHING = bytes(4)
+REF_NAMES = frozenset(("branches", "tags", "checked_out", "merged"))
 NOWHERE = 1  # the address of the table of an array that others stored again: nothing lies there
 
 
@@ -70,7 +72,7 @@ class Fingerprints:
 
     def add(self, record: Record | None, **said: Any) -> None:
         """Append a record and other entries. Without a record, a file that has no fingerprints gets none."""
-        if record is None and LOG not in self._file:
+        if record is None and LOG not in self._file and not said.keys() & REF_NAMES:
             return
         self._append(packed({**(record.packed() if record is not None else {}), **said}))
         if record is not None:
@@ -100,7 +102,7 @@ def _opened(file: h5py.Group) -> Any:
 def _last_of(file: h5py.Group, name: str) -> Record | None:
     """The last record of a version, usually near the end; None if the list is damaged, which `verify` reports."""
     with suppress(*DAMAGED, OSError, RuntimeError):
-        stored = _opened(file)[()].tobytes() if LOG in file else b""
+        stored = _stored(file)
         for at, length in reversed(list(record_positions(stored))):
             said = record_body(stored, at, length)
             if said.get("version") == name:
@@ -269,7 +271,7 @@ def version_attributes(group: Any) -> bytes:
 def rewrite(
     source: h5py.Group,
     target: h5py.Group,
-    kept: Iterable[str],
+    kept: Sequence[str],
     parents: Mapping[str, str],
     current: str,
     changed: Mapping[str, Marks],
@@ -282,7 +284,7 @@ def rewrite(
         The file with the old fingerprints.
     target : h5py.Group
         The file with the new tree.
-    kept : Iterable[str]
+    kept : Sequence[str]
         The names of the versions that stay.
     parents : Mapping[str, str]
         The new parents of the versions that get another parent.
@@ -292,6 +294,7 @@ def rewrite(
         The new marks of arrays that are now stored in another way, by version.
     """
     known = recorded(source).versions
+    refs = Refs.of(_stored(source))
     pieces = []
     addresses: dict[str, tuple[int | None, int | None]] = {}
     for name in kept:
@@ -307,9 +310,17 @@ def rewrite(
             tables = {path: (new or 0) if old == record.tables[path] else NOWHERE for path, (old, new) in moved.items()}
             made = replace(record, parent=parents.get(name, record.parent), marks=marks, tables=tables)
             pieces.append(packed(made.packed()))
-    if pieces:
-        pieces.append(packed({"current": current}))
+    said = refs.packed({name: str(source[VERSIONS][name].attrs.get("timestamp")) for name in kept})
+    if pieces or said:
+        pieces.append(packed({"current": current, **said}))
         Fingerprints(target, is_ours=False)._append(b"".join(pieces))
+
+
+def _stored(file: h5py.Group) -> bytes:
+    """The bytes of a file's list; none if it cannot be read, which `verify` reports."""
+    with suppress(OSError, KeyError, RuntimeError, DamagedFile):
+        return bytes(_opened(file)[()].tobytes()) if LOG in file else b""
+    return b""
 
 
 def table_address(file: h5py.Group, path: str) -> int | None:

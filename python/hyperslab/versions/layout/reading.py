@@ -75,6 +75,14 @@ def version_table(location: str | Remote, within: str = "", resolver: SourceReso
     return VersionTable.of(root)
 
 
+def stored_log(location: str | Remote, within: str = "", resolver: SourceResolver | None = None) -> bytes:
+    """The bytes of the list of fingerprints; none if the file has no such list."""
+    array = parsed(location, 0, (f"{within}{LOG}",), resolver=resolver).get(f"{within}{LOG}")
+    if not isinstance(array, Array) or array.dtype != "u1" or array.ndim != 1:
+        return b""
+    return bytes(array[...].tobytes())
+
+
 def check_given_up(
     location: str | Remote, table: VersionTable, within: str = "", resolver: SourceResolver | None = None
 ) -> None:
@@ -87,8 +95,7 @@ def check_given_up(
     """
     if not table.given_up:
         return
-    array = parsed(location, 0, (f"{within}{LOG}",), resolver=resolver).get(f"{within}{LOG}")
-    known = Recorded.of(array[...].tobytes()).versions if isinstance(array, Array) else {}
+    known = Recorded.of(stored_log(location, within, resolver)).versions
     for name, timestamp in table.given_up.items():
         if name in known and known[name].timestamp == timestamp:
             raise DamagedFile(

@@ -11,7 +11,8 @@ from hyperslab.archive.tree.group import Group
 from hyperslab.errors import ReadError
 from hyperslab.versions.layout import names as layout
 from hyperslab.versions.layout.names import FIRST_VERSION, VERSIONS
-from hyperslab.versions.layout.reading import check_given_up, parsed, version_group, version_table
+from hyperslab.versions.layout.reading import check_given_up, parsed, stored_log, version_group, version_table
+from hyperslab.versions.layout.refs import Refs
 from hyperslab.versions.layout.table import VersionKey, VersionTable, data_version_of, group_of_versions
 from hyperslab.versions.layout.version_group import VersionGroup
 
@@ -69,6 +70,7 @@ class SeenVersions:
         layout.check_data_version(data_version_of(said), root.filename, to_write=self._to_write)
         self._current = said.get("current_version")  # as the file says; it may not be committed
         self._table: VersionTable | None = None
+        self._refs: Refs | None = None
         self._groups.clear()
 
     def forget_groups(self) -> None:
@@ -101,6 +103,31 @@ class SeenVersions:
         self._table = table
 
     @property
+    def refs(self) -> Refs:
+        """The branches and tags. The code that changes them sets this."""
+        if self._refs is None:
+            self._settle()
+            self._refs = Refs.of(stored_log(self._path, self._within, self._resolver))
+        return self._refs
+
+    @refs.setter
+    def refs(self, refs: Refs | None) -> None:
+        self._refs = refs
+
+    def find(self, key: VersionKey) -> str:
+        """The name of the version that a key means, which may also be the name of a branch or a tag.
+
+        Raises
+        ------
+        KeyError
+            The version does not exist.
+        IndexError
+            The current version has fewer ancestors.
+        """
+        named = self.refs.find(key, self.table) if isinstance(key, str) and key not in self.table else None
+        return self.table.find(key) if named is None else named
+
+    @property
     def current(self) -> str | None:
         """The name of the current version, or None if there is none."""
         if self._table is None and self._committed(self._current) is not None:
@@ -122,7 +149,7 @@ class SeenVersions:
             group = self._committed(self._current if is_current else key)
             if group is not None:
                 return group
-        name = self.table.find(key)
+        name = self.find(key)
         if name not in self._groups:
             self._groups[name] = self._opened(name)
         return self._groups[name]

@@ -37,7 +37,8 @@ from hyperslab.versions.layout.names import (
     VERSION_BOOKKEEPING,
     parsed_time,
 )
-from hyperslab.versions.layout.reading import check_is_file
+from hyperslab.versions.layout.reading import check_is_file, stored_log
+from hyperslab.versions.layout.refs import Refs
 from hyperslab.versions.layout.slots import MISSING
 from hyperslab.versions.layout.table import data_version_of, group_of_versions, is_committed
 from hyperslab.versions.rewrite.damaged_versions import (
@@ -204,6 +205,8 @@ class Repairing:
             latest = current if current in file else (file.versions[-1] if len(file) else None)
             if latest is not None and file.current_version != latest:
                 file.current_version = latest
+            for name, reason in file.restore_refs(self._refs()).items():
+                self._lose(name, None, reason)
             self._repair.versions.extend(file.versions)
         for path, numbers in self._left_out.items():
             first = next((name for name, shown in self._shown.items() if path in shown), "")
@@ -259,6 +262,18 @@ class Repairing:
             raise
         except READING:
             return DATA_VERSION
+
+    def _refs(self) -> Refs:
+        """The branches and tags, as far as they can be read."""
+        try:
+            refs = Refs.of(stored_log(self._root.filename))
+        except UsageError:
+            raise
+        except READING as error:
+            refs = Refs(problem=f"the list of branches and tags cannot be read: {error}")
+        if refs.problem is not None:
+            self._repair.notes.append(Loss("all", None, refs.problem))
+        return refs
 
     def _lose(self, version: str, path: str | None, reason: str) -> None:
         self._repair.lost.append(Loss(version, path, reason))

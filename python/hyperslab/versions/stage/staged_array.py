@@ -184,6 +184,19 @@ class StagedArray:
         grown[kept] = self._whole[kept]
         self._whole = grown
 
+    def adopt(self, numbers: Slots, slots: Slots) -> None:
+        """Show other stored chunks, by their slots, at some places of the grid, without reading any."""
+        self._check_open()
+        self._resized = True
+        self.staged.adopt(numbers, slots)
+
+    def as_new(self) -> StagedArray:
+        """This array, which another version than the one before has, as one that this version adds."""
+        self.base, self._resized = None, True
+        kept = StagedAttributes(self.name)
+        kept.layouts, self.attrs = self.attrs.layouts, kept
+        return self
+
     def astype(self, dtype: Any) -> Array:
         """All elements, converted to another dtype."""
         converted: Array = np.asarray(self[...]).astype(dtype)

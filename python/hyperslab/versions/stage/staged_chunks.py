@@ -144,10 +144,19 @@ class StagedChunks:
         out[~is_staged] = self._loaded(numbers[~is_staged])
         return out
 
+    def adopt(self, numbers: Slots, slots: Slots) -> None:
+        """Put stored chunks, by their slots, in the place of others, without reading any."""
+        self.stored = self.stored.copy()  # it may belong to the version before
+        self.stored.reshape(-1)[numbers] = slots
+        self.rows.reshape(-1)[numbers] = MISSING
+
     def _loaded(self, numbers: Slots) -> Array:
         """Load stored chunks that are not staged."""
-        out: Array = np.full((len(numbers), *self.chunk_shape), self.fill, self.slab.dtype)
-        stored = self.stored.reshape(-1)[numbers]
+        return self.of_slots(self.stored.reshape(-1)[numbers])
+
+    def of_slots(self, stored: Slots) -> Array:
+        """The chunks in some slots; -1 means the fill value."""
+        out: Array = np.full((len(stored), *self.chunk_shape), self.fill, self.slab.dtype)
         wanted, inverse = np.unique(stored[stored != MISSING], return_inverse=True)
         if len(wanted):
             out[stored != MISSING] = self._load(wanted)[inverse]

@@ -177,6 +177,16 @@ class StagedGroup(MutableMapping[str, "Child"]):
         group._touched[name] = made
         return made
 
+    def add_stored(self, path: str, stored: Any) -> StagedArray:
+        """Add an array that another version has, with its chunks as they are stored; its attributes are left out."""
+        self._check_open()
+        group, name = self._at(path, make=True)
+        if name in group:
+            raise ValueError(f"there is a {path!r} already")
+        array: StagedArray = self._source.array_of(self._full(path), stored)
+        group._touched[name] = array.as_new()
+        return array
+
     def visititems(self, visit: Callable[[str, Child], Any]) -> Any:
         """Call `visit(path, found)` for everything below this group, until it returns something."""
         for name in list(self):

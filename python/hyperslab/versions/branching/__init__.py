@@ -1,0 +1,1 @@
+"""Branches, tags, merges, and who changed what."""

@@ -1,0 +1,116 @@
+"""`Rewritable`: a file with versions that can be written again, to delete some or to store arrays in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from hyperslab.errors import UsageError
+from hyperslab.versions.inspect.inspected import Inspected
+
+if TYPE_CHECKING:
+    from hyperslab.versions.rewrite.rewriting import RewritePlan
+
+
+class Rewritable(Inspected):
+    """A file with versions that can be written again; `VersionedFile` is one."""
+
+    _file: Any
+    _owned: Any
+
+    def _writable(self) -> None:
+        """Refuse to change a file that cannot be written."""
+        raise NotImplementedError
+
+    def _rewrite(self, plan: Callable[[], RewritePlan], repack: bool) -> None:
+        """Write versions again: all of them, or none."""
+        raise NotImplementedError
+
+    def _check_untagged(self, names: Sequence[Any]) -> None:
+        """Refuse to delete versions that have tags."""
+        raise NotImplementedError
+
+    def delete_versions(self, names: str | Iterable[str], *, repack: bool = True, force: bool = False) -> None:
+        """Delete versions and all that only they hold. The parent of a deleted version takes over its children.
+
+        Either all of this happens or nothing, as with a commit. Readers keep what they have open.
+
+        Parameters
+        ----------
+        names : str or iterable of str
+            The names of the versions.
+        repack : bool
+            Whether to write the remaining versions to a new file, which then replaces this one. The new file is as
+            short as possible and keeps nothing of the deleted versions, but there must be room for both files. If
+            False, only the arrays that lose chunks are written again, at the end of the file: it grows, because HDF5
+            forgets which space is free. An `h5py.File` that you passed in is never repacked.
+        force : bool
+            Whether to delete versions that have tags, too. The tags stay, and say that their versions were deleted.
+
+        Raises
+        ------
+        ValueError
+            A version does not exist.
+        UsageError
+            A version has a tag.
+        DamagedFile
+            A version that stays cannot be read.
+        """
+        from hyperslab.versions.rewrite.deletion import deletion
+
+        named = [names] if isinstance(names, str | bytes) or not isinstance(names, Iterable) else list(names)
+        self._writable()
+        if not force:
+            self._check_untagged(named)
+        self._rewrite(lambda: deletion(self._file.file, named), repack)
+
+    def modify_metadata(
+        self,
+        array: str,
+        *,
+        chunks: int | tuple[int, ...] | Literal[True] | None = None,
+        dtype: Any = None,
+        fillvalue: Any = None,
+        repack: bool = True,
+        **codecs: Any,
+    ) -> None:
+        """Change how an array is stored, in all versions. Either all of this happens or nothing, as with a commit.
+
+        Parameters
+        ----------
+        array : str
+            The path of the array.
+        chunks : int, tuple of int or True, optional
+            The new chunk shape in elements; True is the default of an array with one axis, 4096.
+        dtype : dtype, optional
+            The new dtype; all elements are cast to it.
+        fillvalue : scalar, optional
+            The new fill value; elements equal to the old fill value become the new one.
+        repack : bool
+            As in `delete_versions`.
+        **codecs : Any
+            `compression`, `compression_opts`, `shuffle`, `fletcher32` and `scaleoffset`, as h5py has them; None turns
+            one off. Options that you leave out stay as they are.
+
+        Raises
+        ------
+        KeyError
+            The array does not exist.
+        TypeError
+            An option does not exist, or the elements cannot be cast to the dtype.
+        ValueError
+            The options contradict each other.
+        """
+        from hyperslab.versions.rewrite.recoding import modification
+
+        asked = {"chunks": chunks, "dtype": dtype, "fillvalue": fillvalue}
+        self._rewrite(lambda: modification(self._file.file, array, asked, codecs), repack)
+
+    def repack(self) -> None:
+        """Write this file again, as short as possible. The file must have been opened by its path, for writing."""
+        from hyperslab.versions.rewrite.deletion import nothing
+
+        self._writable()
+        if self._owned is None:
+            raise UsageError(f"{self.path} was opened by h5py: open it by its path to repack it")
+        self._rewrite(lambda: nothing(self._file.file), repack=True)
