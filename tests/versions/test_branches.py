@@ -241,7 +241,7 @@ def test_a_damaged_record_costs_no_other_ref(path: Path, tmp_path: Path) -> None
         with pytest.raises(DamagedFile, match="list of branches and tags"):
             file.create_tag("new")
     repaired = repair(path, tmp_path / "mended.h5")
-    assert "list of branches and tags" in repaired.notes[0].reason
+    assert any("list of branches and tags" in note.reason for note in repaired.notes)
     assert heads(tmp_path / "mended.h5") == {"main": "a3", "side": "b1"}
 
 
