@@ -18,7 +18,7 @@ pub(crate) enum Settling {
 }
 
 /// Functions beside those of whole families that neither see nor change what files hold. `H5Dwrite` looks for itself.
-const HARMLESS: [&[u8]; 18] = [
+const HARMLESS: [&[u8]; 17] = [
     b"H5Dwrite",
     b"H5Dget_space",
     b"H5Dget_type",
@@ -26,7 +26,6 @@ const HARMLESS: [&[u8]; 18] = [
     b"H5Dget_access_plist",
     b"H5Iget_type",
     b"H5Iis_valid",
-    b"H5Iget_ref",
     b"H5Iinc_ref",
     b"H5open",
     b"H5get_libversion",
