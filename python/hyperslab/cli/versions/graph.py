@@ -24,9 +24,9 @@ def drawn(order: Iterable[str], parents: Mapping[str, Sequence[str]]) -> Iterato
             yield _joint(lanes, own, lane, "╯"), None
             lanes[lane] = None
         yield _row([NODE if lane == own else LINE if to else " " for lane, to in enumerate(lanes)]), name
-        first, *others = [*parents.get(name, ())] or [None]
-        lanes[own] = first
-        for other in others:
+        above = parents.get(name, ())
+        lanes[own] = above[0] if above else None
+        for other in above[1:]:
             is_known = other in lanes
             lane = lanes.index(other) if is_known else _free(lanes, other)
             yield _joint(lanes, own, lane, "┤" if is_known else "╮"), None
