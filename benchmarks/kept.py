@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hyperslab.lab.environment import Environment
+from hyperslab.lab.environment import Environment, agree
 
 
 def begun(path: Path, environment: dict[str, Any], whole_run: bool, **about: Any) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def begun(path: Path, environment: dict[str, Any], whole_run: bool, **about: Any
         return new
     old: dict[str, Any] = json.loads(path.read_text())
     alike = [*Environment.MUST_AGREE, "python", "libraries"]
-    differing = [name for name in alike if old["environment"].get(name) != environment[name]]
+    differing = [name for name in alike if not agree(name, old["environment"].get(name), environment[name])]
     if differing:
         sys.exit(
             f"{path.name} was measured with another {', '.join(differing)}: measure all rows again, without --only"
