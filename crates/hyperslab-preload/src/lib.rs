@@ -14,7 +14,7 @@
 //! | which library a function belongs to; its lock, while threads wait; Python's own lock meanwhile | `owners`; `lock`; `python` |
 //! | which libhdf5 a call means; its functions, and modules' tables | `calling`, `binding`, `callers`; the crate `hyperslab-libhdf5` |
 //! | the beginning of a process, its forks and its end | `lifetime` |
-//! | whether a write is ours, and the write; writes that wait, and before which calls they are stored | `writing`, `write_reason`; `write_queue`, `settling` |
+//! | whether a write is ours, and the write; writes that wait, and before which calls they are stored | `writing`, `write_reason`, `whole_chunks`; `write_queue`, `settling` |
 //! | changes to the tables of loaded modules | `patching` |
 //! | what a call asks for | `request` |
 //! | whether a read is ours, and the read | `serving`, `reason` |
@@ -84,6 +84,7 @@ mod signals;
 mod stack;
 mod stand_ins;
 mod threads;
+mod whole_chunks;
 mod write_queue;
 mod write_reason;
 mod writers;

@@ -184,7 +184,9 @@ pub(crate) fn is_unchecked(number: &Libhdf5, library: &Library, call: &Call) -> 
 /// The same for a read that is too small for us, of which nobody has looked whether the file has changed.
 pub(crate) fn is_small_changed(site: &Site, call: &Call) -> bool {
     KEEPS_UNCHECKED.load(Ordering::Relaxed)
-        && site.libhdf5.library().is_some_and(|library| is_unchecked(site.libhdf5, library, call))
+        && site.libhdf5.library().is_some_and(|library| {
+            Quiet::new(library).is_some_and(|_quiet| is_unchecked(site.libhdf5, library, call))
+        })
 }
 
 /// libhdf5 has done a read of a file that has changed.

@@ -15,9 +15,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use hyperslab_archive::{Encoding, Slab, encode_slab};
-use hyperslab_core::ChunkGrid;
-use hyperslab_engine::codecs::Filter;
 use hyperslab_engine::default_thread_count;
 use hyperslab_libhdf5::libraries::Libhdf5;
 use hyperslab_libhdf5::{
@@ -29,12 +26,13 @@ use crate::lock::Lock;
 use crate::settings::settings;
 use crate::signals::Blocked;
 use crate::stack;
+use crate::whole_chunks::WholeChunks;
 
 /// How many writes wait at most.
 const MOST: usize = 64;
 
 /// A write of whole chunks.
-pub(crate) struct WholeChunks {
+pub(crate) struct Write {
     /// The lock of the library that it is meant for, which the calling thread holds.
     pub lock: &'static Lock,
     /// `H5Dwrite`.
@@ -42,13 +40,7 @@ pub(crate) struct WholeChunks {
     pub libhdf5: &'static Libhdf5,
     pub array: Id,
     pub key: ArrayKey,
-    /// Where the box that is written begins in the array.
-    pub first: Vec<u64>,
-    /// Its shape and that of a chunk.
-    pub grid: ChunkGrid,
-    pub filters: Vec<Filter>,
-    /// One element, for what a chunk has outside the array.
-    pub fill: Vec<u8>,
+    pub chunks: WholeChunks,
 }
 
 /// Why a write does not wait.
@@ -71,7 +63,7 @@ enum State {
 }
 
 struct Job {
-    write: WholeChunks,
+    write: Write,
     /// Keeps the array open until the write is stored. Only threads that have the library's lock use it.
     array: Mutex<Option<Owned<Array<'static>>>>,
     bytes: Vec<u8>,
@@ -110,7 +102,7 @@ fn most_nbytes() -> usize {
 }
 
 /// Lets a write wait. The bytes are copied.
-pub(crate) fn put(write: WholeChunks, bytes: &[u8]) -> Result<(), NotPut> {
+pub(crate) fn put(write: Write, bytes: &[u8]) -> Result<(), NotPut> {
     let lock = write.lock;
     if bytes.len() > most_nbytes() {
         return Err(NotPut::NoRoom);
@@ -133,9 +125,10 @@ pub(crate) fn put(write: WholeChunks, bytes: &[u8]) -> Result<(), NotPut> {
     Ok(())
 }
 
-/// Whether a write to the box that begins there waits.
-pub(crate) fn waits(key: ArrayKey, first: &[u64]) -> bool {
-    is_waiting() && queue().waiting.iter().any(|job| job.write.key == key && job.write.first == first)
+/// Whether a write waits that goes to any of these chunks.
+pub(crate) fn waits(key: ArrayKey, chunks: &WholeChunks) -> bool {
+    let is_one = |job: &Arc<Job>| job.write.key == key && job.write.chunks.overlaps(chunks);
+    is_waiting() && queue().waiting.iter().any(is_one)
 }
 
 fn is_full(nbytes: usize) -> bool {
@@ -153,6 +146,15 @@ impl Queue {
             let _blocked = Blocked::new(); // the thread takes none of the program's signals
             self.threads += usize::from(Builder::new().spawn(encode_all).is_ok());
         }
+    }
+
+    /// What could not be stored waits again, before all others: the next call that stores says why.
+    fn put_back(&mut self, jobs: Vec<Arc<Job>>) {
+        for job in jobs.into_iter().rev() {
+            self.nbytes += job.bytes.len();
+            self.waiting.push_front(job);
+        }
+        COUNT.store(self.waiting.len(), Ordering::Release);
     }
 
     fn take(&mut self, wanted: impl FnMut(&Arc<Job>) -> bool) -> Option<Arc<Job>> {
@@ -203,24 +205,24 @@ pub(crate) fn settle(lock: &'static Lock) -> bool {
 }
 
 fn settle_here(lock: &'static Lock) -> bool {
-    let begun = Instant::now();
-    let is_stored = store_all(lock);
-    counts::add(Count::WritingNanoseconds, counts::nanoseconds(begun.elapsed()));
-    is_stored
+    let mut are_stored = true;
+    for job in store_all(lock) {
+        are_stored &= job.try_again();
+    }
+    are_stored
 }
 
-fn store_all(lock: &'static Lock) -> bool {
+/// Stores all writes to a library that wait. Returns those that could not be stored.
+fn store_all(lock: &'static Lock) -> Vec<Arc<Job>> {
+    let begun = Instant::now();
     let mut failed = Vec::new();
     while let Some(oldest) = next(lock) {
         if !oldest.store() {
             failed.push(oldest);
         }
     }
-    let mut are_stored = true;
-    for job in failed {
-        are_stored &= job.try_again();
-    }
-    are_stored
+    counts::add(Count::WritingNanoseconds, counts::nanoseconds(begun.elapsed()));
+    failed
 }
 
 /// Stores what waits if any of it is of this array.
@@ -258,16 +260,12 @@ impl Job {
     }
 
     fn encoded(&self) -> Encoded {
-        let write = &self.write;
-        let slab = Slab { bytes: &self.bytes, grid: &write.grid, fill: &write.fill };
-        let encoding =
-            Encoding { filters: &write.filters, threads: 1, leaves_out_fill: false, keeps_bytes: true };
         let mut chunks = Vec::new();
-        let done = encode_slab(slab, encoding, |_, chunk| {
-            chunks.push(chunk.bytes.filter(|_| chunk.mask == 0).ok_or(())?);
-            Ok::<(), ()>(())
-        });
-        done.is_ok().then_some(chunks)
+        let take = |_, chunk| {
+            chunks.push(chunk);
+            Ok(())
+        };
+        self.write.chunks.encode(&self.bytes, 1, take).is_ok().then_some(chunks)
     }
 
     /// The chunks, as soon as they are encoded.
@@ -318,7 +316,7 @@ impl Job {
         let library = self.write.libhdf5.library()?;
         let stored = library.stored_chunks(self.write.array).ok()?;
         for (number, chunk) in (0..).zip(chunks) {
-            stored.write(&start(&self.write.grid, &self.write.first, number)?, chunk, 0).ok()?;
+            stored.write(&self.write.chunks.start(number)?, chunk, 0).ok()?;
         }
         Some(())
     }
@@ -336,9 +334,10 @@ impl Job {
         let argument = |id: i64| usize::try_from(id).ok();
         let array = library.array(write.array);
         let kind = array.stored_type()?;
-        let memory = Space::created(library, write.grid.shape())?;
+        let shape = write.chunks.grid.shape();
+        let memory = Space::created(library, shape)?;
         let file = Boxes::of(array.space()?).ok()?;
-        file.select(&write.first, write.grid.shape()).ok()?;
+        file.select(&write.chunks.first, shape).ok()?;
         let (array, kind_number) = (argument(write.array)?, argument(kind.id())?);
         let (memory_number, file_number) = (argument(memory.id())?, argument(file.space().id())?);
         let bytes = self.bytes.as_ptr() as usize;
@@ -346,13 +345,6 @@ impl Job {
         let result = unsafe { (write.real)(array, kind_number, memory_number, file_number, 0, bytes) };
         Some((result, has_failed(result).then(|| SetAside::new(library))))
     }
-}
-
-/// Where a chunk of a box begins in the array that the box is part of.
-pub(crate) fn start(grid: &ChunkGrid, first: &[u64], number: u64) -> Option<Vec<u64>> {
-    let index = grid.chunk_index(number).ok()?;
-    let axes = index.iter().zip(grid.chunk_shape()).zip(first);
-    Some(axes.map(|((at, length), first)| first + at * length).collect())
 }
 
 /// Stores what waits when the process ends, before the libraries close their files.
@@ -393,21 +385,21 @@ const WAIT: Duration = Duration::from_millis(1);
 /// The process is about to fork, and the forking thread has the locks of all libraries that others let go soon. Their
 /// writes are stored, so that parent and child have them.
 pub(crate) fn before_fork() {
-    if !is_waiting() && queue().threads == 0 {
-        return HELD.with(|held| held.set(Some(ManuallyDrop::new(queue()))));
-    }
     for lock in locks().into_iter().filter(|lock| lock.is_own()) {
-        settle(lock); // what fails is said by the next call
+        let failed = store_all(lock);
+        queue().put_back(failed);
     }
-    for _ in 0..WAITS {
+    let mut waited = 0;
+    let held = loop {
         let queue = queue();
-        if queue.threads == 0 {
-            return HELD.with(|held| held.set(Some(ManuallyDrop::new(queue))));
+        if queue.threads == 0 || waited == WAITS {
+            break queue;
         }
         drop(queue);
         std::thread::sleep(WAIT);
-    }
-    HELD.with(|held| held.set(Some(ManuallyDrop::new(queue()))));
+        waited += 1;
+    };
+    HELD.set(Some(ManuallyDrop::new(held)));
 }
 
 thread_local! {

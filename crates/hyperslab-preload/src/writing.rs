@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use hyperslab_archive::{EncodeError, Encoding, InterruptCheck, Slab, encode_slab};
+use hyperslab_archive::InterruptCheck;
 use hyperslab_core::{AxisIndices, ChunkGrid};
 use hyperslab_engine::codecs::Filter;
 use hyperslab_engine::default_thread_count;
@@ -24,7 +24,8 @@ use crate::instructions::Called;
 use crate::request::{ALL, Call, Request, is_space, makes_sense};
 use crate::settings::settings;
 use crate::signals::{Blocked, LetThrough};
-use crate::write_queue::{NotPut, WholeChunks, is_waiting, put, settle_array, start, waits};
+use crate::whole_chunks::WholeChunks;
+use crate::write_queue::{NotPut, Write, is_waiting, put, settle_array, waits};
 use crate::write_reason::Left;
 
 /// libhdf5 is as fast for fewer bytes than this.
@@ -58,7 +59,7 @@ pub(crate) fn write(site: &Site, call: &Call) -> Result<(), (Left, u64)> {
         let _quiet = Quiet::new(library).ok_or(left(Left::Library))?;
         Writing::of(site, library, call, width).map_err(left)?
     };
-    let (written_nbytes, chunk_count) = (written.nbytes as u64, written.grid.chunk_count());
+    let (written_nbytes, chunk_count) = (written.nbytes as u64, written.chunks.grid.chunk_count());
     written.wait_or_run(site, library, call).map_err(left)?;
     counts::add(Count::Writes, 1);
     counts::add(Count::WrittenChunks, chunk_count);
@@ -71,13 +72,10 @@ pub(crate) fn write(site: &Site, call: &Call) -> Result<(), (Left, u64)> {
 /// A write of whole chunks.
 struct Writing<'l> {
     stored: StoredChunks<'l>,
-    /// The chunks of the box that is written.
-    grid: ChunkGrid,
-    /// Where it begins in the array.
-    first: Vec<u64>,
+    chunks: WholeChunks,
     nbytes: usize,
-    filters: Vec<Filter>,
-    fill: Vec<u8>,
+    /// Whether libhdf5's cache has room for it. Then none of its chunks exists yet.
+    fits_in_cache: bool,
     threads: usize,
 }
 
@@ -123,8 +121,9 @@ impl<'l> Writing<'l> {
         let stored = library.stored_chunks(call.array).map_err(|_| Left::Failed)?;
         let (first, lengths) = part;
         let grid = ChunkGrid::new(lengths, chunk_shape).map_err(|_| Left::Failed)?;
-        let found = Self { stored, grid, first, nbytes, filters, fill, threads };
-        if nbytes as u64 <= cache_nbytes && found.writes_again() {
+        let chunks = WholeChunks { grid, first, filters, fill };
+        let found = Self { stored, chunks, nbytes, fits_in_cache: nbytes as u64 <= cache_nbytes, threads };
+        if found.fits_in_cache && found.writes_again() {
             return Err(Left::Again);
         }
         Ok(found)
@@ -133,8 +132,8 @@ impl<'l> Writing<'l> {
     /// Whether a chunk is stored already, or in libhdf5's cache. libhdf5 would only change that cache: programs may rely on
     /// what that costs, and on the stored chunk if they are killed.
     fn writes_again(&self) -> bool {
-        (0..self.grid.chunk_count())
-            .any(|number| start(&self.grid, &self.first, number).is_none_or(|start| self.stored.has(&start)))
+        (0..self.chunks.grid.chunk_count())
+            .any(|number| self.chunks.start(number).is_none_or(|start| self.stored.has(&start)))
     }
 
     /// Lets the write wait if it has few chunks, so that the program goes on meanwhile. Otherwise all cores have enough to do.
@@ -152,28 +151,19 @@ impl<'l> Writing<'l> {
         // SAFETY: the program says that its memory has so many elements of this type, and waits until we return.
         let bytes = unsafe { std::slice::from_raw_parts(call.out.cast_const(), self.nbytes) };
         let place = self.stored.array().place();
-        let is_short = self.grid.chunk_count() < 2 * self.threads as u64;
+        let is_short = self.chunks.grid.chunk_count() < 2 * self.threads as u64;
         let (Some(lock), Some(place), true) = (site.whole_lock(), place, is_short) else {
             return self.run(site, library, call, bytes);
         };
         let key = ArrayKey { library: site.libhdf5.number(), place };
-        if waits(key, &self.first) {
+        if waits(key, &self.chunks) {
             return Err(Left::Again);
         }
-        if self.writes_again() {
+        if !self.fits_in_cache && self.writes_again() {
             return self.run(site, library, call, bytes); // a killed program must have in the file what it has written anew
         }
-        let write = WholeChunks {
-            lock,
-            real: site.real,
-            libhdf5: site.libhdf5,
-            array: call.array,
-            key,
-            first: self.first.clone(),
-            grid: self.grid.clone(),
-            filters: self.filters.clone(),
-            fill: self.fill.clone(),
-        };
+        let chunks = self.chunks.clone();
+        let write = Write { lock, real: site.real, libhdf5: site.libhdf5, array: call.array, key, chunks };
         match put(write, bytes) {
             Ok(()) => {
                 counts::add(Count::WaitedWrites, 1);
@@ -190,30 +180,18 @@ impl<'l> Writing<'l> {
             return Err(Left::Stuck);
         }
         let _quiet = Quiet::new(library).ok_or(Left::Library)?;
-        let slab = Slab { bytes, grid: &self.grid, fill: &self.fill };
-        let encoding = Encoding {
-            filters: &self.filters,
-            threads: self.threads,
-            leaves_out_fill: false,
-            keeps_bytes: true,
-        };
         let _blocked = Blocked::new();
-        let done = encode_slab(slab, encoding, |number, chunk| {
+        self.chunks.encode(bytes, self.threads, |number, chunk| {
             let _ = LetThrough.check(); // a signal may end the program between two chunks
-            let bytes = chunk.bytes.filter(|_| chunk.mask == 0).ok_or(Left::Filter)?;
-            let start = start(&self.grid, &self.first, number as u64).ok_or(Left::Failed)?;
-            self.stored.write(&start, &bytes, 0).map_err(|_| Left::Failed)
-        });
-        done.map_err(|error| match error {
-            EncodeError::Taking(why) => why,
-            EncodeError::Misfit | EncodeError::Refused(_) => Left::Failed,
+            let start = self.chunks.start(number).ok_or(Left::Failed)?;
+            self.stored.write(&start, &chunk, 0).map_err(|_| Left::Failed)
         })
     }
 }
 
 /// Whether no write to this array waits any more. If it is false, one could not be stored, and libhdf5 has the errors.
 pub(crate) fn is_settled(site: &Site, array: Id) -> bool {
-    let Some(lock) = site.whole_lock().filter(|_| is_waiting()) else { return true };
+    let Some(lock) = is_waiting().then(|| site.whole_lock()).flatten() else { return true };
     let key = site.libhdf5.library().and_then(|library| {
         let _quiet = Quiet::new(library)?;
         let place = library.array(array).place()?;
