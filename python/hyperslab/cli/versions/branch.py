@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from hyperslab.cli.output import console, line
 from hyperslab.cli.signals import as_signalled
 from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, Timeout, name_of, opened, refused
+from hyperslab.cli.versions.ref_output import print_all, print_one
 from hyperslab.errors import UsageError
+from hyperslab.versions.layout.refs import Branch
+
+COLUMNS = ("branch", "version", "")
 
 
 def branch(
@@ -33,29 +34,18 @@ def branch(
     if name is None:
         if at is not None or move or delete:
             raise UsageError("name the branch")
-        _list(file, as_json)
+        with opened(file) as versions:
+            known = list(versions.branches.values())
+        print_all(file, "branches", known, COLUMNS, _cells, as_json=as_json)
         return
     with as_signalled(), opened(file, "r+", timeout) as versions, refused():
         if delete:
             versions.delete_branch(name)
         else:
             versions.create_branch(name, name_of(versions, at), move=move)
-        found = None if delete else asdict(versions.branches[name])
-    if as_json:
-        typer.echo(json.dumps({"file": file, "branch": found}, indent=1))
-        return
-    said = f"branch {name} is at {found['version']}" if found is not None else f"branch {name} deleted"
-    console().print(line(f"{file}: {said}"), soft_wrap=True)
+        found = None if delete else versions.branches[name]
+    print_one(file, "branch", name, found, "is at", as_json=as_json)
 
 
-def _list(file: str, as_json: bool) -> None:
-    with opened(file) as versions:
-        found = list(versions.branches.values())
-    if as_json:
-        typer.echo(json.dumps({"file": file, "branches": [asdict(one) for one in found]}, indent=1))
-        return
-    table = Table("branch", "version", "", box=None)
-    for one in found:
-        cells = (f"{one.name} *" if one.is_checked_out else one.name, one.version or "–", one.problem or "")
-        table.add_row(*(line(cell, overflow="fold") for cell in cells))
-    console().print(table)
+def _cells(one: Branch) -> Sequence[str]:
+    return (f"{one.name} *" if one.is_checked_out else one.name, one.version or "–", one.problem or "")

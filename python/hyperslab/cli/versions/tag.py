@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from hyperslab.cli.output import console, line
 from hyperslab.cli.signals import as_signalled
 from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, Timeout, name_of, opened, refused
+from hyperslab.cli.versions.ref_output import print_all, print_one
 from hyperslab.errors import UsageError
+from hyperslab.versions.layout.refs import Tag
+
+COLUMNS = ("tag", "version", "time (UTC)", "author", "message")
 
 
 def tag(
@@ -34,29 +35,18 @@ def tag(
     if name is None:
         if (at, message, author, delete) != (None, None, None, False):
             raise UsageError("name the tag")
-        _list(file, as_json)
+        with opened(file) as versions:
+            known = list(versions.tags.values())
+        print_all(file, "tags", known, COLUMNS, _cells, as_json=as_json)
         return
     with as_signalled(), opened(file, "r+", timeout) as versions, refused():
         if delete:
             versions.delete_tag(name)
         else:
             versions.create_tag(name, name_of(versions, at), message=message, author=author)
-        found = None if delete else asdict(versions.tags[name])
-    if as_json:
-        typer.echo(json.dumps({"file": file, "tag": found}, indent=1))
-        return
-    said = f"tag {name} is {found['version']}" if found is not None else f"tag {name} deleted"
-    console().print(line(f"{file}: {said}"), soft_wrap=True)
+        found = None if delete else versions.tags[name]
+    print_one(file, "tag", name, found, "is", as_json=as_json)
 
 
-def _list(file: str, as_json: bool) -> None:
-    with opened(file) as versions:
-        found = list(versions.tags.values())
-    if as_json:
-        typer.echo(json.dumps({"file": file, "tags": [asdict(one) for one in found]}, indent=1))
-        return
-    table = Table("tag", "version", "time (UTC)", "author", "message", box=None)
-    for one in found:
-        cells = (one.name, one.version or "–", one.time[:19], one.author or "–", one.problem or one.message or "")
-        table.add_row(*(line(cell, overflow="fold") for cell in cells))
-    console().print(table)
+def _cells(one: Tag) -> Sequence[str]:
+    return (one.name, one.version or "–", one.time[:19], one.author or "–", one.problem or one.message or "")
