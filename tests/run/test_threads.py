@@ -208,7 +208,7 @@ def test_a_signal_handler_calls_the_library_within_a_call(tmp_path: Path) -> Non
         }
         int main(void) {
             pthread_t threads[3];
-            H5get_libversion(numbers, numbers + 1, numbers + 2); // libhdf5 begins by malloc, where no handler may call it
+            H5get_libversion(numbers, numbers + 1, numbers + 2); // it begins by malloc, where no handler may call
             signal(SIGUSR1, handle);
             for (int k = 0; k < 3; k++) pthread_create(&threads[k], 0, calls, 0);
             for (int k = 0; k < 300; k++) pthread_kill(threads[k % 3], SIGUSR1), usleep(100);
