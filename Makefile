@@ -5,13 +5,15 @@
 #   make matrix  smoke-test the wheel with the oldest to the newest Python, NumPy, zarr and h5py (minutes, and a package index)
 #   make docs    generate what is generated, and build the site into target/site
 #   make wheel   build what users install into dist/: a wheel for all Linux from 2018 on and Python from 3.11 on, and an sdist
-#   make check   after a change: linters, types, and all tests but the slow ones
+#   make wheel-aarch64  build the wheel for aarch64 and try it under qemu, whatever this machine is (half an hour)
+#   make audit-deps     licences, sources and known faults of what we link and install
+#   make check   after a change: linters, types, a review of the repository, and all tests but the slow ones
 #   make test    set up what tests need, system packages included where apt and root allow it, and run all tests
 PYTHON ?= python3
 BIN := .venv/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: setup system demo wheel check suites matrix readme test test-rust test-python fuzz lint lint-rust lint-python format bench docs clean
+.PHONY: setup system demo wheel wheel-aarch64 try-wheel sbom release-check audit-deps review check suites matrix readme test test-rust test-python fuzz lint lint-rust lint-python format bench docs clean
 
 setup: .stamps/built
 
@@ -77,12 +79,46 @@ suites: setup
 wheel: setup
 	$(BIN)/python packaging/build.py
 
+# Every command in an environment that has only the wheel, for each Python that is here.
+try-wheel: setup
+	$(BIN)/python tests/matrix/run.py --wheel dist/hyperslab-*_$$(uname -m).whl --only plain
+
+wheel-aarch64: setup
+	$(BIN)/python packaging/build.py --machine aarch64
+	$(BIN)/python packaging/try_aarch64.py dist/hyperslab-*_aarch64.whl
+
+# The parts of the wheel and of requirements.lock, in CycloneDX's form.
+sbom: setup
+	$(BIN)/python packaging/sbom.py dist/hyperslab.cdx.json
+
+# Before a tag is pushed: the versions, the changelog and the citation agree, and the tag is new.
+release-check: setup
+	$(BIN)/python packaging/release.py
+
+# Where the lists of known faults cannot be reached, it says so and fails.
+TOOLS := target/tools
+audit-deps: setup
+	test -x $(TOOLS)/bin/cargo-deny || cargo install --locked --quiet --root $(TOOLS) cargo-deny
+	$(TOOLS)/bin/cargo-deny check
+	test -x $(TOOLS)/python/bin/pip-audit || { $(PYTHON) -m venv $(TOOLS)/python && $(TOOLS)/python/bin/pip install --quiet pip-audit; }
+	$(TOOLS)/python/bin/pip-audit --no-deps --disable-pip --requirement requirements.lock
+
 # Environments of other versions, made and thrown away; what was found goes to tests/matrix/results.md.
 matrix: setup
 	$(BIN)/python tests/matrix/run.py
 
-check: lint
+check: lint review
 	$(PYTEST) -q -m "not slow"
+
+# What is asked of a scientific Python repository (pyproject.toml says which rules do not suit us, and why), and workflows.
+review: setup .stamps/actionlint
+	$(BIN)/sp-repo-review .
+	@if [ -x .stamps/actionlint ]; then .stamps/actionlint; fi
+
+.stamps/actionlint:
+	@mkdir -p .stamps
+	@if command -v go >/dev/null; then GOBIN=$(CURDIR)/.stamps go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.7; \
+	else echo "there is no Go to build actionlint with: the workflows are not linted"; fi
 
 # Coverage-guided, every parser and codec in turn: `make fuzz SECONDS=3600`. Findings stay in target/fuzz/findings.
 SECONDS := 60

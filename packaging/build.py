@@ -2,6 +2,7 @@
 
 The wheel runs with every Python from 3.11 on (abi3) and every Linux whose glibc is 2.28 or newer (manylinux_2_28):
 zig links against that version, whatever this machine has. The tools are installed in an environment of their own.
+`--machine aarch64` builds for another processor than this machine's; `try_aarch64.py` tries what it built.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import subprocess
 import sys
 import venv
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TARGET = f"{platform.machine()}-unknown-linux-gnu"
 GLIBC = "2.28"
-TOOLS = ["maturin>=1.7,<2", "ziglang==0.13.*", "cargo-zigbuild>=0.19"]
+MACHINES = ("x86_64", "aarch64")
+TOOLS = ["maturin>=1.7,<2", "ziglang==0.15.*", "cargo-zigbuild>=0.19"]
 PACKAGE = ROOT / "python" / "hyperslab"
 PAGE = ROOT / "hyperslab._core.data" / "data" / "share" / "man" / "man1" / "hyperslab.1"
 SHIPPED = ("hyperslab/py.typed", "hyperslab/NOTICES.txt", "hyperslab/_core.abi3.so",
@@ -49,30 +52,35 @@ def generate(programs: Path) -> None:
     subprocess.run(notices, check=True)
 
 
-def linker(programs: Path) -> dict[str, str]:
+def target_of(machine: str) -> str:
+    """Rust's name of a processor with Linux and glibc."""
+    return f"{machine}-unknown-linux-gnu"
+
+
+def linker(programs: Path, machine: str) -> dict[str, str]:
     """One linker and C compiler for both libraries.
 
     cargo-zigbuild and maturin would each use one of their own, and if the linker has another path, cargo compiles
     everything again.
     """
-    made = {"cc": f"-g -fno-sanitize=all -target {platform.machine()}-linux-gnu.{GLIBC}", "ar": ""}
+    made = {"cc": f"-g -fno-sanitize=all -target {machine}-linux-gnu.{GLIBC}", "ar": ""}
     for name, words in made.items():
-        script = programs / f"zig-{name}"
+        script = programs / f"zig-{name}-{machine}"
         script.write_text(f'#!/bin/sh\nexec "{programs}/cargo-zigbuild" zig {name} -- {words} "$@"\n')
         script.chmod(0o755)
-    below = TARGET.replace("-", "_")
-    cc, ar = str(programs / "zig-cc"), str(programs / "zig-ar")
+    below = target_of(machine).replace("-", "_")
+    cc, ar = (str(programs / f"zig-{name}-{machine}") for name in made)
     return {f"CARGO_TARGET_{below.upper()}_LINKER": cc, f"CC_{below}": cc, f"AR_{below}": ar}
 
 
-def flags() -> dict[str, str]:
+def flags(machine: str) -> dict[str, str]:
     """Settings of the compilers: no symbols that only a debugger reads, and no path of this machine."""
     home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
     sources = (home / "registry" / "src").iterdir()  # cargo has fetched them for the notices
     renamed = [(Path.home(), "home"), (home, "cargo"), (ROOT, "hyperslab"), *((one, "crates") for one in sources)]
     rust = [f"--remap-path-prefix={path}={name}" for path, name in renamed]  # of several that fit, the last is taken
     c = [f"-ffile-prefix-map={path}={name}" for path, name in renamed]
-    variable = f"CFLAGS_{TARGET.replace('-', '_')}"
+    variable = f"CFLAGS_{target_of(machine).replace('-', '_')}"
     return {
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join([*os.environ.get("RUSTFLAGS", "").split(), *rust]),
         variable: " ".join([os.environ.get(variable, ""), *c]).strip(),
@@ -80,24 +88,52 @@ def flags() -> dict[str, str]:
     }
 
 
-def build(out: Path, programs: Path) -> Path:
-    """The wheel, and the sdist beside it."""
-    environment = {**os.environ, **flags(), **linker(programs), "PATH": f"{programs}:{os.environ['PATH']}"}
-    cargo = ["cargo", "zigbuild", "--release", "--locked", "--package", "hyperslab-preload"]
-    subprocess.run([*cargo, "--target", f"{TARGET}.{GLIBC}"], cwd=ROOT, env=environment, check=True)
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    beside = PACKAGE / "libhyperslab_preload.so.new"
-    shutil.copy(target / TARGET / "release" / "libhyperslab_preload.so", beside)
-    beside.replace(PACKAGE / "libhyperslab_preload.so")  # renamed, because running programs may have it loaded
-    for old in [*out.glob("hyperslab-*.whl"), *out.glob("hyperslab-*.tar.gz")]:
+def build(out: Path, programs: Path, machine: str) -> Path:
+    """The wheel for a processor, and the sdist beside it if the processor is this machine's."""
+    tools_first = f"{programs}:{os.environ['PATH']}"
+    environment = {**os.environ, **flags(machine), **linker(programs, machine), "PATH": tools_first}
+    sources = [] if is_cross(machine) else [*out.glob("hyperslab-*.tar.gz")]
+    for old in [*out.glob(f"hyperslab-*_{machine}.whl"), *sources]:
         old.unlink()
     maturin = [str(programs / "maturin")]
-    command = [*maturin, "build", "--release", "--locked", "--zig", "--target", TARGET]
+    command = [*maturin, "build", "--release", "--locked", "--zig", "--target", target_of(machine)]
     command += ["--compatibility", f"manylinux_{GLIBC.replace('.', '_')}", "--out", str(out)]
-    subprocess.run(command, cwd=ROOT, env=environment, check=True)
-    subprocess.run([*maturin, "sdist", "--out", str(out)], cwd=ROOT, env=environment, check=True)
-    (wheel,) = out.glob("*.whl")
+    with preloaded_library(environment, machine):
+        subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    if not is_cross(machine):
+        subprocess.run([*maturin, "sdist", "--out", str(out)], cwd=ROOT, env=environment, check=True)
+    (wheel,) = out.glob(f"*_{machine}.whl")
     return wheel
+
+
+@contextmanager
+def preloaded_library(environment: dict[str, str], machine: str) -> Iterator[None]:
+    """While the wheel is packed, the package has the library that `run` preloads for that processor.
+
+    That of another processor does not stay: programs here preload what the package has.
+    """
+    cargo = ["cargo", "zigbuild", "--release", "--locked", "--package", "hyperslab-preload"]
+    subprocess.run([*cargo, "--target", f"{target_of(machine)}.{GLIBC}"], cwd=ROOT, env=environment, check=True)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    place = PACKAGE / "libhyperslab_preload.so"
+    kept = place.with_name("libhyperslab_preload.so.kept")
+    if is_cross(machine) and place.exists():
+        shutil.copy(place, kept)
+    beside = place.with_name("libhyperslab_preload.so.new")
+    shutil.copy(target / target_of(machine) / "release" / place.name, beside)
+    beside.replace(place)  # renamed, because running programs may have it loaded
+    try:
+        yield
+    finally:
+        if kept.exists():
+            kept.replace(place)
+        elif is_cross(machine):
+            place.unlink()
+
+
+def is_cross(machine: str) -> bool:
+    """Whether a wheel for this processor cannot run here by itself."""
+    return machine != platform.machine()
 
 
 def faults(wheel: Path) -> list[str]:
@@ -125,10 +161,14 @@ def main() -> None:
     """Build, and end with an error if the wheel is not what it should be."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
-    out = parser.parse_args().out
+    parser.add_argument("--machine", choices=MACHINES, default=platform.machine())
+    asked = parser.parse_args()
+    out: Path = asked.out
     programs = tools()
     generate(programs)
-    wheel = build(out, programs)
+    if is_cross(asked.machine):
+        subprocess.run(["rustup", "target", "add", target_of(asked.machine)], check=True)
+    wheel = build(out, programs, asked.machine)
     wrong = faults(wheel)
     for path in sorted(out.iterdir()):
         print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB")

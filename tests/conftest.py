@@ -36,6 +36,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# A twentieth of all tests' time went into looking for garbage among what stays; there is memory enough to look later.
+gc.set_threshold(100_000, 20, 50)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_data_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests neither find the store profile of this machine nor remember for it what codecs cost."""

@@ -36,7 +36,7 @@ KEYS = ("schema", "version", "source", "arrays")
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
+    return type(value) is not bool and isinstance(value, Integral) and int(value) >= 0
 
 
 def _is_list(value: Any) -> bool:

@@ -188,7 +188,8 @@ def price(
         phases["codec"] += rate.seconds(variables) + _moved_more(variables, coefficients)
     seconds = sum(phases.values())
     relative = float(factors @ coefficients.covariance @ factors) / seconds**2 if seconds > 0 else 0.0
-    reach = exp(DEVIATIONS * min(float(np.sqrt(max(relative, 0.0) + coefficients.spread**2)), 100.0))
+    # Rounded, because threads of BLAS add in another order each time, and the same question gets the same answer.
+    reach = round(exp(DEVIATIONS * min(float(np.sqrt(max(relative, 0.0) + coefficients.spread**2)), 100.0)), 9)
     unknown = () if rate else _unknown(variables, coefficients, codec)
     high = inf if unknown else seconds * reach
     return Cost(phases, seconds / reach, high, tuple(_outside(variables, coefficients)), unknown, opening)

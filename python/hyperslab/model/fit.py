@@ -168,7 +168,7 @@ def fit(
     errors = np.log(target / solved.predicted)
     # A measurement differs from the one before, however well the fit knows the cell.
     spread = float(np.hypot(_unseen_spread(matrix, target, mine, errors), repeated))
-    each = tuple(map(Coefficient, terms, solved.solution.tolist(), low.tolist(), high.tolist()))
+    each = tuple(map(Coefficient, terms, *map(_digits, (solved.solution, low, high))))
     return Coefficients(
         model.name,
         library,
@@ -182,6 +182,11 @@ def fit(
         float(np.sqrt(np.mean(errors**2)) / np.log(10)),
         _ranges(mine),
     )
+
+
+def _digits(numbers: npt.NDArray[np.float64]) -> list[float]:
+    """The numbers to twelve digits: threads of BLAS add in another order each time, so the last digits differ."""
+    return [float(f"{number:.12g}") for number in numbers]
 
 
 def _unseen_spread(

@@ -354,7 +354,7 @@ class CodecChain(tuple[Codec, ...]):
         Only HDF5 records levels.
         """
         shuffle = [Codec("shuffle")] if "shuffle" in names else []
-        levels = {codec.plain_name: codec for number, values in filters if (codec := Codec.of_hdf5(number, values))}
+        levels = {codec.plain_name: codec for codec in (Codec.of_hdf5(*each) for each in filters)}
         blosc = next((one for one in levels.values() if one.known and one.known.is_blosc), None)
         for name in names:
             row = known(name)
