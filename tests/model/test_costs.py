@@ -42,6 +42,18 @@ def test_intervals_are_wide_where_times_scatter() -> None:
     assert 1.2 < reach[0] < 1.3 < 1.5 < reach[1] < 4, "even calm cells differ if they are measured again"
 
 
+def test_the_last_bits_of_a_covariance_change_no_answer() -> None:
+    """BLAS adds in another order each time, and five commands give one answer."""
+    fitted = fit(made_up_cells("hdf5", "read", 90, 1, noise=0.3), "hdf5", "read")
+    asked = made_up_cells("hdf5", "read", 1, 99)[0].variables
+    ends = {
+        (cost.low, cost.high)
+        for bits in range(1, 9)
+        for cost in [price(asked, replace(fitted, spread=0.0, covariance=fitted.covariance * (1 + bits * 2.0**-52)))]
+    }
+    assert len(ends) == 1
+
+
 def test_a_codec_costs_less_on_fill_values_and_more_without_threads() -> None:
     rate = CodecRate(2e-9, 8e-9, decode_alone=4e-9)
     assert rate.seconds(variables(s_decode=1e6, s_encode=1e6)) == pytest.approx(2e-3 + 8e-3)
