@@ -49,7 +49,7 @@ def test_the_last_bits_of_a_covariance_change_no_answer() -> None:
     ends = {
         (cost.low, cost.high)
         for bits in range(1, 9)
-        for cost in [price(asked, replace(fitted, spread=0.0, covariance=fitted.covariance * (1 + bits * 2.0**-52)))]
+        for cost in [price(asked, replace(fitted, spread=0.0, covariance=fitted.covariance * (1 + bits * 1e-14)))]
     }
     assert len(ends) == 1
 
