@@ -185,7 +185,7 @@ def test_the_time_can_be_an_attribute_and_what_cannot_be_held_is_named(tmp_path:
         file["scalar"] = 3.5
         file.attrs["link"] = file["flat"].ref
         file["flat"].attrs["chunks"] = 5
-    with pytest.raises(Refused, match="versions need this name"):
+    with pytest.raises(Refused, match="leave it out with skip_unsupported"):
         import_files(sources, tmp_path / "all.h5", time="attribute:day")
     with hs.VersionedFile(tmp_path / "all.h5") as file:
         assert file.versions == ["day0"]

@@ -66,7 +66,7 @@ def expire(
         if not yes:
             _ask(found, count)
         with as_signalled(), opened(file, "r+", timeout) as versions, refused():
-            now = versions.expire(**rule, dry_run=True)  # type: ignore[arg-type]
+            now = versions.expire(**rule, dry_run=True, now=found.time)  # type: ignore[arg-type]
             if set(now.names) != set(found.names):
                 raise UsageError(f"{file} changed meanwhile, so other versions would go: look again")
             with live(console(stderr=True), unit="parts") as progress:

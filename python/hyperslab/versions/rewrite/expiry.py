@@ -38,6 +38,8 @@ class Expiry:
     ----------
     path
         The path of the file.
+    time
+        The time from which ages count, in UTC.
     names
         The versions that may go, or that are gone.
     kept
@@ -51,6 +53,7 @@ class Expiry:
     """
 
     path: str
+    time: dt.datetime
     names: tuple[str, ...]
     kept: Mapping[str, str]
     chunk_count: int
@@ -135,7 +138,7 @@ class Rule:
                 kept.setdefault(name, f"it is one of the last {self.thin.most} of a {self.thin.period} on {line!r}")
 
 
-def expiry(table: VersionTable, kept: Mapping[str, str], progress: Progress | None = None) -> Expiry:
+def expiry(table: VersionTable, kept: Mapping[str, str], time: dt.datetime, progress: Progress | None = None) -> Expiry:
     """Count what goes if only some versions stay.
 
     Raises
@@ -161,6 +164,7 @@ def expiry(table: VersionTable, kept: Mapping[str, str], progress: Progress | No
     only = {path: bits == GONE for path, bits in shown.items()}
     return Expiry(
         table.path,
+        time,
         tuple(gone),
         {name: kept[name] for name in table if name in kept},
         sum(int(one.sum()) for one in only.values()),

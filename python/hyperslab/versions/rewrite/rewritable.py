@@ -138,18 +138,18 @@ class Rewritable(Inspected):
         DamagedFile
             A version that stays, or the list of branches and tags, cannot be read.
         """
-        from hyperslab.versions.layout.names import as_datetime
+        from hyperslab.versions.layout.names import as_datetime, parsed_time, stored_time
         from hyperslab.versions.rewrite.deletion import deletion
         from hyperslab.versions.rewrite.expiry import Rule, Thinning, expiry
 
         rule = Rule(keep_last, older_than, None if thin is None else Thinning.of(thin), keep_tags)
-        at = dt.datetime.now(dt.UTC) if now is None else as_datetime(now)
+        at = parsed_time(stored_time(None)) if now is None else as_datetime(now)
         if not dry_run:
             self._writable()
         self._check_whole()
         self._check_refs_readable()
         kept = rule.kept(self.table, self.branches, self.tags.values(), at)
-        found = expiry(self.table, kept, progress if dry_run else None)
+        found = expiry(self.table, kept, at, progress if dry_run else None)
         if found.names and not dry_run:
             self._rewrite(lambda: deletion(self._file.file, found.names), repack, progress)
         return found

@@ -15,6 +15,7 @@ from hyperslab._core import hash_staged
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.tree.array import Array
 from hyperslab.archive.tree.group import Group
+from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, HyperslabError, Unsupported, UsageError
 from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.progress import Progress
@@ -256,7 +257,7 @@ class _Applying:
         wanted, inverse = np.unique(rows, return_inverse=True)
         chunks = as_elements(np.array(read_chunks(raw, store.chunk_shape, wanted)[inverse]), store.dtype)
         _check_hashes(chunks, shape, store, numbers, digests, f"{path} in {self._bundle.path}")
-        inner = math.prod(-(-length // chunk) for length, chunk in zip(shape[1:], store.chunk_shape[1:], strict=True))
+        inner = math.prod(chunk_counts(shape, store.chunk_shape)[1:])
         lengths = np.minimum(store.chunk_shape[0], shape[0] - numbers // inner * store.chunk_shape[0])
         grid = None if _clear_outside(chunks, shape, store, numbers) else StoredGrid.of(raw)
         filters = [(number, tuple(values)) for number, values in filters_in(store.raw)]
@@ -339,12 +340,12 @@ def check_count(path: str, shape: tuple[int, ...], store: ChunkStore) -> int:
     if len(shape) != len(store.chunk_shape) or min(shape) < 0:
         raise DamagedFile(f"{path} has the shape {shape}, and chunks of {store.chunk_shape}")
     check_chunk_count(path, shape, store.chunk_shape)
-    return math.prod(-(-length // chunk) for length, chunk in zip(shape, store.chunk_shape, strict=True))
+    return math.prod(chunk_counts(shape, store.chunk_shape))
 
 
 def _clear_outside(chunks: Any, shape: tuple[int, ...], store: ChunkStore, numbers: Slots) -> bool:
     """Put the fill value where chunks reach beyond their array. Returns whether anything else was there."""
-    grid = [-(-length // chunk) for length, chunk in zip(shape, store.chunk_shape, strict=True)]
+    grid = chunk_counts(shape, store.chunk_shape)
     outside = ~inside(shape, np.stack(np.unravel_index(numbers, grid), axis=1), store.chunk_shape)
     if not outside.any():
         return False
@@ -359,7 +360,7 @@ def _check_hashes(
     """Refuse chunks that do not have their hashes."""
     rows = np.arange(len(numbers))
     if chunks.dtype.hasobject:
-        grid = [-(-length // chunk) for length, chunk in zip(shape, store.chunk_shape, strict=True)]
+        grid = chunk_counts(shape, store.chunk_shape)
         index = np.stack(np.unravel_index(numbers, grid), axis=1) * store.chunk_shape
         valid = np.minimum(np.array(shape) - index, store.chunk_shape).tolist()
         found = b"".join(chunk_hash(chunks[row][tuple(map(slice, one))]) for row, one in enumerate(valid))

@@ -29,5 +29,4 @@ def portable_value(attributes: Attributes, name: str) -> Any:
     _, dtype, _ = attributes.stored(name)
     if dtype is not None and dtype.hasobject and (dtype.metadata or {}).get("vlen") is not str:
         raise Unsupported(f"attribute {name!r} is a reference, or of variable length, which cannot go to another file")
-    made = as_in_hdf5(attributes, tuple(other for other in attributes if other != name))[name]
-    return made
+    return as_in_hdf5(attributes, tuple(other for other in attributes if other != name))[name]
