@@ -256,7 +256,8 @@ class _Filling:
         array, store, received = self.array, self.store, self.receiving.received
         axes = zip(box, store.chunk_shape, array.shape, strict=True)
         part = tuple(slice(start * chunk, min(stop * chunk, length)) for (start, stop), chunk, length in axes)
-        elements = as_elements(np.asarray(array[part]), store.dtype)
+        is_one = all(stop - start == 1 for start, stop in box)  # which one thread decodes before others have started
+        elements = as_elements(np.asarray(array.read(part, threads=1 if is_one else None)), store.dtype)
         held = StagedArray(self.target.name, store.chunk_shape, store.dtype, self.target.fillvalue, whole=elements)
         chunks = WholeChunks(held)
         numbers = np.ravel_multi_index(np.ix_(*(range(*one) for one in box)), grid).reshape(-1).astype(np.int64)
