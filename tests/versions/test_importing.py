@@ -216,6 +216,12 @@ def test_the_command(tmp_path: Path) -> None:
     assert said["versions"] == ["day0", "day1", "day2"]
     again = runner.invoke(app, ["import", str(tmp_path / "day*.h5"), "-o", str(tmp_path / "all.h5")])
     assert "3 were there already" in again.stdout
+    back = runner.invoke(app, ["export", str(tmp_path / "all.h5"), "day1..day2", "-o", str(tmp_path / "back")])
+    assert sorted(one.name for one in (tmp_path / "back").iterdir()) == ["day1.h5", "day2.h5"], back.output
+    for name in ("day1.h5", "day2.h5"):
+        with h5py.File(tmp_path / name) as one, h5py.File(tmp_path / "back" / name) as other:
+            np.testing.assert_array_equal(one["g/depth"][...], other["g/depth"][...])
+    assert runner.invoke(app, ["export", str(tmp_path / "all.h5"), "day2..day1", "-o", str(tmp_path)]).exit_code != 0
     assert runner.invoke(app, ["import", str(tmp_path / "x*"), "-o", str(tmp_path / "all.h5")]).exit_code != 0
 
 
