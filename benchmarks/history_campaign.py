@@ -30,7 +30,7 @@ from versioned_hdf5 import VersionedHDF5File
 from versioned_hdf5 import delete_versions as delete_theirs
 
 import hyperslab as hs
-from hyperslab.errors import Unsupported
+from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.versions import apply, bundle, import_files, pull, push
 from hyperslab.versions.commit import writing
 
@@ -73,7 +73,7 @@ def state_of(path: Path) -> State:
         return nothing
     try:
         file = hs.VersionedFile(path)
-    except Unsupported:  # its creation was cut short
+    except (Unsupported, DamagedFile):  # its creation was cut short, or it is lost: `lost` says so if it had versions
         return nothing
     with file:
         versions = {name: file[name]["x"][...] for name in file.versions}
@@ -226,6 +226,8 @@ def run(folder: Path, seed: int, counts: Counter[str]) -> str | None:
         put_back(folder, found)
         for path, old, new in zip(files, before, after, strict=True):
             said = lost(path, old, new, verify=how != "nothing") if path.exists() else None
+            if not old["versions"] and not state_of(path)["versions"]:
+                path.unlink(missing_ok=True)  # half of a new file
             if said is not None:
                 return f"step {history.number} ({name}, {how}) in {path.name}: {said}"
     return None

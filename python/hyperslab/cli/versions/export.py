@@ -31,7 +31,7 @@ def export(
         typer.Option(
             "--output",
             "-o",
-            help="Target: .h5, .nc, .zarr (a folder), .json or .parquet (kerchunk's). Of FIRST..LAST: the folder for them.",
+            help="Target: .h5, .nc, .zarr (a folder), .json or .parquet (kerchunk's); for FIRST..LAST a folder.",
         ),
     ],
     format: Annotated[
