@@ -179,6 +179,22 @@ def test_an_import_goes_on_and_refuses_what_is_not_the_same(tmp_path: Path) -> N
     assert (tmp_path / "all.h5").read_bytes() == before
 
 
+def test_an_import_follows_the_current_version(tmp_path: Path) -> None:
+    sources = files(tmp_path, 3)
+    with hs.VersionedFile(tmp_path / "all.h5", "w") as file:
+        with file.stage_version("mine") as version:
+            version.create_dataset("other", data=np.arange(4))
+        with file.stage_version("side1", branch="side") as version:
+            version["other"][0] = 5
+    import_files(sources[:2], tmp_path / "all.h5")
+    import_files(sources, tmp_path / "all.h5")
+    with hs.VersionedFile(tmp_path / "all.h5") as file:
+        assert (file.table["day0"].parent, file.table["day2"].parent) == ("mine", "day1")
+        assert {name: one.version for name, one in file.branches.items()} == {"main": "day2", "side": "side1"}
+        assert "other" not in file["day0"]
+    check(tmp_path / "all.h5", sources)
+
+
 def test_the_time_can_be_an_attribute_and_what_cannot_be_held_is_named(tmp_path: Path) -> None:
     sources = files(tmp_path, 2)
     with h5py.File(sources[1], "r+") as file:

@@ -99,7 +99,8 @@ def import_files(
     timeout: float = 1.0,
     progress: Progress | None = None,
 ) -> Imported:
-    """Make each file a version, in this order; a file with versions becomes all of these.
+    """Make each file a version, in this order; a file with versions becomes all of these. The first one follows the
+    current version of the output, if there is one.
 
     Chunks are compared with those of the file before: by their stored bytes, or by their elements where codecs or chunk
     shapes differ. Equal chunks are stored once, new ones with the bytes that they have, if that is possible. Each
@@ -168,6 +169,7 @@ class _Importing:
         self.made: list[str] = []
         self.present: list[str] = []
         self._total = Received()
+        self._root = self.file.current_version or ""  # what the first file follows
 
     def check(self) -> None:
         """Find the versions that are there already, and refuse names that are taken, before anything is written."""
@@ -180,6 +182,8 @@ class _Importing:
                 )
                 raise UsageError(f"{said} as it is now: rename the file, or import it into another one")
             self.present.append(one.name)
+        if self.present:
+            self._root = self.file.table[self.present[0]].parent or ""
 
     def run(self, progress: Progress | None) -> None:
         """Make the versions that are not there yet."""
@@ -190,16 +194,12 @@ class _Importing:
             if one.name in self.present:
                 continue
             before = None if one.parent is None else by_name.get(one.parent)
-            parent = one.parent if one.parent is not None else self._first_parent()
+            parent = one.parent if one.parent is not None else self._root
             with ExitStack() as stack:
                 group = stack.enter_context(_opened(one))
                 old = None if before is None else stack.enter_context(_opened(before))
                 self._make(one, parent, group, old)
             self.made.append(one.name)
-
-    def _first_parent(self) -> str:
-        """What the first file of an import is based on: nothing, since any version that is there is another's."""
-        return ""
 
     def _make(self, one: Source, parent: str, group: Group, before: Group | None) -> None:
         with self.file.receive_version(one.name, parent, one.time) as (staged, stores):

@@ -61,7 +61,7 @@ class StoredGrid:
             indices = segment.indices().astype(np.int64)
             if len(indices) and int(indices.max()) >= len(offsets):
                 return None
-            path, codecs = found, repr(segment.codecs)
+            path, codecs = found, f"{segment.codecs!r} {segment.plain_edge_chunks}"
             offsets[indices], lengths[indices] = segment.offsets(), segment.lengths()
             masks[indices] = segment.filter_masks()
         kind = (str(array.dtype), repr(array.dtype.metadata), codecs, array.fill_bytes)
