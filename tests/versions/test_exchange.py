@@ -18,14 +18,15 @@ from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
 from hyperslab.cli.versions import app
-from hyperslab.errors import DamagedFile, HyperslabError, Unsupported, UsageError
+from hyperslab.errors import DamagedFile, FileReplaced, HyperslabError, Unsupported, UsageError
 from hyperslab.versions import apply, bundle, pull, push
+from hyperslab.versions.transfer.applying import Bundle, apply_bundle
 
 
 def commit(file: hs.VersionedFile, name: str, value: int, **options: Any) -> None:
     with file.stage_version(name, **options) as version:
         if "g/x" not in version:
-            version.create_dataset("g/x", data=np.arange(400.0), chunks=(10,), compression="gzip")
+            version.create_dataset("g/x", data=np.arange(400.0), chunks=(40,), compression="gzip")
             version.create_dataset("words", data=["a", "é"] * 20, dtype=h5py.string_dtype(), chunks=(8,))
             version["g"].attrs["kind"] = np.int16(3)
         version["g/x"][value % 400] = value + 1000
@@ -50,11 +51,11 @@ def path(tmp_path: Path) -> Path:
     return made
 
 
-def same(one: Path, other: Path, names: list[str] | None = None) -> None:
+def same(one: Path, other: Path, names: list[str] | None = None, *, verify: bool = True) -> None:
     """The versions of one file are in the other, for us and for versioned-hdf5."""
     with hs.VersionedFile(one) as mine, hs.VersionedFile(other) as file, h5py.File(other) as h5:
         theirs = VersionedHDF5File(h5)
-        assert file.verify().is_whole
+        assert not verify or file.verify().is_whole
         for name in mine.versions if names is None else names:
             assert file.table[name] == mine.table[name]
             assert file.merged_into(name) == mine.merged_into(name)
@@ -62,13 +63,12 @@ def same(one: Path, other: Path, names: list[str] | None = None) -> None:
             found, wanted = ({array.name: array for array in each[name].walk()} for each in (file, mine))
             assert found.keys() == wanted.keys()
             for path, array in wanted.items():
-                assert [*map(str, found[path][...].ravel())] == [*map(str, array[...].ravel())]
+                np.testing.assert_array_equal(found[path][...], array[...])
                 assert found[path].dtype == array.dtype
                 inner = path.partition(f"/versions/{name}/")[2]
                 assert theirs[name][inner].shape == array.shape
-                assert {key: str(one) for key, one in found[path].attrs.items()} == {
-                    key: str(one) for key, one in array.attrs.items()
-                }
+                attrs = [{key: str(value) for key, value in one.attrs.items()} for one in (found[path], array)]
+                assert attrs[0] == attrs[1]
 
 
 def test_push_sends_all_to_a_new_file(path: Path, tmp_path: Path) -> None:
@@ -166,6 +166,24 @@ def test_another_version_of_the_same_name_is_refused(path: Path, tmp_path: Path)
     assert other.read_bytes() == before
 
 
+def test_a_target_that_others_write_or_that_was_replaced_is_left_alone(path: Path, tmp_path: Path) -> None:
+    other, moved = tmp_path / "other.h5", tmp_path / "moved.h5"
+    push(path, other, ["paper"])
+    bundle(path, tmp_path / "x.bundle")
+    with hs.VersionedFile(other, "r+") as file:
+        with pytest.raises(UsageError, match="open"):
+            push(path, other, timeout=0)
+        moved.write_bytes(other.read_bytes())
+        moved.rename(other)
+        with Bundle(str(tmp_path / "x.bundle")) as opened, pytest.raises(FileReplaced):
+            apply_bundle(file, opened)
+    with hs.VersionedFile(other) as file:
+        assert file.versions == ["a1"]
+    other.rename(moved)
+    assert push(path, moved).branches == {"main": "a3", "side": "b1"}
+    same(path, moved)
+
+
 @pytest.mark.parametrize("how", ["chunks", "content"])
 def test_a_file_that_stores_the_version_before_in_another_way_is_refused(path: Path, tmp_path: Path, how: str) -> None:
     other = tmp_path / "other.h5"
@@ -183,7 +201,7 @@ def test_a_file_that_stores_the_version_before_in_another_way_is_refused(path: P
             theirs = VersionedHDF5File(h5)
             theirs.current_version = "__first_version__"
             with theirs.stage_version("a1") as version:
-                version.create_dataset("g/x", data=np.zeros(400), chunks=(10,), fillvalue=7.0)
+                version.create_dataset("g/x", data=np.zeros(400), chunks=(40,), fillvalue=7.0)
             h5["_version_data/versions/a1"].attrs["timestamp"] = time
     with pytest.raises((UsageError, DamagedFile), match="g/x"):
         push(path, other)
@@ -203,7 +221,7 @@ def test_damaged_bundles_are_refused(path: Path, tmp_path: Path) -> None:
     with hs.VersionedFile(other) as file:
         assert len(file) == 0
     rng = np.random.default_rng(3)
-    for _ in range(25):
+    for _ in range(8):
         hurt = bytearray(stored)
         hurt[int(rng.integers(len(hurt)))] ^= 1 << int(rng.integers(8))
         made.write_bytes(hurt)
@@ -246,18 +264,18 @@ def test_kills(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         yield 1
 
     trials = Trials(begun, work, monkeypatch, returned=0)
-    for returned in trials.kills(5):
+    for returned in trials.kills(4):
         with hs.VersionedFile(trials.path) as file:
             heads = {name: one.version for name, one in file.branches.items()}
             assert heads in ({}, {"main": "a1"}, {"main": "a3", "side": "b1"}), returned
             assert file.tags["paper"].version == "a1"
             names = file.versions
-        same(path, trials.path, names)
+        same(path, trials.path, names, verify=False)
         push(path, trials.path)
         same(path, trials.path)
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_two_files_that_push_and_pull_come_to_the_same(tmp_path: Path, data: st.DataObject) -> None:
     """Mixed histories: both files get versions of both libraries, branches and merges, deletions, and exchange them."""

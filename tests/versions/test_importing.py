@@ -254,7 +254,7 @@ def test_kills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         yield 3
 
     trials = Trials(begun, work, monkeypatch, returned=1)
-    for _ in trials.kills(6):
+    for _ in trials.kills(4):
         with hs.VersionedFile(trials.path) as file:
             found = [tmp_path / f"{name}.h5" for name in file.versions]
         assert found == sources[: len(found)] != []
@@ -263,7 +263,7 @@ def test_kills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         check(trials.path, sources)
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_files_in_any_chunks(tmp_path: Path, data: st.DataObject) -> None:
     """With commits of versioned-hdf5 in between, in all kinds of chunks, shapes and codecs."""
