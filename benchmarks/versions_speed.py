@@ -2,16 +2,18 @@
 
     python benchmarks/versions_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
 
-NAME is a group of rows (`write`, `read`, `version`, `delete`, `many`, `histories`). First each side of a row must be
-right; then they are timed in turn in one run. Rows that write appear twice: without and with syncing. `many` is one
-version of 200,000 chunks in its own process. `histories` are a thousand versions of each workload of versioned-hdf5's
-article, with both sides taking turns at each version. Results are saved in benchmarks/results/versions_speed.json.
+NAME is a group of rows (`write`, `read`, `version`, `delete`, `many`, `histories`, `long`). First each side of a row
+must be right; then they are timed in turn in one run. Rows that write appear twice: without and with syncing. `many` is
+one version of 200,000 chunks in its own process. `histories` are a thousand versions of each workload of
+versioned-hdf5's article, with both sides taking turns at each version. `long` is the processor time of version 5,000 of
+a file against that of version 50. Results are saved in benchmarks/results/versions_speed.json.
 `--quick` checks within two minutes that everything works, and saves nothing.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -38,6 +40,7 @@ MANY_CHUNKS, MANY_CHUNK_LENGTH = 200_000, 4
 MOST_NBYTES, MOST_OF_THEIRS = 2 << 30, 0.3
 HISTORY, EARLY, WINDOW = 1000, 20, 20
 MOST_OF_A_VERSION, MOST_GROWTH = 0.4, 1.3
+LONG, LONG_EARLY, LONG_WINDOW, MOST_LONG_GROWTH = 5000, 50, 80, 1.2
 UNSYNCED = "hyperslab, not synced"
 
 
@@ -58,6 +61,33 @@ def groups(where: Path, quick: bool) -> command.Groups:
         "delete": written(lambda making: versions_rows.deletion(making, 61 if quick else 601)),
         "many": lambda: iter([many(where, MANY_CHUNKS // 100 if quick else MANY_CHUNKS)]),
         "histories": lambda: (history(where, name, 60 if quick else HISTORY) for name in EDIT_PATTERNS),
+        "long": lambda: iter([long(where, 200 if quick else LONG)]),
+    }
+
+
+def long(where: Path, count: int) -> dict[str, Any]:
+    """Add versions to a branch of a file that stays open: the processor time of the last ones, and of early ones."""
+    took = []
+    with Making(where, synced=False).ours(where / "long.h5", "w") as file:
+        with file.stage_version("begin", branch="main") as version:
+            version.create_dataset("x", data=np.arange(5120.0), chunks=(10,))
+        for number in range(count):
+            before = sum(os.times()[:2])
+            with file.stage_version(f"v{number}", message=f"edit {number}") as version:
+                version["x"][number * 37 % 5120] = -1 - number
+            took.append(sum(os.times()[:2]) - before)
+    last, half = took[-LONG_WINDOW:], LONG_WINDOW // 2
+    early = took[LONG_EARLY - half : LONG_EARLY + half]
+    itself = f"itself at version {LONG_EARLY}"
+    ratio = sum(last) / sum(early)
+    said = {"ratio": ratio, "low": ratio, "high": ratio, "verdict": verdict(ratio, ratio, ratio, MOST_LONG_GROWTH)}
+    return {
+        "key": "long",
+        "work": f"processor time of version {count:,}, one element of 512 chunks changed, none synced",
+        "turns": LONG_WINDOW,
+        "seconds": {OURS: sum(last) / len(last), itself: sum(early) / len(early)},
+        "comparisons": [{"peer": itself, "status": "measured", "target": MOST_LONG_GROWTH, **said}],
+        **provenance(),
     }
 
 

@@ -1181,6 +1181,9 @@ def mapped_source(array: StoredArray) -> tuple[str, str] | None:
     Both are empty if the mappings have several sources.
     """
 
+def described_damage(array: StoredArray) -> str | None:
+    """What is damaged in an array's description, without looking at what it maps; None if nothing is."""
+
 def filters_of(file: str, path: str) -> list[tuple[int, list[int]]]:
     """The number and the parameters of each filter of an array, given its path in a local HDF5 file.
 

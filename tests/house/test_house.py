@@ -27,7 +27,8 @@ LAYERS = [
     ["lab"],
     ["formats"],
     ["versions.compat"],
-    ["versions", "versions.file", "versions.rewrite.repairing"],  # what is kept is written as any version
+    # What is kept, or comes from another file, is written as any version.
+    ["versions", "versions.file", "versions.rewrite.repairing", "versions.transfer"],
     ["versions.branching", "versions.rewrite"],
     ["versions.inspect"],  # an export is a conversion of a version
     ["conversion"],  # archives written again

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
+from hyperslab.cli.versions.blame import map_rows
 from hyperslab.cli.versions.graph import drawn
-from hyperslab.errors import DamagedFile
+from hyperslab.errors import DamagedFile, UsageError
+from hyperslab.report.blame_map import BlameMap, colour, draw_blame
 
 
 @pytest.fixture
@@ -104,6 +106,92 @@ def test_blame_is_that_of_whole_arrays(tmp_path: Path, data: st.DataObject) -> N
             blame = file.blame("x", version=head)
             for index, number in zip(blame.indices[:, 0].tolist(), blame.numbers.tolist(), strict=True):
                 assert blame.changes[number].name == blamed(head, slice(4 * index, 4 * index + 4), whole, parents)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_each_element_is_of_the_version_that_last_changed_it(tmp_path: Path, data: st.DataObject) -> None:
+    """Element by element, with versions of both libraries, merges, and arrays that grow and shrink."""
+    path, parents = tmp_path / "x.h5", dict[str, list[str]]()
+    with hs.VersionedFile(path, "w") as file, file.stage_version("v0") as version:
+        change(version, 0, data)
+    parents["v0"] = []
+    for number in range(1, data.draw(st.integers(2, 6))):
+        name, how = f"v{number}", data.draw(st.sampled_from(["main", "side", "merge", "theirs"]))
+        if how == "theirs":
+            with h5py.File(path, "r+") as h5, VersionedHDF5File(h5).stage_version(name) as version:
+                change(version, number, data)
+        with hs.VersionedFile(path, "r+") as file:
+            if how == "merge" and "side" in file.branches:
+                file.merge("side", "main", conflict="theirs", name=name)
+            elif how in ("main", "side"):
+                with file.stage_version(name, branch=how) as version:
+                    change(version, number, data)
+            if name in file:
+                parents[name] = [one for one in (file.table[name].parent, file.merged_into(name)) if one is not None]
+    with hs.VersionedFile(path) as file:
+        whole = {name: file[name]["x"][...] for name in file.versions}
+        for head in file.versions:
+            blame = file.blame_elements("x", np.s_[:, 1:], head)
+            assert sum(change.element_count or 0 for change in blame.changes) == blame.numbers.size
+            for index in np.ndindex(blame.numbers.shape):
+                assert blame.at(*index).name == of_element(head, (index[0], index[1] + 1), whole, parents)
+
+
+def change(version: Any, number: int, data: st.DataObject) -> None:
+    """Change elements, and sometimes the shape."""
+    if "x" not in version:
+        version.create_dataset("x", data=np.zeros((6, 5), "i4"), chunks=(4, 2))
+    if data.draw(st.integers(0, 5)) == 0:
+        version["x"].resize((data.draw(st.integers(1, 8)), 5))
+    for _ in range(2):
+        row = data.draw(st.integers(0, version["x"].shape[0] - 1))
+        version["x"][row, data.draw(st.integers(0, 4))] = number % 3
+
+
+def of_element(name: str, index: tuple[int, int], whole: dict[str, Any], parents: dict[str, list[str]]) -> str:
+    """The first parent, then the other one, that has the same chunk; then that has the same element."""
+    own = whole[name]
+    part = tuple(
+        slice(at // chunk * chunk, at // chunk * chunk + chunk) for at, chunk in zip(index, (4, 2), strict=True)
+    )
+    for parent in parents[name]:
+        if whole[parent][part].shape == own[part].shape and (whole[parent][part] == own[part]).all():
+            return of_element(parent, index, whole, parents)
+    for parent in parents[name]:
+        if index[0] < whole[parent].shape[0] and whole[parent][index] == own[index]:
+            return of_element(parent, index, whole, parents)
+    return name
+
+
+def test_elements_are_blamed_without_reading_what_did_not_change(path: Path) -> None:
+    with hs.VersionedFile(path) as file:
+        blame = file.blame_elements("g/x", np.s_[90:110])
+        assert [blame.at(index).name for index in (0, 5, 7, 9, 15, 10)] == ["v1", "s1", "v2", "v1", "t1", "t1"]
+        assert [(one.name, one.chunk_count, one.element_count) for one in blame.changes] == [
+            ("v1", 1, 8), ("s1", 1, 1), ("v2", 1, 1), ("t1", 1, 10),
+        ]  # fmt: skip
+        assert file.blame_elements("g/x", 95).at().author == "Bo"
+        assert file.blame_elements("g/x", np.s_[0:0]).changes == ()
+        with pytest.raises(IndexError, match="not one element"):
+            file.blame_elements("g/x", np.s_[:10]).at()
+
+
+def test_a_map_has_a_colour_for_each_version(path: Path, tmp_path: Path) -> None:
+    with hs.VersionedFile(path) as file:
+        chunks, elements = file.blame("g/x", np.s_[10:100]), file.blame_elements("g/x")
+    drawn = BlameMap.of(chunks)
+    assert (drawn.numbers.tolist(), drawn.cells(5, 3).tolist()) == ([chunks.numbers.tolist()], [[3, 0, 2]])
+    [row] = map_rows(drawn, 80)
+    assert (len(row), len({str(span.style) for span in row.spans})) == (9, len(chunks.changes))
+    for suffix in (".png", ".svg", ".html"):
+        draw_blame(BlameMap.of(elements), tmp_path / f"map{suffix}")
+    page = (tmp_path / "map.html").read_text()
+    assert "<svg" in page
+    assert "gauge" in page
+    assert colour(0) in page
+    with pytest.raises(UsageError, match="end it with"):
+        draw_blame(drawn, tmp_path / "map.pdf")
 
 
 def blamed(name: str, part: slice, whole: dict[str, Any], parents: dict[str, list[str]]) -> str:

@@ -157,6 +157,18 @@ def test_tags_never_name_another_version(path: Path) -> None:
         assert file.verify().is_whole
 
 
+def test_what_is_tagged_after_the_versions_were_listed_is_not_called_dangling(path: Path) -> None:
+    with hs.VersionedFile(path) as reader:
+        assert len(reader.versions) == 4
+        with hs.VersionedFile(path, "r+") as file:
+            commit(file, "a4", 4)
+            file.create_tag("late")
+        assert list(reader.tags) == ["paper"]
+        assert reader.branches["main"].version == "a3"
+        reader.refresh()
+        assert (reader.tags["late"].version, reader.branches["main"].version) == ("a4", "a4")
+
+
 def test_a_branch_without_any_version_left_is_dangling(tmp_path: Path) -> None:
     with hs.VersionedFile(tmp_path / "x.h5", "w") as file:
         commit(file, "v1", 1)

@@ -81,7 +81,9 @@ mod _core {
     #[pymodule_export]
     use crate::totals::SelectionTotals;
     #[pymodule_export]
-    use crate::versions::{ChunkTable, chunk_slots_of, filters_of, mapped_source, mappings_block};
+    use crate::versions::{
+        ChunkTable, chunk_slots_of, described_damage, filters_of, mapped_source, mappings_block,
+    };
     #[pymodule_export]
     use crate::zarr_array::ZarrArray;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hyperslab_archive::{DIGEST_NBYTES, Digest};
-use hyperslab_core::{ChunkGrid, chunk_slots};
+use hyperslab_core::{ChunkGrid, PlanError, ReadPlan, Unreadable, chunk_slots};
 use hyperslab_parsers::hdf5;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -46,6 +46,16 @@ pub(crate) fn mapped_source(array: &Bound<'_, StoredArray>) -> Option<(String, S
     let mappings = &array.get().0.described().virtual_mappings;
     let names = mappings.one_source().map(|(file, path)| (file.to_string(), path.to_string()));
     (!mappings.is_empty()).then(|| names.unwrap_or_default())
+}
+
+/// What is damaged in an array's description, without looking at what it maps; `None` if nothing is.
+#[pyfunction]
+pub(crate) fn described_damage(array: &Bound<'_, StoredArray>) -> Option<String> {
+    match ReadPlan::check(array.get().0.described()) {
+        Err(PlanError::Unreadable(Unreadable::Damaged { problem })) => Some(problem),
+        Err(PlanError::Unreadable(_)) | Ok(()) => None,
+        Err(PlanError::Selection(error)) => Some(error.to_string()),
+    }
 }
 
 /// The number and the parameters of each filter of an array, given its path in a local HDF5 file.

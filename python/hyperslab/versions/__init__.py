@@ -14,19 +14,30 @@ if TYPE_CHECKING:
     from hyperslab.versions.rewrite.repairing import Loss, Repair, repair
     from hyperslab.versions.stage.staged_array import StagedArray
     from hyperslab.versions.stage.staged_group import StagedGroup
+    from hyperslab.versions.transfer.applying import Taken
+    from hyperslab.versions.transfer.exchange import Bundled, apply, bundle, pull, push
+    from hyperslab.versions.transfer.importing import Imported, import_files
 
 __all__ = [
     "Branch",
+    "Bundled",
     "Conflict",
+    "Imported",
     "Loss",
     "Merge",
     "Repair",
     "StagedArray",
     "StagedGroup",
     "Tag",
+    "Taken",
     "Version",
     "VersionTable",
     "VersionedFile",
+    "apply",
+    "bundle",
+    "import_files",
+    "pull",
+    "push",
     "repair",
 ]
 
@@ -39,6 +50,9 @@ _HOMES = {
     **dict.fromkeys(("Loss", "Repair", "repair"), "rewrite.repairing"),
     "StagedArray": "stage.staged_array",
     "StagedGroup": "stage.staged_group",
+    "Taken": "transfer.applying",
+    **dict.fromkeys(("Bundled", "apply", "bundle", "pull", "push"), "transfer.exchange"),
+    **dict.fromkeys(("Imported", "import_files"), "transfer.importing"),
 }
 
 
@@ -52,4 +66,6 @@ def __getattr__(name: str) -> Any:
 
     if _HOMES[name] == "rewrite.repairing":
         need_h5py("repairing a file with versions")
+    if _HOMES[name].startswith("transfer."):
+        need_h5py("writing versions")
     return getattr(import_module(f"hyperslab.versions.{_HOMES[name]}"), name)

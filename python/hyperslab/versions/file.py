@@ -6,6 +6,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from hyperslab.archive.far.allowed import Allowed, Locations
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     import h5py
 
     from hyperslab.journal.journaled_file import JournaledFile
+    from hyperslab.progress import Progress
     from hyperslab.versions.rewrite.rewriting import RewritePlan
     from hyperslab.versions.stage.committed import CommittedArray, CommittedGroup
 
@@ -259,6 +261,20 @@ class VersionedFile(Mergeable, Rewritable):
             yield root
 
     @contextmanager
+    def receive_version(
+        self, name: str, parent: str, timestamp: Time, merged: Target | None = None, *, make_current: bool | None = None
+    ) -> Iterator[tuple[StagedGroup, Any]]:
+        """Make a version from another file: its chunks may be stored before it is complete. Gives the staged version,
+        and the chunks of all arrays.
+        """
+        self._writable()
+        self._check_whole()
+        place = self._place(name, None, parent, make_current)
+        change = self._change(f"version {name!r}")
+        with defer_signals(), change, self._staged(name, place, {}, timestamp, merged) as root:
+            yield root, self._stores
+
+    @contextmanager
     def _staged(
         self, name: str, place: Place, texts: dict[str, str], timestamp: Time | None, merged: Target | None = None
     ) -> Iterator[StagedGroup]:
@@ -277,7 +293,7 @@ class VersionedFile(Mergeable, Rewritable):
             root.close()
 
     @defer_signals()
-    def _rewrite(self, plan: Callable[[], RewritePlan], repack: bool) -> None:
+    def _rewrite(self, plan: Callable[[], RewritePlan], repack: bool, progress: Progress | None = None) -> None:
         """Write versions again: all of them, or none."""
         from hyperslab.versions.rewrite.rewriting import rewrite_elsewhere, rewrite_in_place
 
@@ -292,9 +308,10 @@ class VersionedFile(Mergeable, Rewritable):
         with self._change("the change"):
             change = plan()
             if repack and self._owned is not None:
-                self._owned.replace(lambda made, journaled: rewrite_elsewhere(self._file, made, change, journaled))
+                fill = partial(rewrite_elsewhere, self._file, change=change, progress=progress)
+                self._owned.replace(lambda made, journaled: fill(made, journaled=journaled))
             else:
-                rewrite_in_place(self._file.file, change, self._journaled)
+                rewrite_in_place(self._file.file, change, self._journaled, progress)
                 self._flush()
                 if self._owned is not None:
                     self._owned.reopen()

@@ -79,6 +79,11 @@ class Branched(Inspected):
         return self._seen.refs.all_tags(self.table)
 
     @property
+    def refs(self) -> Refs:
+        """What the list of fingerprints says of branches, tags and merges."""
+        return self._seen.refs
+
+    @property
     def checked_out(self) -> str | None:
         """The name of the branch that is checked out; None if the current version is not the head of a branch."""
         ours = self._ours()
@@ -343,6 +348,10 @@ class Branched(Inspected):
         if above:
             entries["parents"] = [*entries.get("parents", ()), *above]
         return entries
+
+    def _check_refs_readable(self) -> None:
+        """Refuse what depends on branches and tags if they cannot all be read."""
+        check_readable(self._seen.refs, self.path)
 
     def _check_untagged(self, names: Sequence[Any]) -> None:
         """Refuse to delete versions that have tags.

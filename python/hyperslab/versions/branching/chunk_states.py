@@ -59,7 +59,7 @@ class Sides(NamedTuple):
         theirs_kept = same_states(old, other, self.base, self.theirs, grid) | same_states(
             own, other, self.ours, self.theirs, grid
         )
-        own_fits, other_fits = (_fits(one, shape, grid) for one in (self.ours, self.theirs))
+        own_fits, other_fits = (fits(one, shape, grid) for one in (self.ours, self.theirs))
         adopted = ours_kept & ~theirs_kept & (other != ABSENT) & other_fits
         stays = theirs_kept & (own_fits | ((own == ABSENT) & (other == ABSENT)))
         stays |= (own == ABSENT) & (other == ABSENT)
@@ -79,10 +79,12 @@ class Sides(NamedTuple):
 
 def states(one: ChunkMap | None, grid: tuple[int, ...]) -> Slots:
     """The slot of each chunk of a grid; `ABSENT` outside the array."""
+    if one is not None and one.slots is None:
+        raise DamagedFile(f"{one.path!r} is not made of whole chunks")
+    if one is not None and one.slots is not None and one.grid_shape == grid:
+        return one.slots.reshape(grid)
     states = np.full(grid, ABSENT, np.int64)
-    if one is not None:
-        if one.slots is None:
-            raise DamagedFile(f"{one.path!r} is not made of whole chunks")
+    if one is not None and one.slots is not None:
         shared = tuple(slice(0, min(counts)) for counts in zip(grid, one.grid_shape, strict=True))
         states[shared] = one.slots.reshape(one.grid_shape)[shared]
     return states
@@ -95,13 +97,24 @@ def same_states(
     same: npt.NDArray[np.bool_] = np.asarray(one == other)
     if one_map is None or other_map is None or one_map.shape == other_map.shape:
         return same
-    return np.asarray(same & ((one != MISSING) | _fits(one_map, other_map.shape, grid)))
+    return np.asarray(same & ((one != MISSING) | fits(one_map, other_map.shape, grid)))
 
 
-def _fits(one: ChunkMap, shape: tuple[int, ...], grid: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+def fits(one: ChunkMap, shape: tuple[int, ...], grid: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     """Which chunks have the same valid shape in an array of another shape."""
     fits = np.ones((), bool)
     for own, length, chunk, count in zip(one.shape, shape, one.chunk_shape, grid, strict=True):
         starts = np.arange(count) * chunk
         fits = np.logical_and.outer(fits, np.clip(own - starts, 0, chunk) == np.clip(length - starts, 0, chunk))
     return fits
+
+
+def inside(
+    shape: tuple[int, ...], indices: npt.NDArray[np.int64], chunk_shape: tuple[int, ...]
+) -> npt.NDArray[np.bool_]:
+    """Which elements of chunks are inside an array of a shape."""
+    found = np.ones((len(indices), *chunk_shape), bool)
+    for axis, (length, chunk) in enumerate(zip(shape, chunk_shape, strict=True)):
+        along = indices[:, axis, None] * chunk + np.arange(chunk) < length
+        found &= along.reshape(len(indices), *(chunk if other == axis else 1 for other in range(len(shape))))
+    return found

@@ -18,6 +18,7 @@ from hyperslab.versions.stage.staged_group import StagedGroup
 if TYPE_CHECKING:
     from hyperslab.archive.tree.indexing import Key
     from hyperslab.versions.branching.blaming import Blame, Change
+    from hyperslab.versions.branching.element_blame import ElementBlame
     from hyperslab.versions.branching.merging import Conflict, Resolve
 
 
@@ -151,7 +152,41 @@ class Mergeable(Branched):
         from hyperslab.versions.branching.blaming import blame
 
         self._check_whole()
-        return blame(self.path, self.table, self._seen.refs, self.find(version), array.strip("/"), selection)
+        return blame(self.table, self._seen.refs, self.find(version), array.strip("/"), selection)
+
+    def blame_elements(self, array: str, selection: Key = ..., version: VersionKey = None) -> ElementBlame:
+        """Find the version that last changed each element of an array, and who made it and why.
+
+        Only chunks that differ between versions are read. An element that got the value back that it had before was
+        changed, but by the version that gave it back. Elements are compared bit by bit.
+
+        Parameters
+        ----------
+        array : str
+            The path of the array.
+        selection : index
+            The elements that you ask for, as in `array[selection]`; by default all.
+        version : str, int, datetime.datetime, numpy.datetime64 or None
+            The version to look at, as in `file[key]`; by default the current one.
+
+        Returns
+        -------
+        ElementBlame
+            For each element the version that last changed it. What came with a merge is its other parent's.
+
+        Raises
+        ------
+        KeyError
+            The version or the array does not exist.
+        UsageError
+            There are too many elements in these chunks.
+        DamagedFile
+            The array is damaged.
+        """
+        from hyperslab.versions.branching.element_blame import blame_elements
+
+        self._check_whole()
+        return blame_elements(self.table, self._seen.refs, self.find(version), array.strip("/"), selection)
 
     def history(self, array: str, selection: Key = ..., version: VersionKey = None) -> list[Change]:
         """All versions that changed any chunk of a selection, newest first. No chunk is read.
@@ -181,7 +216,7 @@ class Mergeable(Branched):
         from hyperslab.versions.branching.blaming import history
 
         self._check_whole()
-        return history(self.path, self.table, self._seen.refs, self.find(version), array.strip("/"), selection)
+        return history(self.table, self._seen.refs, self.find(version), array.strip("/"), selection)
 
     def _merge_into(
         self, staged: StagedGroup, base: str | None, ours: str, theirs: str, conflict: Resolve

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from hyperslab.errors import DamagedFile, MergeConflict, UsageError
 from hyperslab.journal.signals import raise_pending_signals
-from hyperslab.versions.branching.chunk_states import Sides
+from hyperslab.versions.branching.chunk_states import Sides, inside
 from hyperslab.versions.inspect.chunk_maps import ChunkMap, VersionMap
 from hyperslab.versions.inspect.regions import Boxes, joined, unequal, within
 from hyperslab.versions.layout.elements import same_value
@@ -211,7 +211,7 @@ class Merging:
         for side in (sides.ours, sides.theirs):
             for index in sides.changed_beyond(side, shape):
                 chunks, there = zip(*(self._chunk(array, one, index[None]) for one in (sides.base, side)), strict=True)
-                outside = ~_inside(shape, index[None], array.chunks)
+                outside = ~inside(shape, index[None], array.chunks)
                 differ = (there[0] != there[1]) | (unequal(*chunks) & there[0])
                 if (differ & outside & there[1]).any():
                     return True
@@ -223,11 +223,11 @@ class Merging:
         """Chunks of a side, and which of their elements exist."""
         if side is None:
             return array.staged.of_slots(np.full(len(indices), -1)), np.zeros((len(indices), *array.chunks), bool)
-        inside = (indices < side.grid_shape).all(axis=1)
+        within_grid = (indices < side.grid_shape).all(axis=1)
         slots = np.full(len(indices), -1, np.int64)
         assert side.slots is not None
-        slots[inside] = side.slots.reshape(side.grid_shape)[tuple(indices[inside].T)]
-        return array.staged.of_slots(slots), _inside(side.shape, indices, array.chunks)
+        slots[within_grid] = side.slots.reshape(side.grid_shape)[tuple(indices[within_grid].T)]
+        return array.staged.of_slots(slots), inside(side.shape, indices, array.chunks)
 
     def _mixed(
         self, array: StagedArray, sides: Sides, shape: tuple[int, ...], numbers: npt.NDArray[np.int64]
@@ -237,7 +237,7 @@ class Merging:
         (old, is_old), (own, is_own), (other, is_other) = (self._chunk(array, one, indices) for one in sides)
         own_new = (is_old != is_own) | (unequal(old, own) & is_old)
         other_new = (is_old != is_other) | (unequal(old, other) & is_old)
-        valid = _inside(shape, indices, array.chunks)
+        valid = inside(shape, indices, array.chunks)
         clash = own_new & other_new & is_own & is_other & unequal(own, other) & valid
         take = valid & is_other & ((other_new & ~own_new) | ~is_own | (clash & (self.resolve == "theirs")))
         result = own.copy()
@@ -256,17 +256,6 @@ def _resolved(resolve: Callable[[Array, Array, Array], Any], *three: Array) -> A
     if found.shape != three[1].shape:
         raise UsageError(f"the function for conflicts returned the shape {found.shape} instead of {three[1].shape}")
     return found
-
-
-def _inside(
-    shape: tuple[int, ...], indices: npt.NDArray[np.int64], chunk_shape: tuple[int, ...]
-) -> npt.NDArray[np.bool_]:
-    """Which elements of chunks are inside an array of a shape."""
-    inside = np.ones((len(indices), *chunk_shape), bool)
-    for axis, (length, chunk) in enumerate(zip(shape, chunk_shape, strict=True)):
-        along = indices[:, axis, None] * chunk + np.arange(chunk) < length
-        inside &= along.reshape(len(indices), *(chunk if other == axis else 1 for other in range(len(shape))))
-    return inside
 
 
 def _needs_a_side(conflict: Conflict, resolve: Resolve) -> bool:

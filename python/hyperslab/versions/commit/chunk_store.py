@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -162,14 +162,45 @@ class ChunkStore:
         lengths : npt.NDArray[np.int64]
             How many rows of each chunk are inside the array.
         """
-        first, last = self.count, self.count + len(chunks)
-        self.raw.id.set_extent((last * self.chunk_shape[0], *self.chunk_shape[1:]))
+        first = self._make_room(len(chunks))
         self._write(first, chunks)
+        self._note(digests, first, lengths)
+
+    def append_stored(
+        self, digests: bytes, chunks: Iterable[tuple[bytes, int]], lengths: npt.NDArray[np.int64]
+    ) -> None:
+        """Store new chunks with the bytes that another file has for them; otherwise like `append`.
+
+        Parameters
+        ----------
+        digests : bytes
+            The hashes of the chunks.
+        chunks : Iterable[tuple[bytes, int]]
+            The stored bytes of each chunk, and which codecs were skipped.
+        lengths : npt.NDArray[np.int64]
+            How many rows of each chunk are inside the array.
+        """
+        first = self._make_room(len(lengths))
+        origin, is_left_out = (0,) * (len(self.chunk_shape) - 1), False
+        for slot, (stored, mask) in enumerate(chunks, first):
+            self.raw.id.write_direct_chunk((slot * self.chunk_shape[0], *origin), stored, mask)
+            is_left_out |= bool(mask)
+        if is_left_out:
+            self._look_up_anew()
+        self._note(digests, first, lengths)
+
+    def _make_room(self, count: int) -> int:
+        """Make the stack longer by some chunks. Returns the slot of the first."""
+        self.raw.id.set_extent(((self.count + count) * self.chunk_shape[0], *self.chunk_shape[1:]))
+        return self.count
+
+    def _note(self, digests: bytes, first: int, lengths: npt.NDArray[np.int64]) -> None:
+        """Note chunks that were stored."""
         self._slots.add(digests, first)
         known = sum(map(len, self._keys))
         self._keys += [np.zeros(first - known, np.int64), np.frombuffer(digests, "<i8").reshape(-1, 4)[:, 0]]
         self._new.append((digests, lengths))
-        self.count = last
+        self.count = first + len(lengths)
 
     def settle(self) -> None:
         """Store the hashes of new chunks, and last their count."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyperslab._core import mapped_source
+from hyperslab._core import described_damage, mapped_source
 from hyperslab.archive.tree.array import Array as ArchiveArray
 from hyperslab.archive.tree.group import Group
 from hyperslab.cached import cached_property
@@ -167,12 +167,16 @@ def _same_or_new(path: str, array: ArchiveArray, last: dict[str, _Described]) ->
         dtype = stored.dtype
     except Unsupported:
         dtype = None
-    said = (stored.shape, dtype, stored.fill, mapped_source(stored), stored.damaged, stored.attributes())
+    source = mapped_source(stored)
+    said = (stored.shape, dtype, stored.fill, source, described_damage(stored), stored.attributes())
     old = before.map if before is not None and _is_same(before.said, said) else None
     if old is not None and old.slots is not None and old.problem is None:
         slots = grid_slots(array, old.chunk_shape)
         if slots is not None and np.array_equal(slots, old.slots):
             return old
+        if slots is not None and source is not None:  # only other chunks: all else that was checked is the same
+            last[path] = _Described(said, replace(old, slots=slots))
+            return last[path].map
     described = chunk_map(path, array)
     last[path] = _Described(said, described)
     return described
@@ -198,13 +202,17 @@ def chunk_map(path: str, array: ArchiveArray) -> ChunkMap:
         dtype = None
     shape, slots = array.shape, None
     chunk_shape = _chunk_shape(array)
-    if stored.damaged is not None:
-        problems.append(stored.damaged)
+    source = mapped_source(stored)
+    if chunk_shape is not None and described_damage(stored) is None:
+        slots = grid_slots(array, chunk_shape)
+    is_plain = slots is not None and source == (".", raw_path(path))  # then there is no need to resolve its mappings
+    damage = None if is_plain else stored.damaged
+    if damage is not None:
+        problems.append(damage)
+        slots = None
     elif chunk_shape is None:
         problems.append("it does not give the shape of its chunks")
     else:
-        slots = grid_slots(array, chunk_shape)
-        source = mapped_source(stored)
         if slots is None or source not in (None, (".", raw_path(path))):
             problems.append("its mappings are not one for each stored chunk")
             slots = None

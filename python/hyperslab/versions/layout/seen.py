@@ -93,6 +93,8 @@ class SeenVersions:
             A version that was committed says that it was not, or its attribute cannot be read.
         """
         if self._table is None:
+            if self._refs is None and not isinstance(self._path, Remote):
+                self.refs  # noqa: B018 -- older than the table: what is committed between the two is in neither, or here
             said = self.said
             check_given_up(self._path, said, self._within, self._resolver)
             self._table = said.changed(None, self._current) if self._current in said else said

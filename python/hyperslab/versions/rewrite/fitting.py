@@ -10,7 +10,7 @@ import numpy as np
 
 from hyperslab.archive.tree.array import Array as ArchiveArray
 from hyperslab.archive.tree.group import Group
-from hyperslab.errors import UsageError
+from hyperslab.errors import DamagedFile, UsageError
 from hyperslab.versions.layout.fingerprint_log import LOG, Mark, Record, Recorded
 from hyperslab.versions.layout.fingerprints import content
 from hyperslab.versions.layout.names import parsed_time
@@ -36,13 +36,14 @@ class Fitting:
     ----------
     root : Group
         The root of the file.
+    recorded : Recorded
+        The fingerprints.
     times : Mapping[str, dt.datetime]
         The times of the versions. The fingerprint of a version with another time belongs to another version.
     """
 
-    def __init__(self, root: Group, times: Mapping[str, dt.datetime]) -> None:
+    def __init__(self, root: Group, recorded: Recorded, times: Mapping[str, dt.datetime]) -> None:
         self._file = root._file
-        recorded = _recorded(root)
         self.problem = recorded.problem
         known = {} if recorded.problem is not None else recorded.versions
         self._records = {name: one for name, one in known.items() if name in times and _time(one) == times[name]}
@@ -156,15 +157,23 @@ def _time(record: Record) -> dt.datetime | None:
         return None
 
 
-def _recorded(root: Group) -> Recorded:
+def stored_list(root: Group) -> bytes:
+    """The bytes of the list of fingerprints in a damaged file; none if it has no such list.
+
+    Raises
+    ------
+    DamagedFile
+        The list cannot be read.
+    """
     try:
         log = root.get(LOG)
         if log is None:
-            return Recorded()
+            return b""
         if not isinstance(log, ArchiveArray) or log.dtype != np.uint8 or log.ndim != 1:
-            return Recorded(problem="the list of fingerprints is not an array of bytes")
-        return Recorded.of(np.asarray(log[: stored_length(log)]).tobytes())
+            raise DamagedFile("the list of fingerprints is not an array of bytes")
+        return np.asarray(log[: stored_length(log)]).tobytes()
     except UsageError:
         raise
     except READING as error:
-        return Recorded(problem=f"the list of fingerprints cannot be read: {error}")
+        said = str(error)
+        raise DamagedFile(said if "fingerprints is not" in said else f"the list cannot be read: {error}") from error

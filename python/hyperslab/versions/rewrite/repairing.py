@@ -28,7 +28,7 @@ from hyperslab.versions.commit.attributes import as_in_hdf5
 from hyperslab.versions.commit.codec_options import codec_options
 from hyperslab.versions.file import VersionedFile
 from hyperslab.versions.layout.elements import fill_element
-from hyperslab.versions.layout.fingerprint_log import LOG
+from hyperslab.versions.layout.fingerprint_log import LOG, Recorded
 from hyperslab.versions.layout.names import (
     ARRAY_BOOKKEEPING,
     DATA,
@@ -37,7 +37,7 @@ from hyperslab.versions.layout.names import (
     VERSION_BOOKKEEPING,
     parsed_time,
 )
-from hyperslab.versions.layout.reading import check_is_file, stored_log
+from hyperslab.versions.layout.reading import check_is_file
 from hyperslab.versions.layout.refs import Refs
 from hyperslab.versions.layout.slots import MISSING
 from hyperslab.versions.layout.table import data_version_of, group_of_versions, is_committed
@@ -51,7 +51,7 @@ from hyperslab.versions.rewrite.damaged_versions import (
     replaced,
 )
 from hyperslab.versions.rewrite.evidence import READING, Evidence, Shape
-from hyperslab.versions.rewrite.fitting import Fitting, Placed
+from hyperslab.versions.rewrite.fitting import Fitting, Placed, stored_list
 from hyperslab.versions.stage.staged_array import StagedArray
 from hyperslab.versions.stage.staged_group import StagedGroup
 
@@ -186,14 +186,17 @@ class Repairing:
         self._mended: set[tuple[str, int]] = set()
         self._left_out: dict[str, list[int]] = {}  # by path, the filters that HDF5 cannot encode with on this machine
         self._repair = Repair(output)
-        self._fitting = Fitting(root, {})
+        self._recorded, self._refs = self._listed()
+        self._fitting = Fitting(root, self._recorded, {})
 
     def done(self) -> Repair:
         """Write the new file."""
         versions, current = self._versions()
         parents = {one.name: one.parent for one in versions}
         order = sorted(versions, key=lambda one: (one.time, one.name))
-        self._fitting = Fitting(self._root, {one.name: one.time for one in versions})
+        self._fitting = Fitting(self._root, self._recorded, {one.name: one.time for one in versions})
+        if self._refs.problem is not None:
+            self._repair.notes.append(Loss("all", None, self._refs.problem))
         if self._fitting.problem is not None:
             self._repair.notes.append(Loss("all", None, f"{self._fitting.problem}: they prove nothing here"))
         self._find_interruption(order)
@@ -205,7 +208,7 @@ class Repairing:
             latest = current if current in file else (file.versions[-1] if len(file) else None)
             if latest is not None and file.current_version != latest:
                 file.current_version = latest
-            for name, reason in file.restore_refs(self._refs()).items():
+            for name, reason in file.restore_refs(self._refs).items():
                 self._lose(name, None, reason)
             self._repair.versions.extend(file.versions)
         for path, numbers in self._left_out.items():
@@ -263,17 +266,13 @@ class Repairing:
         except READING:
             return DATA_VERSION
 
-    def _refs(self) -> Refs:
-        """The branches and tags, as far as they can be read."""
+    def _listed(self) -> tuple[Recorded, Refs]:
+        """The fingerprints, and the branches and tags, as far as they can be read. The list is read once."""
         try:
-            refs = Refs.of(stored_log(self._root.filename))
-        except UsageError:
-            raise
-        except READING as error:
-            refs = Refs(problem=f"the list of branches and tags cannot be read: {error}")
-        if refs.problem is not None:
-            self._repair.notes.append(Loss("all", None, refs.problem))
-        return refs
+            stored = stored_list(self._root)
+        except DamagedFile as error:
+            return Recorded(problem=str(error)), Refs(problem=f"branches and tags: {error}")
+        return Recorded.of(stored), Refs.of(stored)
 
     def _lose(self, version: str, path: str | None, reason: str) -> None:
         self._repair.lost.append(Loss(version, path, reason))

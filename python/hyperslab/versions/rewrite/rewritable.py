@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,6 +10,9 @@ from hyperslab.errors import UsageError
 from hyperslab.versions.inspect.inspected import Inspected
 
 if TYPE_CHECKING:
+    from hyperslab.progress import Progress
+    from hyperslab.versions.layout.refs import Branch, Tag
+    from hyperslab.versions.rewrite.expiry import Expiry
     from hyperslab.versions.rewrite.rewriting import RewritePlan
 
 
@@ -22,15 +26,36 @@ class Rewritable(Inspected):
         """Refuse to change a file that cannot be written."""
         raise NotImplementedError
 
-    def _rewrite(self, plan: Callable[[], RewritePlan], repack: bool) -> None:
+    def _rewrite(self, plan: Callable[[], RewritePlan], repack: bool, progress: Progress | None = None) -> None:
         """Write versions again: all of them, or none."""
+        raise NotImplementedError
+
+    @property
+    def branches(self) -> dict[str, Branch]:
+        """The branches by name."""
+        raise NotImplementedError
+
+    @property
+    def tags(self) -> dict[str, Tag]:
+        """The tags by name."""
+        raise NotImplementedError
+
+    def _check_refs_readable(self) -> None:
+        """Refuse what depends on branches and tags if they cannot all be read."""
         raise NotImplementedError
 
     def _check_untagged(self, names: Sequence[Any]) -> None:
         """Refuse to delete versions that have tags."""
         raise NotImplementedError
 
-    def delete_versions(self, names: str | Iterable[str], *, repack: bool = True, force: bool = False) -> None:
+    def delete_versions(
+        self,
+        names: str | Iterable[str],
+        *,
+        repack: bool = True,
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
         """Delete versions and all that only they hold. The parent of a deleted version takes over its children.
 
         Either all of this happens or nothing, as with a commit. Readers keep what they have open.
@@ -46,6 +71,8 @@ class Rewritable(Inspected):
             forgets which space is free. An `h5py.File` that you passed in is never repacked.
         force : bool
             Whether to delete versions that have tags, too. The tags stay, and say that their versions were deleted.
+        progress : callable, optional
+            Called with what is written, the number of arrays and versions written so far, and of all.
 
         Raises
         ------
@@ -62,7 +89,70 @@ class Rewritable(Inspected):
         self._writable()
         if not force:
             self._check_untagged(named)
-        self._rewrite(lambda: deletion(self._file.file, named), repack)
+        self._rewrite(lambda: deletion(self._file.file, named), repack, progress)
+
+    def expire(
+        self,
+        *,
+        keep_last: int | None = None,
+        older_than: dt.timedelta | None = None,
+        thin: str | None = None,
+        keep_tags: bool = True,
+        dry_run: bool = False,
+        now: dt.datetime | None = None,
+        repack: bool = True,
+        progress: Progress | None = None,
+    ) -> Expiry:
+        """Delete versions by their age and number, all in one change.
+
+        A version goes if all that you give lets it go. Heads of branches, the current version and, unless you say
+        otherwise, tagged versions always stay. The parent of a version that goes takes over its children.
+
+        Parameters
+        ----------
+        keep_last : int, optional
+            The last versions of each branch stay, so many; and so do those that lead to a version without children.
+        older_than : datetime.timedelta, optional
+            Younger versions stay.
+        thin : str, optional
+            How many of the versions in each period stay, for example `1/day`: the last of each branch. Periods are an
+            hour, day, week, month or year, in UTC.
+        keep_tags : bool
+            Whether versions that have tags stay. The tags of versions that go stay, and say that they are gone.
+        dry_run : bool
+            Only say which versions would go, and the bytes that only these use.
+        now : datetime.datetime, optional
+            The time from which ages count, in UTC; by default now.
+        repack, progress
+            As in `delete_versions`.
+
+        Returns
+        -------
+        Expiry
+            The versions that are gone, or would go; why the others stay; and the bytes.
+
+        Raises
+        ------
+        ValueError
+            Nothing says which versions may go, or it makes no sense.
+        DamagedFile
+            A version that stays, or the list of branches and tags, cannot be read.
+        """
+        from hyperslab.versions.layout.names import as_datetime, parsed_time, stored_time
+        from hyperslab.versions.rewrite.deletion import deletion
+        from hyperslab.versions.rewrite.expiry import Rule, Thinning, expiry
+
+        rule = Rule(keep_last, older_than, None if thin is None else Thinning.of(thin), keep_tags)
+        at = parsed_time(stored_time(None)) if now is None else as_datetime(now)
+        if not dry_run:
+            self._writable()
+        self._check_whole()
+        self._check_refs_readable()
+        kept = rule.kept(self.table, self.branches, self.tags.values(), at)
+        found = expiry(self.table, kept, at, progress if dry_run else None)
+        if found.names and not dry_run:
+            self._rewrite(lambda: deletion(self._file.file, found.names), repack, progress)
+        return found
 
     def modify_metadata(
         self,
@@ -106,11 +196,11 @@ class Rewritable(Inspected):
         asked = {"chunks": chunks, "dtype": dtype, "fillvalue": fillvalue}
         self._rewrite(lambda: modification(self._file.file, array, asked, codecs), repack)
 
-    def repack(self) -> None:
+    def repack(self, *, progress: Progress | None = None) -> None:
         """Write this file again, as short as possible. The file must have been opened by its path, for writing."""
         from hyperslab.versions.rewrite.deletion import nothing
 
         self._writable()
         if self._owned is None:
             raise UsageError(f"{self.path} was opened by h5py: open it by its path to repack it")
-        self._rewrite(lambda: nothing(self._file.file), repack=True)
+        self._rewrite(lambda: nothing(self._file.file), True, progress)

@@ -16,6 +16,7 @@ from hyperslab.archive.tree.group import Group
 from hyperslab.errors import DamagedFile
 from hyperslab.journal.journaled_file import JournaledFile
 from hyperslab.journal.signals import raise_pending_signals
+from hyperslab.progress import Progress
 from hyperslab.versions.commit.attributes import copy_attributes
 from hyperslab.versions.commit.chunk_store import row_count
 from hyperslab.versions.commit.virtual import VirtualArrays, put_bookkeeping
@@ -96,12 +97,14 @@ class Target(NamedTuple):
     arrays: VirtualArrays
 
 
-def rewrite_in_place(file: h5py.File, change: RewritePlan, journaled: JournaledFile | None) -> None:
+def rewrite_in_place(
+    file: h5py.File, change: RewritePlan, journaled: JournaledFile | None, progress: Progress | None = None
+) -> None:
     """Replace the tree of versions in a file with a new one. The links to it change last."""
     arrays = VirtualArrays(file, journaled)
     top = file["/"].id
     root = h5py.Group(h5py.h5g.create(top, None))
-    Rewriting(Target(root, file, is_elsewhere=False, arrays=arrays), change).write()
+    Rewriting(Target(root, file, is_elsewhere=False, arrays=arrays), change, progress).write()
     for name in (DATA, LOG):
         old = file.get(name)
         try:
@@ -115,11 +118,17 @@ def rewrite_in_place(file: h5py.File, change: RewritePlan, journaled: JournaledF
             raise
 
 
-def rewrite_elsewhere(file: h5py.File, target: h5py.File, change: RewritePlan, journaled: JournaledFile) -> None:
+def rewrite_elsewhere(
+    file: h5py.File,
+    target: h5py.File,
+    change: RewritePlan,
+    journaled: JournaledFile,
+    progress: Progress | None = None,
+) -> None:
     """Write everything in a file to a new one, with the versions changed."""
     arrays = VirtualArrays(target, journaled)
     copy_attributes(file["/"].id, target["/"].id)
-    rewriting = Rewriting(Target(target, file, is_elsewhere=True, arrays=arrays), change)
+    rewriting = Rewriting(Target(target, file, is_elsewhere=True, arrays=arrays), change, progress)
     for name in file:
         if name not in (DATA, LOG):
             rewriting.take(file, target, name)
@@ -129,9 +138,10 @@ def rewrite_elsewhere(file: h5py.File, target: h5py.File, change: RewritePlan, j
 class Rewriting:
     """Writes the versions of a file again."""
 
-    def __init__(self, target: Target, change: RewritePlan) -> None:
+    def __init__(self, target: Target, change: RewritePlan, progress: Progress | None = None) -> None:
         self._target = target
         self._change = change
+        self._progress, self._done = progress, 0
         self._chunks: dict[str, NewChunks] = {}
         self._made: dict[int, tuple[Any, bytes]] = {}  # links to what lies beside the versions, by old address
         self._version = ""
@@ -144,12 +154,20 @@ class Rewriting:
         copy_attributes(old.id, data.id)
         for path, make in self._change.arrays.items():
             if make is not None:
+                self._tell(path)
                 self._chunks[path] = make(self._target)
         self._store(old, data, "")
         self._versions(source[VERSIONS], data.create_group("versions"))
         self._target.arrays.finish()
         kept = [name for name in source[VERSIONS] if name in self._change.versions]
         rewrite(source, root, kept, self._change.parents, self._change.current, self._marks())
+
+    def _tell(self, what: str) -> None:
+        """Say what is written next."""
+        if self._progress is not None:
+            count = sum(make is not None for make in self._change.arrays.values()) + len(self._change.versions)
+            self._progress(what, self._done, count)
+            self._done += 1
 
     def _marks(self) -> dict[str, Marks]:
         """The new marks of arrays whose elements or chunks changed, by version."""
@@ -184,6 +202,7 @@ class Rewriting:
         kept = [name for name in old if name in self._change.versions]
         self.take(old, new, FIRST_VERSION)
         for name, parsed_group in version_groups(self._target.source.filename, kept, self._change.read):
+            self._tell(name)
             parent = self._change.parents.get(name)
             if parent is None and not self._target.is_elsewhere and not self._has_changed(old[name]):
                 self.take(old, new, name)

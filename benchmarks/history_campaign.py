@@ -1,0 +1,260 @@
+"""Random histories of files with versions, killed and failing at any moment: is a version, tag or branch ever lost?
+
+    python benchmarks/history_campaign.py [COUNT] [SEED]
+
+Each history does what people do, in random order: commits by hyperslab and by versioned-hdf5, on branches; tags,
+merges, deletions by both, expiry, import of files, push and pull, bundles, repack. A forked process does the steps. In
+a step of ours it is killed at a random write, or its disk fails there (EIO, ENOSPC, short writes), or nothing happens.
+Then every version must exist that a step that returned had made, with the elements that it had, for us, for
+versioned-hdf5 and for h5py; branches and tags must be where they were before or after the step, and the history goes
+on. Prints each history that loses something, and how many steps ended in which way.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import sys
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from versioned_hdf5 import VersionedHDF5File
+from versioned_hdf5 import delete_versions as delete_theirs
+
+import hyperslab as hs
+from hyperslab.errors import DamagedFile, Unsupported
+from hyperslab.versions import apply, bundle, import_files, pull, push
+from hyperslab.versions.commit import writing
+
+SHAPE, CHUNKS = (60,), (7,)
+STEPS = 9
+State = dict[str, Any]
+
+
+class Faulty:
+    """The system's calls, of which one kills the process or fails."""
+
+    def __init__(self, last: int, how: str) -> None:
+        self._left, self._how = last, how
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return lambda *arguments: self._call(name, arguments)
+
+    def _call(self, name: str, arguments: tuple[Any, ...]) -> Any:
+        self._left -= 1
+        call = getattr(os, name)
+        if self._left:
+            return call(*arguments)
+        if name == "pwrite":  # a part of it is written in any case
+            descriptor, data, offset = arguments
+            count = os.pwrite(descriptor, bytes(data)[: len(data) // 2], offset)
+            if self._how == "short":
+                return count
+        if self._how == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self._how == "short":
+            return call(*arguments)
+        number = errno.EIO if self._how == "EIO" else errno.ENOSPC
+        raise OSError(number, os.strerror(number))
+
+
+def state_of(path: Path) -> State:
+    """What a file holds, as we read it: versions with their elements, branches and tags."""
+    nothing: State = {"versions": {}, "branches": {}, "tags": {}}
+    if not path.exists():
+        return nothing
+    try:
+        file = hs.VersionedFile(path)
+    except (Unsupported, DamagedFile):  # its creation was cut short, or it is lost: `lost` says so if it had versions
+        return nothing
+    with file:
+        versions = {name: file[name]["x"][...] for name in file.versions}
+        branches = {name: one.version for name, one in file.branches.items()}
+        tags = {name: one.version for name, one in file.tags.items()}
+        return {"versions": versions, "branches": branches, "tags": tags}
+
+
+def lost(path: Path, before: State, after: State, *, verify: bool = True) -> str | None:
+    """What a file lost by a step from one state to another, which may have been cut short; None if nothing."""
+    found = state_of(path)
+    known = before["versions"] | after["versions"]
+    if missing := (before["versions"].keys() & after["versions"].keys()) - found["versions"].keys():
+        return f"versions {sorted(missing)} are gone"
+    for name, elements in found["versions"].items():
+        if name in known and not np.array_equal(known[name], elements):
+            return f"version {name} has other elements"
+    for kind in ("branches", "tags"):
+        for name, version in found[kind].items():
+            if version not in (before[kind].get(name), after[kind].get(name)):
+                return f"{kind} {name} is at {version}, not at {before[kind].get(name)} or {after[kind].get(name)}"
+        if gone := (before[kind].keys() & after[kind].keys()) - found[kind].keys():
+            return f"{kind} {sorted(gone)} are gone"
+    return seen_by_others(path, found, verify=verify) if found["versions"] else None
+
+
+def seen_by_others(path: Path, found: State, *, verify: bool) -> str | None:
+    """What others do not see as we do; None if nothing."""
+    if verify:
+        with hs.VersionedFile(path) as file:
+            checked = file.verify()
+            if not checked.is_whole:
+                return f"damage: {checked.damages[0]}"
+    with h5py.File(path) as h5:
+        theirs = VersionedHDF5File(h5)
+        for name, elements in found["versions"].items():
+            if not np.array_equal(theirs[name]["x"][()], elements):
+                return f"versioned-hdf5 reads something else in {name}"
+            if not np.array_equal(h5[f"_version_data/versions/{name}/x"][()], elements):
+                return f"h5py reads something else in {name}"
+    return None
+
+
+class History:
+    """A history in a folder: `one.h5`, and `two.h5` that it exchanges versions with."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder, self.rng, self.number = folder, random.Random(seed), 0
+        self.one, self.two = folder / "one.h5", folder / "two.h5"
+        with hs.VersionedFile(self.one, "w") as file, file.stage_version("v0") as version:
+            version.create_dataset("x", data=np.arange(SHAPE[0], dtype="f4"), chunks=CHUNKS, compression="gzip")
+
+    def step(self) -> tuple[str, bool, Callable[[], None]]:
+        """The next step: its name, whether it is ours, so that it may be killed, and what does it."""
+        self.number += 1
+        names = ["ours", "ours", "theirs", "tag", "merge", "delete", "delete theirs", "expire", "import", "push"]
+        name = self.rng.choice([*names, "pull", "bundle", "repack"])
+        seed = self.rng.random()
+        return name, "theirs" not in name, lambda: self._do(name, random.Random(seed))
+
+    def _do(self, name: str, rng: random.Random) -> None:
+        version, at, value = f"v{self.number}", rng.randrange(SHAPE[0]), rng.randrange(1000)
+        if name == "theirs":
+            with h5py.File(self.one, "r+") as h5, VersionedHDF5File(h5).stage_version(version) as staged:
+                staged["x"][at] = value
+        elif name == "delete theirs":
+            with hs.VersionedFile(self.one) as file:
+                chosen = self._deletable(file, rng)
+            with h5py.File(self.one, "r+") as h5:
+                delete_theirs(h5, chosen)
+        elif name == "import":
+            with h5py.File(self.folder / f"{version}.h5", "w") as h5:
+                h5.create_dataset("x", data=np.arange(SHAPE[0], dtype="f4") + at % 2, chunks=CHUNKS, compression="gzip")
+            import_files([self.folder / f"{version}.h5"], self.one, verify=False)
+        elif name == "push":
+            push(self.one, self.two)
+        elif name == "pull" and self.two.exists():
+            pull(self.one, self.two)
+        elif name == "bundle":
+            bundle(self.one, self.folder / "x.bundle")
+            apply(self.two, self.folder / "x.bundle")
+        else:
+            with hs.VersionedFile(self.one, "r+") as file:
+                self._change(file, name, version, (at, value), rng)
+
+    def _change(
+        self, file: hs.VersionedFile, name: str, version: str, edit: tuple[int, int], rng: random.Random
+    ) -> None:
+        branches = [one.name for one in file.branches.values() if one.version is not None]
+        if name == "tag":
+            file.create_tag(f"t{self.number}", rng.choice(file.versions))
+        elif name == "merge" and len(branches) > 1:
+            one, other = rng.sample(branches, 2)
+            file.merge(other, into=one, conflict="ours", name=version)
+        elif name == "delete":
+            file.delete_versions(self._deletable(file, rng), repack=rng.random() < 0.5)
+        elif name == "expire":
+            file.expire(keep_last=rng.randint(1, 4))
+        elif name == "repack":
+            file.repack()
+        else:
+            with file.stage_version(version, branch=rng.choice(["side", *branches])) as staged:
+                staged["x"][edit[0]] = edit[1]
+
+    def _deletable(self, file: hs.VersionedFile, rng: random.Random) -> list[str]:
+        tagged = {tag.version for tag in file.tags.values()}
+        free = [name for name in file.versions if name not in tagged and name != file.current_version]
+        return [rng.choice(free)] if free else []
+
+
+REFUSED = (ValueError, KeyError, OSError)  # an empty deletion, another version of that name: the file stays as it is
+
+
+def in_a_fork(work: Callable[[], None], system: Faulty | None) -> int:
+    """Do something in a forked process. Returns its exit status; negative if it was killed."""
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            if system is not None:
+                writing.SYSTEM = system  # type: ignore[assignment]
+            work()
+            status = 0
+        except REFUSED:
+            status = 2
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def run(folder: Path, seed: int, counts: Counter[str]) -> str | None:
+    """One history. Returns what was lost."""
+    history, rng = History(folder, seed), random.Random(seed + 1)
+    for _ in range(STEPS):
+        name, is_ours, work = history.step()
+        files = (history.one, history.two)
+        before = [state_of(path) for path in files]
+        how = rng.choice(["kill", "EIO", "ENOSPC", "short", "nothing"]) if is_ours else "nothing"
+        system = None if how == "nothing" else Faulty(rng.choice([1, 2, 3, 5, 8, 13, 21, 34, 55]), how)
+        kept = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+        status = in_a_fork(work, system)
+        counts[f"{how}: {'killed' if status < 0 else ('done', 'failed', 'refused')[status]}"] += 1
+        found = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+        put_back(folder, kept)
+        if status == 1 or in_a_fork(work, None) == 1:
+            return f"step {history.number} ({name}, {how}) raised an error that it should not"
+        after = [state_of(path) for path in files]
+        put_back(folder, found)
+        for path, old, new in zip(files, before, after, strict=True):
+            said = lost(path, old, new, verify=how != "nothing") if path.exists() else None
+            if not old["versions"] and not state_of(path)["versions"]:
+                path.unlink(missing_ok=True)  # half of a new file
+            if said is not None:
+                return f"step {history.number} ({name}, {how}) in {path.name}: {said}"
+    return None
+
+
+def put_back(folder: Path, files: dict[Path, bytes]) -> None:
+    """Make a folder what it was."""
+    for path in folder.iterdir():
+        path.unlink()
+    for path, stored in files.items():
+        path.write_bytes(stored)
+
+
+def main() -> int:
+    """Run the histories. Returns how many lost something."""
+    count, seed = (int(one) for one in (sys.argv[1:] + ["1000", "1"][len(sys.argv) - 1 :])[:2])
+    counts: Counter[str] = Counter()
+    wrong = 0
+    for number in range(count):
+        with tempfile.TemporaryDirectory(prefix="hyperslab-history-") as folder:
+            said = run(Path(folder), seed * 1_000_000 + number, counts)
+        if said is not None:
+            wrong += 1
+            print(f"history {seed * 1_000_000 + number}: {said}", flush=True)
+    print(f"{count} histories of {STEPS} steps, {wrong} lost something; {dict(sorted(counts.items()))}")
+    return wrong
+
+
+if __name__ == "__main__":
+    raise SystemExit(main() > 0)

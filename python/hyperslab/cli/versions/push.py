@@ -1,0 +1,35 @@
+"""`hyperslab versions push` sends versions to another file, which gets only what it lacks."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hyperslab.cli.output import console
+from hyperslab.cli.progress import live
+from hyperslab.cli.signals import as_signalled
+from hyperslab.cli.versions.opening import AsJson, FileArgument, Timeout, refused
+from hyperslab.cli.versions.taken_output import print_taken
+
+
+def push(
+    file: FileArgument,
+    target: Annotated[str, typer.Argument(help="The file that gets them; it is created if it does not exist.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Branches, tags and versions. Default: all branches and tags.")
+    ] = None,
+    timeout: Timeout = 1.0,
+    as_json: AsJson = False,
+) -> None:
+    """Send branches and tags to another file, with all versions before them and the chunks that it lacks.
+
+    A branch that has versions of its own there stays where it is, and the status is 1: pull and merge first.
+
+    Example: hyperslab versions push survey.h5 /archive/survey.h5 main paper
+    """
+    from hyperslab import versions
+
+    with as_signalled(), refused(), live(console(stderr=True), unit="versions") as progress:
+        taken = versions.push(file, target, names or (), timeout=timeout, progress=progress)
+    print_taken(taken, as_json=as_json)
