@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from hyperslab.errors import FileChanged, UsageError
 
-VERSION = 3
-SCRATCH, SCRATCH_PREFIX = ("measured",), "between-"  # what else is in the folder meanwhile
+VERSION = 4
+SCRATCH_PREFIX = "between-"  # what else is in the folder meanwhile
 Ended = tuple[int, int, str]  # the number of arrays, their bytes, and how they were verified
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -106,7 +106,7 @@ class ConversionJournal:
     def _check_ours(self) -> None:
         """Refuse a folder of this name that holds something else, because starting again clears it."""
         is_ours = self.folder.is_dir() and not self.folder.is_symlink()
-        names = {self.data.name, f"{self.data.name}.old", self._path.name, *SCRATCH}
+        names = {self.data.name, f"{self.data.name}.old", self._path.name}
         inner = self.folder.iterdir() if is_ours else ()
         if not is_ours or any(one.name not in names and not one.name.startswith(SCRATCH_PREFIX) for one in inner):
             raise UsageError(f"{self.folder} is not an unfinished conversion of ours: move it away first")
