@@ -13,6 +13,7 @@ import servers
 import hyperslab as hs
 
 MOST_NBYTES = 600_000
+MANY, CHUNKS = 3, 20_000  # arrays and chunks of each
 
 
 def saved(source: Path, target: Path) -> None:
@@ -30,28 +31,64 @@ WRITERS: dict[str, Callable[[Path, Path], object]] = {
 }
 
 
+# Which files are written how, and how many requests open them: one, and one more if their attributes fill more than
+# the first 512 KiB.
+FILES = {
+    ("goes", "converted"): 2,
+    ("goes", "saved"): 2,
+    ("cmip", "relayout"): 1,
+    ("cmip", "encoded"): 1,
+    ("cmip", "saved"): 1,
+    ("era", "converted"): 1,
+}
+
+
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Nginx]:
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("front")
+
+
+@pytest.fixture(scope="module")
+def files(root: Path) -> Iterator[servers.Nginx]:
     pytest.importorskip("netCDF4", reason="not installed: pip install 'hyperslab[formats]'")
-    root: Path = tmp_path_factory.mktemp("front")
     for name, make in far_made.MAKERS.items():
         make(root / f"{name}.nc")
-        for how, write in WRITERS.items():
-            write(root / f"{name}.nc", root / f"{name}-{how}.nc")
+    for name, how in FILES:
+        WRITERS[how](root / f"{name}.nc", root / f"{name}-{how}.nc")
     with servers.nginx(root / "run", root) as running:
         yield running
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("how", WRITERS)
-@pytest.mark.parametrize("name", far_made.MAKERS)
-def test_one_request(files: servers.Nginx, name: str, how: str) -> None:
-    with hs.open(f"{files.url}/{name}.nc") as far:  # the first request to a host opens several connections
-        before = {array.name: np.asarray(array.shape) for array in far.walk()}
+def opened(files: servers.Nginx, name: str) -> tuple[dict[str, int | None], list[tuple[int, int]]]:
+    """How many chunks the arrays of a file have, and the requests that it took to learn that."""
     seen = len(files.requests())
-    with hs.open(f"{files.url}/{name}-{how}.nc") as far:
+    with hs.open(f"{files.url}/{name}.nc") as far:
         counts = {array.name: array._stored.stored_chunk_count for array in far.walk()}
-    requests = files.requests()[seen:]
-    assert len(requests) == 1, requests
+    return counts, files.requests()[seen:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "how"), FILES)
+def test_one_request(files: servers.Nginx, name: str, how: str) -> None:
+    before, _ = opened(files, name)  # the first request to a host opens several connections
+    after, requests = opened(files, f"{name}-{how}")
+    assert {name for name in before if before[name]} <= set(after)
+    assert how == "saved" or before == after
+    assert len(requests) == FILES[name, how], requests
     assert requests[0][1] <= MOST_NBYTES
-    assert set(before) <= set(counts)
+
+
+@pytest.mark.slow
+def test_one_more_request_for_large_indexes(files: servers.Nginx, root: Path) -> None:
+    xarray = pytest.importorskip("xarray")
+    names = [f"x{number}" for number in range(MANY)]
+    dataset = xarray.Dataset({name: (("a", "b"), np.ones((CHUNKS, 2), "f4")) for name in names})
+    hs.save(dataset, root / "many.nc", encoding={name: {"chunksizes": (1, 2)} for name in names})
+    hs.convert(root / "many.nc", root / "many-converted.nc", verify="none")
+    opened(files, "cmip")
+    for name in ("many", "many-converted"):
+        counts, requests = opened(files, name)
+        assert [counts[f"/{one}"] for one in names] == [CHUNKS] * MANY
+        assert requests[0][1] <= MOST_NBYTES
+        assert len(requests) == 2, requests
+        assert sum(nbytes for _, nbytes in requests) < (root / f"{name}.nc").stat().st_size

@@ -17,7 +17,7 @@ class _Front:
     """A file as it would be with zeros from a position on."""
 
     def __init__(self, path: str, stop: int) -> None:
-        self._file = open(path, "rb")  # noqa: SIM115, PTH123 - `close` closes it
+        self._file = open(path, "rb")  # noqa: SIM115 - `close` closes it
         self._stop = stop
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:

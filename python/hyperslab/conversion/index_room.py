@@ -135,7 +135,7 @@ def index_nbytes(one: Indexed, half: int, *, is_latest: bool) -> int:
     if not count:
         return 0
     plist = one.array.get_create_plist()
-    ndim = one.array.rank
+    ndim = int(one.array.rank)
     if not is_latest:
         key_nbytes = 8 + 8 * (ndim + 1)
         node_nbytes = NODE_HEAD_NBYTES + 2 * half * CHILD_NBYTES + (2 * half + 1) * key_nbytes

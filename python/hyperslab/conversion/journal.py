@@ -35,6 +35,23 @@ class Finished(NamedTuple):
     masks: npt.NDArray[np.uint32] | None
 
 
+def folder_of(target: Path) -> Path:
+    """The folder of an unfinished conversion to a target."""
+    return target.with_name(f".{target.name}.hyperslab-partial")
+
+
+def remove_unfinished(target: Path) -> None:
+    """Remove what a kill left of a conversion to a target, unless another process is at work on it.
+
+    Raises
+    ------
+    UsageError
+        The folder is not ours, or another process is at work.
+    """
+    if folder_of(target).exists():
+        ConversionJournal(target, {}, resume=False, overwrite=True).remove()
+
+
 class ConversionJournal:
     """The folder of an unfinished conversion.
 
@@ -70,7 +87,7 @@ class ConversionJournal:
     def __init__(
         self, target: Path, header: dict[str, Any], *, resume: bool, overwrite: bool, adopted: Collection[str] = ()
     ) -> None:
-        self.folder = target.with_name(f".{target.name}.hyperslab-partial")
+        self.folder = folder_of(target)
         self.data = self.folder / target.name
         self._path = self.folder / "journal.jsonl"
         self.finished: dict[tuple[str, int], Finished] = {}
