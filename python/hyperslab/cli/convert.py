@@ -22,6 +22,16 @@ if TYPE_CHECKING:
     from hyperslab.archive.tree.group import Group
     from hyperslab.conversion import Conversion
 
+PurposeOption = Annotated[
+    str | None,
+    typer.Option("--for", help="cmip7 (what that archive asks for) or cloud: only what does not suit it changes."),
+]
+InPlace = Annotated[
+    bool, typer.Option("--in-place", help="Replace each source by its converted and verified copy (HDF5).")
+]
+VerifyOption = Annotated[
+    str, typer.Option(help="checksum: read back and compare; library: through h5py or zarr; none.")
+]
 MOST_NAMED = 20
 LEAST_MEMORY_NBYTES = 1 << 20
 # PATH:VALUE, and PATH:CODEC: there, a colon before a number belongs to the codec, as in deflate:4.
@@ -58,27 +68,18 @@ def convert(
     relayout: Annotated[
         bool, typer.Option("--relayout", help="Copy chunks as they are stored, and put the metadata in front (HDF5).")
     ] = False,
-    purpose: Annotated[
-        str | None,
-        typer.Option("--for", help="cmip7 (what that archive asks for) or cloud: only what does not suit it changes."),
-    ] = None,
-    in_place: Annotated[
-        bool, typer.Option("--in-place", help="Replace each source by its converted and verified copy (HDF5).")
-    ] = False,
+    purpose: PurposeOption = None,
+    in_place: InPlace = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what --for would do.")] = False,
     memory: Annotated[str | None, typer.Option(help="The most memory for elements, such as 2GiB.")] = None,
     threads: Annotated[int | None, typer.Option(help="By default HYPERSLAB_THREADS, or one per core.")] = None,
-    verify: Annotated[
-        str, typer.Option(help="checksum: read back and compare; library: through h5py or zarr; none.")
-    ] = ("checksum"),
+    verify: VerifyOption = "checksum",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing target.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished conversion.")] = False,
     skip_unsupported: Annotated[
         bool, typer.Option("--skip-unsupported", help="Leave out what the target cannot hold.")
     ] = False,
-    scheduler: Annotated[
-        str | None, typer.Option(help="The address of a Dask scheduler whose workers read and encode.")
-    ] = None,
+    scheduler: Annotated[str | None, typer.Option(help="A Dask scheduler whose workers read and encode.")] = None,
     option: Options = None,
     allowed: Allowed = None,
     concat: Concat = None,
@@ -96,9 +97,7 @@ def convert(
     if dry_run:
         _say_plans(sources if in_place or output else sources[:-1] or sources, purpose, concat, option or [], allowed)
         return
-    given, target, folder = (
-        _given_in_place(sources, concat, output) if in_place else _sources_and_target(sources, concat, output)
-    )
+    given, target, folder = (_given_in_place if in_place else _sources_and_target)(sources, concat, output)
     from hyperslab.conversion.converting import check_libraries, format_of
     from hyperslab.conversion.wishes import wish
 

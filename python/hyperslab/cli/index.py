@@ -30,9 +30,7 @@ def index(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Target: .json or .parquet (kerchunk's), .hs (our own).")
     ] = None,
-    is_embedded: Annotated[
-        bool, typer.Option("--embed", help="Write the index of each HDF5 file to its own end instead.")
-    ] = False,
+    is_embedded: Annotated[bool, typer.Option("--embed", help="Write each index to the end of its HDF5 file.")] = False,
     inline_threshold: Annotated[
         int, typer.Option(help="kerchunk only: store arrays of at most this many bytes as values.")
     ] = 500,
