@@ -2,11 +2,12 @@
 
     python benchmarks/convert_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
 
-NAME is a group of rows (`series`, `rechunked`, `columns`, `compressed`, `relayout`). Both sides of a row are programs
-of their own, with two threads and the same memory, except for the compressed write and the relayout, where calls inside
-one process are compared. Every output is read back through h5py or zarr-python and must hold the same elements. All
-sides run in one run, in a new random order each turn. Nobody syncs, and we do not verify, because nobody else does:
-`series-verified` says what that costs. Results are saved in benchmarks/results/convert_speed.json row by row.
+NAME is a group of rows (`series`, `rechunked`, `columns`, `compressed`, `relayout`, `cmip7`). Both sides of a row are
+programs of their own, with two threads and the same memory, except for the compressed write and the relayout, where
+calls inside one process are compared. Every output is read back through h5py or zarr-python and must hold the same
+elements. All sides run in one run, in a new random order each turn. Nobody syncs, and we do not verify, because nobody
+else does: `series-verified` says what that costs. Results are saved in benchmarks/results/convert_speed.json row by
+row.
 CONVERT_SPEED_MEGABYTES=128 in the environment makes everything smaller than 1024 MB, for which the script takes about
 twelve minutes. rechunker 0.5.4 needs zarr-python 2: name a Python that has it in RECHUNKER_PYTHON.
 """
@@ -39,6 +40,12 @@ MEMORY_NBYTES = 2 << 30
 OUR_CODE = """
 import json, sys, hyperslab
 hyperslab.convert(sys.argv[1], sys.argv[2], overwrite=True, sync=False, **json.loads(sys.argv[3]))
+"""
+CMIP7_CODE = """
+import sys, hyperslab
+options = dict(overwrite=True, sync=False, verify="none", threads={threads})
+for source in sys.argv[1:]:
+    hyperslab.convert(source, source + "-ours.nc", purpose="cmip7", **options)
 """
 DASK = """
 import sys, dask, xarray
@@ -306,6 +313,75 @@ def relayout(where: Path, megabytes: int, quick: bool) -> Iterator[dict[str, Any
     yield row("relayout", f"relayout of {source.stat().st_size >> 20} MiB", source, sides, {"cp": 1.2}, quick)
 
 
+def model_output(files: Files, name: str, rest: tuple[int, ...], nbytes: int, *, is_good: bool) -> Path:
+    """A file of one variable as a model writes it: one chunk for each step and level, indexes among the chunks."""
+    path = files / f"{name}.nc"
+    if path.exists():
+        return path
+    steps = max(8, nbytes // (4 * int(np.prod(rest))))
+    random, beside = np.random.default_rng(11), path.with_suffix(".new")
+    with h5py.File(beside, "w") as file:
+        file.attrs["variable_id"] = "tas"
+        time = file.create_dataset("time", (0,), "f8", chunks=(1,), maxshape=(None,))
+        time.attrs["bounds"] = np.bytes_("time_bnds")
+        bounds = file.create_dataset("time_bnds", (0, 2), "f8", chunks=(1, 2), maxshape=(None, 2))
+        options: dict[str, Any] = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
+        shape, chunks = (0, *rest), (*(1,) * (len(rest) - 1), *rest[-2:])
+        data = file.create_dataset("tas", shape, "f4", chunks=chunks, maxshape=(None, *rest), **options)
+        base = (np.sin(np.linspace(0, 9, rest[-2]))[:, None] + np.cos(np.linspace(0, 7, rest[-1]))) * 10
+        for array in (time, bounds, data):
+            array.resize(steps, axis=0)
+        for step in range(steps):
+            time[step], bounds[step] = step, (step, step + 1)
+            data[step] = (base + random.normal(0, 0.2, rest) + np.sin(step / 50)).round(2)
+    if is_good:
+        import hyperslab
+
+        hyperslab.convert(beside, path, purpose="cmip7")
+        beside.unlink()
+    else:
+        beside.rename(path)
+    return path
+
+
+def cmip7(where: Path, megabytes: int, quick: bool) -> Iterator[dict[str, Any]]:
+    """What the archive of CMIP7 asks for: four variables, two of them with levels, against its own tool."""
+    grids = {"a": (192, 288), "b": (180, 360), "c": (19, 96, 192), "d": (8, 192, 288)}
+    code, tool = CMIP7_CODE.format(threads=peers.THREADS), Path(sys.executable).with_name("cmip7repack")
+    for key, is_good, target in (("cmip7", False, 0.22), ("cmip7-good", True, 0.3)):
+        each = (megabytes << 20) // len(grids)
+        sources = [
+            model_output(where, f"{key}-{megabytes}-{name}", rest, each, is_good=is_good)
+            for name, rest in grids.items()
+        ]
+        names = [str(source) for source in sources]
+        mine, theirs = [Path(f"{name}-ours.nc") for name in names], [Path(f"{name}_cmip7repack") for name in names]
+        sides: dict[str, Any] = {
+            OURS: several([sys.executable, "-c", code, *names], mine),
+            "cmip7repack": several([str(tool), *names], theirs),
+        }
+        work = f"{len(names)} files for CMIP7, {megabytes} MiB{', good already' if is_good else ''}"
+        made = Row(key, work, sources, content(sources), sides, {"cmip7repack": target}, turns=TURNS, warms_up=False)
+        measured = comparison.measure(made, quick)
+        sizes = {side: sum(map(nbytes_of, paths)) for side, paths in ((OURS, mine), ("cmip7repack", theirs))}
+        yield measured | {"nbytes": sizes}
+
+
+def content(paths: Sequence[Path]) -> Any:
+    """Some rows of each file."""
+    found = []
+    for path in paths:
+        with h5py.File(path) as file:
+            found.append(np.asarray(file["tas"][:: max(1, file["tas"].shape[0] // 16), ..., ::7], "f4").ravel())
+    return np.concatenate(found)
+
+
+def several(words: list[str], targets: Sequence[Path]) -> Callable[[], Side]:
+    """A side that is a program which writes several files."""
+    ready = program(words, targets[0], *targets[1:])
+    return lambda: Side(ready().run, lambda _: content(targets))
+
+
 def groups(files: Files, quick: bool) -> command.Groups:
     """The groups of rows."""
     megabytes = QUICK_MEGABYTES if quick else MEGABYTES
@@ -316,6 +392,7 @@ def groups(files: Files, quick: bool) -> command.Groups:
         "columns": lambda: columns(where, megabytes, quick),
         "compressed": lambda: compressed(where, megabytes, quick),
         "relayout": lambda: relayout(where, megabytes, quick),
+        "cmip7": lambda: cmip7(where, megabytes, quick),
     }
 
 

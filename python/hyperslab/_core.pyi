@@ -705,6 +705,20 @@ class ArchiveFile:
     def array(self, number: int, path: str) -> StoredArray:
         """An array, and the path that led to it."""
 
+def embedded_index(path: str) -> tuple[int, bytes] | None:
+    """The index of an HDF5 file: all bytes that opening it takes. It belongs behind the end that the superblock tells.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Returns
+    -------
+    tuple[int, bytes] | None
+        That end, and the index; None if the superblock does not tell, or if the index would be larger than 64 MiB.
+    """
+
 def save_references(path: str, folder: str, archives: list[tuple[str, ArchiveFile]]) -> tuple[int, int]:
     """Write the references of archives to a file. Returns the number of arrays and the number of stored chunks.
 

@@ -16,7 +16,7 @@ EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 # Distributions whose modules have other names.
 MODULES = {"obspec-utils": "obspec_utils", "iris-sample-data": "iris_sample_data", "versioned-hdf5": "versioned_hdf5"}
 NOT_IMPORTED = {"maturin", "pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "ruff", "mypy", "types-PyYAML",
-                "flask", "flask-cors", "mkdocs-material"}  # fmt: skip
+                "flask", "flask-cors", "mkdocs-material", "cmip7-repack"}  # fmt: skip
 
 
 def libraries(extra: str) -> set[str]:

@@ -12,6 +12,7 @@
 //! | [`SourceResolver`] | the files that a document names, and whether it may: `source_resolver`, `hdf5_search` |
 //! | [`CombinedArray`] | several archives as one: `combining` |
 //! | [`save_references`] | where chunks are, written into a file of its own: `saving`; read again by `open_references` |
+//! | [`embedded_index`] | what opening an HDF5 file takes, kept at its own end: `embedded` |
 //! | [`encode_slab`] | encodes the chunks of a part of an array, on their way into a new file: `chunk_encoding` |
 //! | [`hash_chunks`], [`gather_chunks`], [`encoded_chunks`], [`ChunkTable`] | chunks on their way into a file of versions: `chunk_hashes`, `chunk_gathering`, `chunk_table` |
 //! | [`ZarrArray`] | a Zarr array that others write to: `zarr_array`, `sought` |
@@ -29,6 +30,7 @@ mod chunk_hashes;
 mod chunk_table;
 mod combining;
 mod dmrpp;
+mod embedded;
 mod error;
 mod format;
 mod hdf5_filters;
@@ -64,6 +66,7 @@ pub use chunk_gathering::{encoded_chunks, gather_chunks};
 pub use chunk_hashes::{ChunkSource, DIGEST_NBYTES, Digest, HashError, TakeHashes, hash_chunks};
 pub use chunk_table::ChunkTable;
 pub use combining::{CombinedArray, CombinedGroup, Conversion, find_counterparts};
+pub use embedded::embedded_index;
 pub use error::{CallerError, Error};
 pub use format::Format;
 pub use hdf5_filters::hdf5_filters;

@@ -9,6 +9,7 @@ use hyperslab_parsers::references::References;
 use hyperslab_parsers::{self as parsers, Policy};
 
 use crate::archive::{Archive, ArchiveKind, FarArrays};
+use crate::embedded::{Embedded, Indexed};
 use crate::error::Error;
 use crate::format::Format;
 use crate::interrupt::Interruptible;
@@ -50,7 +51,15 @@ impl Archive {
                 return Ok((format, Tree::default(), Some(References::read(&source)?)));
             }
             let (patterns, allowed) = (&options.patterns, resolver.allowed());
-            Ok((format, format.parse(&source, Policy::REMOTE, path, patterns, allowed)?, None))
+            let index = if format == Format::Hdf5 { Embedded::find(&source)? } else { None };
+            let tree = match &index {
+                Some(index) => {
+                    let indexed = Indexed { file: &source, index };
+                    format.parse(&indexed, Embedded::POLICY, path, patterns, allowed)?
+                }
+                None => format.parse(&source, Policy::REMOTE, path, patterns, allowed)?,
+            };
+            Ok((format, tree, None))
         });
         let failure = source.failure();
         let fault = |problem| failure.map_or_else(|| Error::parse_of(path, problem), Error::Read);

@@ -36,7 +36,7 @@ pub struct Policy {
     /// How many bytes from the file's start the first round fetches.
     pub first_nbytes: u64,
     /// How many bytes from the file's end the second round fetches, if there is one: writers put what they add last
-    /// there.
+    /// there, unless all that is missing follows the first bytes.
     pub last_nbytes: u64,
     /// The largest gap of unwanted pages between two wanted ones that is fetched too.
     pub gap_pages: u64,
@@ -60,6 +60,8 @@ pub struct Pages<'a> {
     /// Long structures that are wanted in one piece, and those that came.
     wanted_pieces: RefCell<BTreeSet<ByteRange>>,
     pieces: RefCell<HashMap<ByteRange, Vec<u8>>>,
+    /// Where long structures begin, and how long they become if nothing else lies between their parts.
+    expected: RefCell<BTreeSet<ByteRange>>,
     /// Bytes that replace bytes of a page, with their positions in the page.
     laid_over: HashMap<u64, Vec<(usize, Vec<u8>)>>,
     statistics: Statistics,
@@ -75,6 +77,7 @@ impl<'a> Pages<'a> {
             wanted: RefCell::default(),
             wanted_pieces: RefCell::default(),
             pieces: RefCell::default(),
+            expected: RefCell::default(),
             laid_over: HashMap::new(),
             statistics: Statistics::default(),
         };
@@ -140,12 +143,44 @@ impl<'a> Pages<'a> {
         wanted.extend((first..=last).filter(|page| !self.held.contains_key(page)));
     }
 
+    /// Notes where a structure of many parts begins, and how long it is if they lie together.
+    pub fn expect(&self, range: ByteRange) {
+        self.expected.borrow_mut().insert(range);
+    }
+
+    /// Wants all structures of many parts, if each begins about where the one before should end: then whoever wrote the
+    /// file put them together, and their parts need no rounds of their own.
+    fn want_together(&self) {
+        let expected = std::mem::take(&mut *self.expected.borrow_mut());
+        let follows = |before: &ByteRange, next: &ByteRange| {
+            let distance = next.offset - before.offset;
+            let most = before.length.saturating_mul(2).saturating_add(self.policy.page_nbytes);
+            distance >= before.length / 2 && distance <= most
+        };
+        let (Some(first), Some(last)) = (expected.first(), expected.last()) else { return };
+        if first != last && expected.iter().zip(expected.iter().skip(1)).all(|(one, next)| follows(one, next))
+        {
+            self.want(ByteRange { offset: first.offset, length: last.end().saturating_sub(first.offset) });
+        }
+    }
+
+    /// Whether all that is wanted follows the first bytes without a gap.
+    fn wants_what_follows(&self) -> bool {
+        let wanted = self.wanted.borrow();
+        let last = self.policy.first_nbytes.div_ceil(self.policy.page_nbytes).saturating_sub(1);
+        let pages = std::iter::once(&last).chain(wanted.iter()).zip(wanted.iter());
+        pages.into_iter().all(|(before, page)| page.saturating_sub(*before) <= self.policy.gap_pages + 1)
+    }
+
     /// Fetches all that is wanted, as one round. Returns whether there was anything.
     pub fn fetch(&mut self) -> Result<bool, Error> {
         if self.wanted.get_mut().is_empty() && self.wanted_pieces.get_mut().is_empty() {
             return Ok(false);
         }
         if self.statistics.round_count == 1 {
+            self.want_together();
+        }
+        if self.statistics.round_count == 1 && !self.wants_what_follows() {
             let offset = self.file_length().saturating_sub(self.policy.last_nbytes);
             self.want(ByteRange { offset, length: self.policy.last_nbytes });
         }

@@ -67,7 +67,7 @@ mod _core {
     #[pymodule_export]
     use crate::read_plan::ReadPlan;
     #[pymodule_export]
-    use crate::references::save_references;
+    use crate::references::{embedded_index, save_references};
     #[pymodule_export]
     use crate::regular_file::open_regular;
     #[pymodule_export]

@@ -22,6 +22,16 @@ if TYPE_CHECKING:
     from hyperslab.archive.tree.group import Group
     from hyperslab.conversion import Conversion
 
+PurposeOption = Annotated[
+    str | None,
+    typer.Option("--for", help="cmip7 (what that archive asks for) or cloud: only what does not suit it changes."),
+]
+InPlace = Annotated[
+    bool, typer.Option("--in-place", help="Replace each source by its converted and verified copy (HDF5).")
+]
+VerifyOption = Annotated[
+    str, typer.Option(help="checksum: read back and compare; library: through h5py or zarr; none.")
+]
 MOST_NAMED = 20
 LEAST_MEMORY_NBYTES = 1 << 20
 # PATH:VALUE, and PATH:CODEC: there, a colon before a number belongs to the codec, as in deflate:4.
@@ -58,19 +68,18 @@ def convert(
     relayout: Annotated[
         bool, typer.Option("--relayout", help="Copy chunks as they are stored, and put the metadata in front (HDF5).")
     ] = False,
+    purpose: PurposeOption = None,
+    in_place: InPlace = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what --for would do.")] = False,
     memory: Annotated[str | None, typer.Option(help="The most memory for elements, such as 2GiB.")] = None,
     threads: Annotated[int | None, typer.Option(help="By default HYPERSLAB_THREADS, or one per core.")] = None,
-    verify: Annotated[
-        str, typer.Option(help="checksum: read back and compare; library: through h5py or zarr; none.")
-    ] = ("checksum"),
+    verify: VerifyOption = "checksum",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing target.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished conversion.")] = False,
     skip_unsupported: Annotated[
         bool, typer.Option("--skip-unsupported", help="Leave out what the target cannot hold.")
     ] = False,
-    scheduler: Annotated[
-        str | None, typer.Option(help="The address of a Dask scheduler whose workers read and encode.")
-    ] = None,
+    scheduler: Annotated[str | None, typer.Option(help="A Dask scheduler whose workers read and encode.")] = None,
     option: Options = None,
     allowed: Allowed = None,
     concat: Concat = None,
@@ -83,12 +92,16 @@ def convert(
 
     Example: hyperslab convert maps.nc series.nc --chunks time=-1,lat=10,lon=10 --codec shuffle+deflate:4
     Example: hyperslab convert 2019.nc 2020.nc 2021.nc -o better --like advice.json
+    Example: hyperslab convert --for cmip7 --in-place tas_*.nc pr_*.nc
     """
-    given, target, folder = _sources_and_target(sources, concat, output)
+    if dry_run:
+        _say_plans(sources if in_place or output else sources[:-1] or sources, purpose, concat, option or [], allowed)
+        return
+    given, target, folder = (_given_in_place if in_place else _sources_and_target)(sources, concat, output)
     from hyperslab.conversion.converting import check_libraries, format_of
     from hyperslab.conversion.wishes import wish
 
-    if folder is None:
+    if folder is None and not in_place:
         check_libraries(format_of(Path(target), format), verify)
     wishes: dict[str, Any] = {
         "chunks": _by_path(chunks), "shards": _by_path(shards), "codec": _by_path(codec, LAST_CODEC), "like": like,
@@ -97,9 +110,9 @@ def convert(
     ways: dict[str, Any] = {
         "format": format, "relayout": relayout, "memory": _memory(memory), "verify": verify, "overwrite": overwrite,
         "resume": resume, "threads": _threads() if threads is None else threads, "skip_unsupported": skip_unsupported,
-        "scheduler": scheduler,
+        "scheduler": scheduler, "purpose": purpose,
     }  # fmt: skip
-    if folder is not None:
+    if folder is not None or in_place:
         _each(given, folder, option or [], allowed, {**wishes, **ways}, as_json=as_json)
         return
     opened = open_archive(given if concat is not None else given[0], option or [], concat, allowed)
@@ -119,7 +132,7 @@ def _one(opened: Group, target: str, options: dict[str, Any], asked: object, *, 
     with opened, live(log, "MiB") as progress:
         done = run(opened, target, progress=progress, predicted=say, **options)
     _print(done, as_json=as_json)
-    if not as_json and not options["relayout"]:  # no other tool puts the metadata in front
+    if not as_json and not options["relayout"] and options["purpose"] is None:  # no other tool does that
         _say_equivalents(named, target, source_format, options["format"], asked)
 
 
@@ -144,6 +157,28 @@ def _sources_and_target(
     return names[:-1], names[-1], None
 
 
+def _given_in_place(names: list[str], concat: str | None, output: Path | None) -> tuple[list[str], str, Path | None]:
+    """The same for files that are replaced."""
+    if output is not None or concat is not None:
+        raise UsageError("--in-place replaces each file by itself: leave out -o and --concat")
+    return names, names[0], None
+
+
+def _say_plans(
+    sources: list[str], purpose: str | None, concat: str | None, option: list[str], allowed: list[str] | None
+) -> None:
+    """Say what would be done, and do nothing."""
+    from hyperslab.conversion.purposes import plan_for
+
+    if purpose is None:
+        raise UsageError("--dry-run says what --for would do: add --for cmip7 or --for cloud")
+    out = console()
+    for given in [sources] if concat is not None else sources:
+        with open_archive(given, option, concat, allowed) as opened:
+            for sentence in plan_for(opened, purpose).sentences:
+                out.print(line(f"{opened.filename}: {sentence}"), soft_wrap=True)
+
+
 def _names_a_file(path: Path) -> bool:
     """Whether a path has the suffix of a format, and is no folder that happens to be called so."""
     from hyperslab.conversion.suffixes import SUFFIXES
@@ -154,22 +189,25 @@ def _names_a_file(path: Path) -> bool:
 
 def _each(
     sources: list[str],
-    folder: Path,
+    folder: Path | None,
     option: list[str],
     allowed: list[str] | None,
     options: dict[str, Any],
     *,
     as_json: bool,
 ) -> None:
-    """Convert several files into a folder. One that fails is named and leaves the others; then the exit status is 1."""
+    """Convert several files into a folder, or in place. One that fails is named and leaves the others; then the exit
+    status is 1.
+    """
     from hyperslab.cli.archives import allowed_prefixes, storage_options
-    from hyperslab.conversion.several import convert_each
+    from hyperslab.conversion.several import convert_each, convert_in_place
 
     opening = {"storage_options": storage_options(option), "allowed": allowed_prefixes(allowed)}
     log = console(stderr=True)
     said, failed = [], 0
     with live(log, "MiB") as progress:
-        for one in convert_each(sources, folder, opening=opening, progress=progress, **options):
+        each = {**options, "opening": opening, "progress": progress}
+        for one in convert_in_place(sources, **each) if folder is None else convert_each(sources, folder, **each):
             failed += one.error is not None
             if as_json:
                 done = {} if one.done is None else {**vars(one.done), "target": str(one.target)}
@@ -239,6 +277,9 @@ def _print(done: Conversion, *, as_json: bool) -> None:
         typer.echo(json.dumps({**vars(done), "target": str(done.target)}, indent=1))
         return
     out = console()
+    if done.is_unchanged:
+        out.print(line(f"{done.target}: unchanged, it suits as it is"), soft_wrap=True)
+        return
     arrays = display.counted(done.array_count, "array", "arrays")
     said = f"{done.target}: {arrays}, {display.nbytes(done.stored_nbytes)} in {done.seconds:.1f} s"
     out.print(

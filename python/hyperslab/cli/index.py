@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,8 +28,9 @@ def index(
         list[str], typer.Argument(help="HDF5, NetCDF, FITS, HDF4 or references files, Zarr folders, URLs, patterns.")
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Target: .json or .parquet (kerchunk's), .hs (our own).")
-    ],
+        Path | None, typer.Option("--output", "-o", help="Target: .json or .parquet (kerchunk's), .hs (our own).")
+    ] = None,
+    is_embedded: Annotated[bool, typer.Option("--embed", help="Write each index to the end of its HDF5 file.")] = False,
     inline_threshold: Annotated[
         int, typer.Option(help="kerchunk only: store arrays of at most this many bytes as values.")
     ] = 500,
@@ -51,10 +53,14 @@ def index(
     If you stop it, the same command continues where it was (but starts again with --concat).
 
     Example: hyperslab index 2019.nc 2020.nc -o ocean.hs
+    Example: hyperslab index --embed 2019.nc 2020.nc
     """
     from hyperslab.references import expanded, index
 
-    _check(output, scheduler)
+    if is_embedded:
+        _embed(files, has_others=bool(output or concat is not None or scheduler or option), as_json=as_json)
+        return
+    output = _checked(output, scheduler)
     partial = None
     try:
         reached = storage_options(option or [])
@@ -97,10 +103,40 @@ def index(
         _print(saved)
 
 
-def _check(output: Path, scheduler: str | None) -> None:
-    """Refuse what cannot end well, before any file is opened."""
+def _embed(files: list[str], *, has_others: bool, as_json: bool) -> None:
+    """Write the index of each file to its end. One that fails is named and leaves the others; then the status is 1."""
+    from hyperslab.archive.views import display
+    from hyperslab.references.embedding import embed
+    from hyperslab.references.index import expanded
+
+    if has_others:
+        raise UsageError(
+            "--embed writes to the end of each file here: leave out -o, --concat, --scheduler and --option"
+        )
+    done, failed = [], 0
+    for path in expanded(files):
+        try:
+            one = embed(path)  # type: ignore[arg-type] # no group is among them
+        except (HyperslabError, OSError) as error:
+            failed += 1
+            console(stderr=True).print(line(f"hyperslab: {path} failed: {error}"), soft_wrap=True)
+            continue
+        done.append(vars(one))
+        if not as_json:
+            was_there = " was there already" if one.was_there else ""
+            console().print(line(f"{one.path}: an index of {display.nbytes(one.nbytes)}{was_there}"), soft_wrap=True)
+    if as_json:
+        typer.echo(json.dumps(done, indent=1))
+    if failed:
+        sys.exit(1)
+
+
+def _checked(output: Path | None, scheduler: str | None) -> Path:
+    """The target; refuses what cannot end well, before any file is opened."""
     from hyperslab.references import SUFFIXES
 
+    if output is None:
+        raise UsageError("name the target: -o ocean.hs, or --embed to write each index to the end of its file")
     if output.suffix not in SUFFIXES:
         raise UsageError(f"the name {output} does not say which format to write: end it with {', '.join(SUFFIXES)}")
     if not output.absolute().parent.is_dir():
@@ -109,6 +145,7 @@ def _check(output: Path, scheduler: str | None) -> None:
         need("writing references in Parquet", "pyarrow")
     if scheduler is not None:
         need("--scheduler", "distributed")
+    return output
 
 
 def _print(saved: Saved) -> None:

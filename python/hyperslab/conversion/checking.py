@@ -17,6 +17,7 @@ from hyperslab.conversion.sources import SourceFiles
 from hyperslab.conversion.wishes import ArrayWish, Wish
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.replacing import is_stream
+from hyperslab.versions.layout.names import VERSIONS
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree.group import Group
@@ -24,7 +25,26 @@ if TYPE_CHECKING:
 ZARR_DOCUMENTS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")
 
 
-def check_target(path: Path, place: Path, files: SourceFiles, *, overwrite: bool) -> None:
+def check_in_place(path: Path, place: Path, group: Group) -> None:
+    """Check that a file is the source, and may be replaced by a copy of itself.
+
+    Raises
+    ------
+    UsageError
+        It is not, or something would be lost; the message says what.
+    """
+    if not place.is_file() or not Path(group.filename).exists() or not place.samefile(group.filename):
+        raise UsageError(f"{path} is not the source {group.filename}: name one file to convert in place")
+    if group.format != "hdf5" or group.name != "/":
+        raise UsageError(f"{path} is no HDF5 or NetCDF4 file, which can be converted in place: name another target")
+    if VERSIONS in group:
+        raise UsageError(f"{path} holds versions, which a copy would not: export the version that you need")
+    if place.stat().st_nlink > 1:
+        said = f"{path} has {place.stat().st_nlink} names (hard links), of which only one would lead to the new file"
+        raise UsageError(f"{said}: name another target")
+
+
+def check_target(path: Path, place: Path, files: SourceFiles, *, overwrite: bool, is_in_place: bool = False) -> None:
     """Check that the target may be written.
 
     Parameters
@@ -37,6 +57,8 @@ def check_target(path: Path, place: Path, files: SourceFiles, *, overwrite: bool
         The files of the source, which must stay.
     overwrite : bool
         Whether an existing target may be replaced.
+    is_in_place : bool
+        Whether the target is a file of the source.
 
     Raises
     ------
@@ -49,7 +71,7 @@ def check_target(path: Path, place: Path, files: SourceFiles, *, overwrite: bool
         raise UsageError(f"there is no folder {place.parent} to write {place.name} to: create it first")
     for source in files.paths:
         said = _clash(place, source)
-        if said is not None:
+        if said is not None and not (is_in_place and place.samefile(source)):
             raise UsageError(f"{path} {said}: choose another name")
     if not place.exists():
         return

@@ -13,14 +13,14 @@ from hyperslab._core import __version__
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.tree.whole import check_whole
 from hyperslab.conversion.advice import FORMATS
-from hyperslab.conversion.checking import check_target, check_wish
-from hyperslab.conversion.journal import ConversionJournal
+from hyperslab.conversion.checking import check_in_place, check_target, check_wish
+from hyperslab.conversion.journal import ConversionJournal, remove_unfinished
 from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.settings import Conversion, Format, Settings, Verify
 from hyperslab.conversion.sources import SourceFiles
 from hyperslab.conversion.steps import write
 from hyperslab.conversion.suffixes import SUFFIXES
-from hyperslab.conversion.wishes import wish
+from hyperslab.conversion.wishes import Wish, wish
 from hyperslab.errors import DamagedFile, FileChanged, HyperslabError, NoSpace, ReadError, RunError, UsageError
 from hyperslab.journal.signals import defer_signals
 from hyperslab.meant import meant
@@ -47,6 +47,8 @@ def convert(
     codec: Any = None,
     like: Any = None,
     relayout: bool = False,
+    purpose: str | None = None,
+    in_place: bool = False,
     memory: int | None = None,
     threads: int | None = None,
     verify: str = "checksum",
@@ -85,6 +87,12 @@ def convert(
     relayout : bool
         Copy the chunks as they are stored, and put all metadata of the HDF5 file together at its front. There can be no
         wish for other chunks or codecs then.
+    purpose : {"cmip7", "cloud"} | None
+        What the HDF5 or NetCDF4 file must suit: only arrays that do not suit it yet get other chunks and codecs. There
+        can be no other wish then.
+    in_place : bool
+        Whether the target is the source, a local HDF5 file. It is replaced in one step, when its copy is complete and
+        verified. A file that suits its purpose already stays as it is.
     memory : int | None
         The most bytes to use for elements, at least two chunks or shards; by default half of what is available.
     threads : int | None
@@ -128,17 +136,29 @@ def convert(
         The disk is full; finished work is kept for `resume`.
     """
     path = Path(os.fspath(target))
+    asked = wish(chunks, shards, codec, like)
+    if purpose is not None and (asked != Wish() or relayout):
+        raise UsageError(f"the purpose {purpose} decides chunks and codecs itself: ask for it, or for them")
     settings = Settings(
-        format_of(path, format), wish(chunks, shards, codec, like), relayout,
+        format_of(path, format), asked, relayout,
         usual_memory() if memory is None else memory, threads, _verify(verify), skip_unsupported, sync, progress,
         scheduler, predicted,
     )  # fmt: skip
+    if purpose is not None and settings.format not in ("hdf5", "netcdf4"):
+        raise UsageError(f"the purpose {purpose} is for HDF5 and NetCDF4 files: end the name of the target with .nc")
     if settings.memory < 1 or (threads is not None and threads < 1):
         raise UsageError("memory and threads must be at least 1")
-    task = Task(path, settings, overwrite=overwrite, resume=resume, is_memory_given=memory is not None)
+    task = Task(path, settings, overwrite, resume, is_memory_given=memory is not None, is_in_place=in_place)
     is_open = hasattr(source, "kinds")
     group = source if is_open else open_archive(source, **opening)
     try:
+        if purpose is not None:
+            from hyperslab.conversion.purposes import plan_for
+
+            plan = plan_for(group, purpose)
+            if plan.suits and in_place:
+                return task.left(group)
+            task.settings = replace(settings, wish=plan.wish)
         return task.run(group, SourceFiles(group))
     finally:
         if not is_open:
@@ -161,6 +181,8 @@ class Task:
         Whether what is finished stays for `resume` after an interruption.
     is_memory_given
         Whether the memory is your choice; otherwise an unfinished conversion goes on with its own.
+    is_in_place
+        Whether the target is the source, and replaces it.
     meter
         Told what is done.
     """
@@ -171,15 +193,28 @@ class Task:
     resume: bool = False
     is_kept: bool = True
     is_memory_given: bool = False
+    is_in_place: bool = False
     meter: Meter | None = None
 
     def __post_init__(self) -> None:
         self.place = followed(self.path)
         check_libraries(self.settings.format, self.settings.verify)
 
+    def left(self, group: Group) -> Conversion:
+        """What is said of a file that stays as it is. What a kill left of its conversion is removed."""
+        check_in_place(self.path, self.place, group)
+        said = Conversion(self.path, self.settings.format, array_count=sum(1 for _ in group.walk()), is_unchanged=True)
+        said.stored_nbytes = _nbytes(self.place)
+        remove_unfinished(self.place)
+        return said
+
     def run(self, group: Group, files: SourceFiles) -> Conversion:
         """Convert; see `convert`."""
-        check_target(self.path, self.place, files, overwrite=self.overwrite)
+        if self.is_in_place:
+            check_in_place(self.path, self.place, group)
+        check_target(
+            self.path, self.place, files, overwrite=self.overwrite or self.is_in_place, is_in_place=self.is_in_place
+        )
         if not self.settings.skip_unsupported and not isinstance(group, VersionGroup):
             check_whole(group)
         check_wish(group, self.settings.wish, self.settings.format)
@@ -248,7 +283,8 @@ class Task:
         done.stored_nbytes = _nbytes(journal.data)
         if settings.is_synced:
             _sync(journal)
-        if place.exists() and not self.overwrite:  # asked as late as possible: syncing takes time
+        is_free = self.overwrite or self.is_in_place
+        if place.exists() and not is_free:  # asked as late as possible: syncing takes time
             said = f"{done.target} was created meanwhile"
             raise UsageError(f"{said}: choose another name, or go on with --resume --overwrite")
         journal.end((done.array_count, done.nbytes, done.verified))

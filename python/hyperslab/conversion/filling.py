@@ -70,6 +70,8 @@ class Filling:
         What writes the array.
     given
         All elements, if they are in memory already.
+    stored_count
+        How many chunks will about be stored; None for all.
     """
 
     path: str
@@ -81,6 +83,7 @@ class Filling:
     read: Callable[[Box, Bytes], None]
     target: Target
     given: Bytes | None = None
+    stored_count: int | None = None
 
     @property
     def nbytes(self) -> int:
@@ -113,11 +116,15 @@ class Filler:
         self._meter = meter
         self._cluster = cluster
         self._buffer = np.empty(0, np.uint8)
+        self._plans: dict[str, Passes] = {}
 
     def plan(self, filling: Filling) -> Passes:
         """How an array is filled: one slab is in memory with its encoded chunks, which may be as large."""
-        most = max(self._memory // 2, 1)
-        return passes(filling.shape, filling.source_chunks, filling.unit, filling.width, most)
+        if filling.path not in self._plans:
+            most = max(self._memory // 2, 1)
+            found = passes(filling.shape, filling.source_chunks, filling.unit, filling.width, most)
+            self._plans[filling.path] = found
+        return self._plans[filling.path]
 
     @staticmethod
     def least_nbytes(filling: Filling) -> int:

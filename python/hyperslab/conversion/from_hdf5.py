@@ -12,6 +12,7 @@ import numpy as np
 from hyperslab.archive.tree.dimensions import PhonyDimensions
 from hyperslab.archive.tree.followed import opened_by_h5py
 from hyperslab.archive.tree.whole import lost
+from hyperslab.chunk_grid import ceil_div
 from hyperslab.conversion.encoding import SlabEncoder
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.hdf5_structure import Original, StructureCopy, has_pointers, has_references, is_plain
@@ -24,7 +25,8 @@ from hyperslab.conversion.hdf5_target import (
     filters_of,
     lacking,
 )
-from hyperslab.conversion.partial_file import BEHIND, PartialFile, created, set_chunk_index_width
+from hyperslab.conversion.index_room import Indexed, IndexRoom, oldest, planned_counts, set_chunk_index_width
+from hyperslab.conversion.partial_file import PartialFile, created
 from hyperslab.conversion.reading import BoxReader
 from hyperslab.conversion.sources import check_external, missing_sources
 from hyperslab.conversion.stored_chunks import StoredCopy, copy_user_block
@@ -55,10 +57,6 @@ class FromHdf5:
         The wanted chunks and codecs.
     threads : int | None
         How many threads encode.
-    metadata_nbytes : int
-        Bytes to reserve for metadata at the front; 0 for none.
-    is_relayout : bool
-        Whether the chunk indexes should be flat.
     """
 
     def __init__(
@@ -67,9 +65,6 @@ class FromHdf5:
         file: PartialFile,
         wish: Wish,
         threads: int | None,
-        metadata_nbytes: int = 0,
-        *,
-        is_relayout: bool = False,
     ) -> None:
         self._root = source
         self._phony = PhonyDimensions(source)
@@ -78,10 +73,10 @@ class FromHdf5:
         self._threads = threads
         self.source = _opened(source)
         creation = self._creation()
-        if is_relayout:
-            set_chunk_index_width(creation, self._chunk_counts())
-        self.target = created(file, creation, low=_oldest(self.source), metadata_nbytes=metadata_nbytes)
-        self._has_hole = metadata_nbytes > 0
+        low, width = oldest(self.source), set_chunk_index_width(creation, planned_counts(source, wish))
+        self.target = created(file, creation, low=low)
+        self.room = IndexRoom(self.target, low, width)
+        self._small: list[tuple[Any, Any, Any]] = []  # old, new, and the dtype of its elements in memory
         self.fillings: list[Filling] = []
         self.copies: list[StoredCopy] = []
         self._wished = self._addresses()
@@ -97,8 +92,17 @@ class FromHdf5:
         return self._structure.losses
 
     def build(self) -> None:
-        """Create everything but the elements of arrays that are worth our threads."""
+        """Create everything but the elements of arrays, apart from references."""
         self._structure.copy()
+
+    def small(self) -> list[Indexed | None]:
+        """The arrays that are not worth our threads."""
+        return [Indexed.of_small(new) for _, new, _ in self._small]
+
+    def write_small(self) -> None:
+        """Write the elements of these."""
+        for old, new, dtype in self._small:
+            _copy_elements(old, new, dtype)
 
     def _structure_copy(self) -> StructureCopy:
         return StructureCopy(self.source, self.target, self._array)
@@ -124,17 +128,6 @@ class FromHdf5:
         group: Any = self._root[parent] if parent else self._root
         return self._phony.names(group).get(name)
 
-    def _chunk_counts(self) -> list[int]:
-        """How many chunks each array has."""
-        counts: list[int] = []
-
-        def note(_: str, one: Any) -> None:
-            if isinstance(one, h5py.Dataset) and one.chunks is not None:
-                counts.append(one.id.get_num_chunks())
-
-        self.source.visititems(note)
-        return [count for count in counts if count]
-
     def _addresses(self) -> dict[int, str]:
         """The paths of the wish by the addresses of their arrays."""
         paths = [path for path in self._wish.arrays if isinstance(self.source.get(path), h5py.Dataset)]
@@ -142,8 +135,7 @@ class FromHdf5:
 
     def close(self) -> None:
         """Close both files."""
-        if self._has_hole and BEHIND.decode() in self.target:
-            self.target.id.unlink(BEHIND)
+        self.room.close()
         self.target.close()
         self.source.close()
 
@@ -233,8 +225,12 @@ class FromHdf5:
         if is_changed and self._wish_of(original).codec is not None:
             self.notes.append((original.path, "its elements have variable length, so it keeps its codecs"))
         try:
+            dtype = _sure_dtype(old)
             made = created_array(original.parent, original.name, structure.type_of(old), old.get_space().copy(), plist)
-            _copy_elements(old, made)
+            if dtype is not None:
+                self._small.append((old, made, dtype))
+            else:  # h5py may not have such elements, so it has to show now
+                _copy_elements(old, made, old.dtype)
         except (TypeError, ValueError, NotImplementedError):  # h5py has no such elements, but libhdf5 can copy them
             if original.parent.links.exists(original.name):
                 original.parent.unlink(original.name)
@@ -305,15 +301,20 @@ class FromHdf5:
         fill = array.fill_bytes
         unit = wanted or usual_chunk_shape(shape, width)
         target: Any
+        few: int | None = None
         if wanted is None or steps is None:
             target = WrittenByLibhdf5(self._file, made, array.dtype, SlabEncoder(unit, (), fill, self._threads))
         else:
-            is_sparse = array.stored_chunk_count is not None and array.stored_chunk_count < array.chunk_count
+            stored = array.stored_chunk_count
+            is_sparse = stored is not None and stored < array.chunk_count
             encoder = SlabEncoder(wanted, tuple(steps), fill, self._threads, is_sparse)
             target = Hdf5Array(self._file, made, encoder)
-        self.fillings.append(
-            Filling(original.path, shape, width, fill, array.chunks, unit, BoxReader(array, self._threads), target)
-        )
+            if stored is not None and is_sparse and array.chunks is not None:
+                # Each stored chunk touches at least one new one, and seldom more than lie in it.
+                few = stored * max(1, ceil_div(math.prod(array.chunks), math.prod(wanted)))
+        read = BoxReader(array, self._threads)
+        filling = Filling(original.path, shape, width, fill, array.chunks, unit, read, target, stored_count=few)
+        self.fillings.append(filling)
 
 
 def _opened(source: Group) -> h5py.File:
@@ -350,11 +351,20 @@ def _keep_fill_value(old: Any, plist: Any, made_list: Any) -> None:
         made_list.set_fill_value(value)
 
 
-def _copy_elements(old: Any, new: Any) -> None:
+def _sure_dtype(array: Any) -> Any:
+    """The dtype with which h5py certainly copies the elements of an array; None if it has to try.
+
+    As bytes if possible: h5py has no such element for every type, and may cut text that has no room for a zero.
+    """
+    kind = array.get_type()
+    if not has_pointers(kind):
+        return np.dtype(f"V{kind.get_size()}")
+    return array.dtype if kind.get_class() == h5py.h5t.STRING else None
+
+
+def _copy_elements(old: Any, new: Any, dtype: Any) -> None:
     """Copy the elements of an array through h5py, some rows at a time."""
-    kind = old.get_type()
-    # As bytes if possible: h5py has no such element for every type, and may cut text that has no room for a zero.
-    dtype, memory = (old.dtype, None) if has_pointers(kind) else (np.dtype(f"V{kind.get_size()}"), kind)
+    memory = old.get_type() if dtype.kind == "V" and dtype.names is None and not dtype.hasobject else None
     if old.get_space().get_simple_extent_type() == h5py.h5s.NULL or 0 in old.shape:
         return
     settings = old.get_create_plist()
@@ -375,11 +385,3 @@ def _copy_elements(old: Any, new: Any) -> None:
         here = h5py.h5s.create_simple(box)
         old.read(here, space, elements, memory)
         new.write(here, space, elements, memory)
-
-
-def _oldest(source: h5py.File) -> int:
-    """The oldest libhdf5 that must read the target: the one that could read the source."""
-    version = source.id.get_create_plist().get_version()[0]
-    if version < 2:
-        return int(h5py.h5f.LIBVER_EARLIEST)
-    return int(h5py.h5f.LIBVER_V18 if version == 2 else h5py.h5f.LIBVER_V110)

@@ -14,6 +14,7 @@ from hyperslab.archive.tree.array import Array
 from hyperslab.conversion.from_hdf5 import FromHdf5
 from hyperslab.conversion.hdf5_structure import Original, StructureCopy, has_pointers, is_plain
 from hyperslab.conversion.hdf5_target import created_array, creation_list, filters_of, lacking
+from hyperslab.conversion.index_room import Indexed
 from hyperslab.conversion.reading import bookkeeping_of
 from hyperslab.conversion.stored_chunks import StoredCopy
 from hyperslab.errors import HyperslabError
@@ -31,7 +32,7 @@ class FromVersion(FromHdf5):
     """Creates the objects of the target, and lists the arrays to fill. All axes can grow, as in the next version."""
 
     def build(self) -> None:
-        """Create everything but the elements of arrays that are worth our threads.
+        """Create everything but the elements of arrays.
 
         No commit overwrites types and attributes meanwhile. Elements are never overwritten, so commits need not wait
         for text, which takes longer.
@@ -39,6 +40,14 @@ class FromVersion(FromHdf5):
         self._again: list[tuple[Array, Any]] = []
         with shared(self._root.filename):
             super().build()
+
+    def small(self) -> list[Indexed | None]:
+        """The arrays that are not worth our threads."""
+        return super().small() + [Indexed.of_small(made.id) for _, made in self._again]
+
+    def write_small(self) -> None:
+        """Write the elements of these."""
+        super().write_small()
         for array, made in self._again:
             _encode_again(array, made)
 

@@ -39,7 +39,7 @@ class Hdf5Array:
 
     def __init__(self, file: PartialFile | Unwatched, array: Any, encoder: SlabEncoder) -> None:
         self._file = file
-        self._array = array
+        self.array = array
         self.encoder = encoder
         self.elsewhere = EncodesForHdf5(replace(encoder, threads=1))
 
@@ -54,7 +54,7 @@ class Hdf5Array:
         shapes = (shape, list(encoder.chunk_shape))
         try:
             checksums, sizes, masks = library.write_slab(
-                self._array.id, start, data, shapes, encoder.fill, list(encoder.steps), encoder.threads,
+                self.array.id, start, data, shapes, encoder.fill, list(encoder.steps), encoder.threads,
                 encoder.leaves_out_fill,
             )  # fmt: skip
         except RuntimeError:
@@ -83,7 +83,7 @@ class Hdf5Array:
 
     def _put(self, start: tuple[int, ...], encoded: bytes | memoryview, mask: int) -> None:
         try:
-            self._array.write_direct_chunk(start, encoded, mask)
+            self.array.write_direct_chunk(start, encoded, mask)
         except (OSError, RuntimeError):
             check(self._file)
             raise
@@ -130,7 +130,7 @@ class WrittenByLibhdf5:
 
     def __init__(self, file: PartialFile | Unwatched, array: Any, dtype: np.dtype[Any], encoder: SlabEncoder) -> None:
         self._file = file
-        self._array = array
+        self.array = array
         self._dtype = dtype
         self.encoder = encoder
 
@@ -138,12 +138,12 @@ class WrittenByLibhdf5:
         """Write a slab."""
         shape = tuple(one.stop - one.start for one in box)
         elements = data.view(self._dtype.base).reshape((*shape, *self._dtype.shape))
-        there = self._array.get_space()
+        there = self.array.get_space()
         if shape:
             there.select_hyperslab(tuple(one.start for one in box), shape)
         here = h5py.h5s.create_simple(shape) if shape else h5py.h5s.create(h5py.h5s.SCALAR)
         try:
-            self._array.write(here, there, np.ascontiguousarray(elements), self._array.get_type())
+            self.array.write(here, there, np.ascontiguousarray(elements), self.array.get_type())
         except (OSError, RuntimeError):
             check(self._file)
             raise

@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from hyperslab.errors import FileChanged, UsageError
 
-VERSION = 3
-SCRATCH, SCRATCH_PREFIX = ("measured",), "between-"  # what else is in the folder meanwhile
+VERSION = 4
+SCRATCH_PREFIX = "between-"  # what else is in the folder meanwhile
 Ended = tuple[int, int, str]  # the number of arrays, their bytes, and how they were verified
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -33,6 +33,23 @@ class Finished(NamedTuple):
     checksum: int
     sizes: npt.NDArray[np.uint64] | None
     masks: npt.NDArray[np.uint32] | None
+
+
+def folder_of(target: Path) -> Path:
+    """The folder of an unfinished conversion to a target."""
+    return target.with_name(f".{target.name}.hyperslab-partial")
+
+
+def remove_unfinished(target: Path) -> None:
+    """Remove what a kill left of a conversion to a target, unless another process is at work on it.
+
+    Raises
+    ------
+    UsageError
+        The folder is not ours, or another process is at work.
+    """
+    if folder_of(target).exists():
+        ConversionJournal(target, {}, resume=False, overwrite=True).remove()
 
 
 class ConversionJournal:
@@ -70,7 +87,7 @@ class ConversionJournal:
     def __init__(
         self, target: Path, header: dict[str, Any], *, resume: bool, overwrite: bool, adopted: Collection[str] = ()
     ) -> None:
-        self.folder = target.with_name(f".{target.name}.hyperslab-partial")
+        self.folder = folder_of(target)
         self.data = self.folder / target.name
         self._path = self.folder / "journal.jsonl"
         self.finished: dict[tuple[str, int], Finished] = {}
@@ -106,7 +123,7 @@ class ConversionJournal:
     def _check_ours(self) -> None:
         """Refuse a folder of this name that holds something else, because starting again clears it."""
         is_ours = self.folder.is_dir() and not self.folder.is_symlink()
-        names = {self.data.name, f"{self.data.name}.old", self._path.name, *SCRATCH}
+        names = {self.data.name, f"{self.data.name}.old", self._path.name}
         inner = self.folder.iterdir() if is_ours else ()
         if not is_ours or any(one.name not in names and not one.name.startswith(SCRATCH_PREFIX) for one in inner):
             raise UsageError(f"{self.folder} is not an unfinished conversion of ours: move it away first")

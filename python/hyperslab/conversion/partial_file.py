@@ -17,14 +17,6 @@ from typing import Any
 import h5py
 import numpy as np
 
-from hyperslab.chunk_grid import ceil_div
-from hyperslab.libhdf5 import loaded
-
-# Half of the most chunks in a node of a chunk index; libhdf5 uses 32.
-WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
-MOST_HEAP_NBYTES = (1 << 32) - 1  # libhdf5 keeps the size in 32 bits
-HOLE, BEHIND = b"hyperslab-hole", b"hyperslab-behind"
-
 
 class PartialFile:
     """What h5py writes to: a file at a path. Errors are kept, because libhdf5 forgets them."""
@@ -125,7 +117,6 @@ def created(
     creation: h5py.h5p.PropFCID,
     *,
     low: int = h5py.h5f.LIBVER_EARLIEST,
-    metadata_nbytes: int = 0,
 ) -> h5py.File:
     """A new HDF5 file that libhdf5 writes through `file`.
 
@@ -137,63 +128,13 @@ def created(
         How to create it.
     low : int
         The oldest version of libhdf5 that must read the file.
-    metadata_nbytes : int
-        Bytes to reserve for metadata at the front; 0 for none. Then `BEHIND` must be unlinked at the end.
     """
     access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
     access.set_fileobj_driver(h5py.h5fd.fileobj_driver, file)
     access.set_fclose_degree(h5py.h5f.CLOSE_STRONG)
     access.set_libver_bounds(low, h5py.h5f.LIBVER_LATEST)
     name = f"hyperslab-{id(file):x}".encode()  # libhdf5 recognizes open files by their names
-    file_id = h5py.h5f.create(name, h5py.h5f.ACC_TRUNC, creation, access)
-    if metadata_nbytes:
-        _reserve(file_id, metadata_nbytes, low)
-    return h5py.File(file_id)
-
-
-def set_chunk_index_width(creation: Any, counts: list[int]) -> None:
-    """Let a node of a chunk index hold as many chunks as makes the indexes of all arrays smallest, and flat.
-
-    Each level of an index is one more round when the file is opened from afar.
-
-    Parameters
-    ----------
-    creation : Any
-        The property list of the new file.
-    counts : list[int]
-        How many chunks each array has.
-    """
-    library = loaded()
-    if library is None or not counts:
-        return
-    width = min(WIDTHS, key=lambda half: (sum(_node_count(count, half) for count in counts) * half, half))
-    library.set_chunk_index_width(creation.id, width)
-
-
-def _node_count(chunks: int, half: int) -> int:
-    """About how many nodes an index has, if a node has room for twice `half` chunks; splits leave them half full."""
-    if chunks <= 2 * half:
-        return 1
-    leaves = ceil_div(chunks, half)
-    return leaves + _node_count(leaves, half)
-
-
-def _reserve(file_id: Any, nbytes: int, low: int) -> None:
-    """Leave a hole for metadata at the front.
-
-    libhdf5 aggregates metadata only in drivers of its own, but it fills holes first. A group of the first format has a
-    heap of a size of our choice. When it is deleted, its heap is a hole, because something stands behind it.
-    """
-    library = loaded()
-    if library is None:
-        return
-    library.set_bounds(file_id.id, h5py.h5f.LIBVER_EARLIEST, h5py.h5f.LIBVER_LATEST)
-    settings = h5py.h5p.create(h5py.h5p.GROUP_CREATE)
-    library.set_heap_nbytes(settings.id, min(nbytes, MOST_HEAP_NBYTES))
-    h5py.h5g.create(file_id, HOLE, gcpl=settings)
-    h5py.h5g.create(file_id, BEHIND)
-    file_id.unlink(HOLE)
-    library.set_bounds(file_id.id, low, h5py.h5f.LIBVER_LATEST)
+    return h5py.File(h5py.h5f.create(name, h5py.h5f.ACC_TRUNC, creation, access))
 
 
 class Unwatched:

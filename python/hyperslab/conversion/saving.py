@@ -27,21 +27,34 @@ from hyperslab.meant import meant_or_known
 from hyperslab.needed import is_there, need, need_h5py
 from hyperslab.replacing import replacing
 
-# Below this, xarray writes a variable itself: encoding takes no time.
+# Below this, xarray writes a variable itself: encoding takes no time. In NetCDF4 it may only be tiny and in one piece:
+# chunks and much else would otherwise stand in front of the chunk indexes.
 SMALL_NBYTES = 1 << 18
+TINY_NBYTES = 1 << 10
 ROWS_NBYTES = 64 << 20
 
 
 class Collector:
-    """Takes the place of xarray's writer: keeps the large variables for us, and writes the others at once."""
+    """Takes the place of xarray's writer: keeps the large variables for us, and writes the others at once.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    least_nbytes : int
+        How many bytes a large variable has at least.
+    keeps_chunks : bool
+        Whether to keep all variables with chunks too.
+    """
+
+    def __init__(self, least_nbytes: int = SMALL_NBYTES, *, keeps_chunks: bool = False) -> None:
+        self._least_nbytes = least_nbytes
+        self._keeps_chunks = keeps_chunks
         self.kept: list[tuple[Any, Any]] = []
 
     def add(self, source: Any, target: Any, region: Any = None) -> None:
         """Keep a variable, or write it."""
-        is_large = source.nbytes >= SMALL_NBYTES and source.dtype.kind in "biufcSmM" and source.ndim > 0
-        if region is None and is_large and not _is_rounded(target):
+        is_ours = source.dtype.kind in "biufcSmM" and source.ndim > 0 and source.size > 0
+        is_large = source.nbytes >= self._least_nbytes or (self._keeps_chunks and _has_chunks(target))
+        if region is None and is_ours and is_large and not _is_rounded(target):
             self.kept.append((source, target))
         elif region:
             target[region] = np.asarray(source)
@@ -140,16 +153,17 @@ class _NoJournal:
         """Keep nothing."""
 
 
-def _dump(given: Any, store: Any, encoding: dict[str, Any], unlimited_dims: Any) -> Collector:
+def _dump(
+    given: Any, store: Any, encoding: dict[str, Any], unlimited_dims: Any, collector: Collector
+) -> list[tuple[Any, Any]]:
     """Let xarray encode a dataset and create everything in a store."""
     try:
         from xarray.backends.writers import dump_to_store
     except ImportError:  # before 2026
         from xarray.backends.api import dump_to_store  # type: ignore[attr-defined,no-redef]
-    collector = Collector()
     dump: Any = dump_to_store
     dump(given, store, collector, encoding=encoding, unlimited_dims=unlimited_dims)
-    return collector
+    return collector.kept
 
 
 def _netcdf(
@@ -157,13 +171,17 @@ def _netcdf(
 ) -> None:
     import h5py
 
+    from hyperslab.conversion.index_room import Indexed, IndexRoom, oldest
+
     if unlimited_dims is None:
         unlimited_dims = given.encoding.get("unlimited_dims", None)
     if isinstance(unlimited_dims, str):
         unlimited_dims = [unlimited_dims]
     store = _netcdf_store(path)
+    collector = Collector(TINY_NBYTES, keeps_chunks=True)
     try:
-        kept = [(source, target.variable_name) for source, target in _dump(given, store, encoding, unlimited_dims).kept]
+        dumped = _dump(given, store, encoding, unlimited_dims, collector)
+        kept = [(source, target.variable_name) for source, target in dumped]
     finally:
         store.close()
     with h5py.File(path, "r+") as file:
@@ -178,9 +196,13 @@ def _netcdf(
                 fillings.append(_hdf5_filling(name, source, array, threads))
             else:
                 by_h5py.append((source, array))
+        room = IndexRoom(file, oldest(file))
+        filled = [Indexed.of_filling(filling, filler) for filling in fillings]
+        room.reserve([*filled, *(Indexed.of_small(array.id) for _, array in by_h5py)])
         filler.fill(fillings)
         for source, array in by_h5py:
             _by_rows(source, _Texts(array) if array.dtype.kind == "S" else array)
+        room.close()
 
 
 def _hdf5_filling(name: str, source: Any, array: Any, threads: int | None) -> Filling:
@@ -228,9 +250,22 @@ class _Texts:
         self._array.id.write(here, there, plain, self._array.id.get_type())
 
 
+def _variable(target: Any) -> Any:
+    """The variable of netCDF4 or h5netcdf behind what xarray writes to; None if it is another thing."""
+    return target.get_array(needs_lock=False) if hasattr(target, "get_array") else None
+
+
+def _has_chunks(target: Any) -> bool:
+    """Whether a variable is stored in chunks."""
+    variable = _variable(target)
+    if hasattr(variable, "chunking"):
+        return bool(variable.chunking() != "contiguous")
+    return getattr(variable, "chunks", None) is not None
+
+
 def _is_rounded(target: Any) -> bool:
     """Whether netCDF4 rounds what is written to a variable: our engine would not."""
-    variable: Any = target.get_array(needs_lock=False) if hasattr(target, "get_array") else None
+    variable = _variable(target)
     if not hasattr(variable, "ncattrs"):
         return False
     return "least_significant_digit" in variable.ncattrs() or bool(getattr(variable, "quantization", lambda: None)())
@@ -262,7 +297,7 @@ def _zarr(given: Any, path: Path, version: int, encoding: dict[str, Any], filler
 
     store = ZarrStore.open_group(str(path), mode="w", zarr_format=version, consolidate_on_close=True, write_empty=True)
     fillings = []
-    for source, target in _dump(given, store, encoding, None).kept:
+    for source, target in _dump(given, store, encoding, None, Collector()):
         described = zarr_steps(target)
         if described is None or target.dtype.itemsize != source.dtype.itemsize:
             _by_rows(source, target)

@@ -48,6 +48,8 @@ class Conversion:
         How it was verified.
     is_resumed
         Whether it went on with an interrupted conversion.
+    is_unchanged
+        Whether the file suited its purpose as it was, so that nothing was written.
     notes
         What is different in the copy, by path.
     losses
@@ -63,6 +65,7 @@ class Conversion:
     predicted_seconds: float | None = None
     verified: str = "none"
     is_resumed: bool = False
+    is_unchanged: bool = False
     notes: list[tuple[str, str]] = field(default_factory=list)
     losses: list[tuple[str, str]] = field(default_factory=list)
 

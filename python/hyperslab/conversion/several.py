@@ -93,6 +93,35 @@ def convert_each(
             yield Outcome(source, target, done)
 
 
+def convert_in_place(
+    sources: Sequence[str | os.PathLike[str]], *, opening: Mapping[str, Any] | None = None, **options: Any
+) -> Iterator[Outcome]:
+    """Convert files one after the other, each in its own place. One that fails stays as it is, and leaves the others.
+
+    Parameters
+    ----------
+    sources : Sequence[str | os.PathLike[str]]
+        HDF5 and NetCDF4 files on this machine.
+    opening : Mapping[str, Any] | None
+        Options of `hyperslab.open`.
+    **options : Any
+        Other options of `convert`, for each file.
+
+    Yields
+    ------
+    Outcome
+        What became of each file, in their order.
+    """
+    for given in sources:
+        source = os.fspath(given)
+        try:
+            done = convert(source, source, in_place=True, **options, **(opening or {}))
+        except (HyperslabError, OSError) as error:
+            yield Outcome(source, Path(source), error=error)
+        else:
+            yield Outcome(source, Path(source), done)
+
+
 def _targets(sources: Sequence[str], folder: Path, format: str | None) -> list[Path]:
     """A name for each result: the file's own, with the suffix of the format that was asked for."""
     made: dict[Path, str] = {}

@@ -47,6 +47,12 @@ class SlabPlan:
         """How many slabs there are."""
         return math.prod(ceil_div(length, slab) for length, slab in zip(self.shape, self.slab_shape, strict=True))
 
+    def keeps_order(self, unit: tuple[int, ...]) -> bool:
+        """Whether the chunks of a grid come in its order, if the chunks of one slab after another do."""
+        parts = [ceil_div(length, slab) for length, slab in zip(self.shape, self.slab_shape, strict=True)]
+        last = max((axis for axis, count in enumerate(parts) if count > 1), default=0)
+        return all(slab <= chunk for slab, chunk in zip(self.slab_shape[:last], unit[:last], strict=True))
+
     def boxes(self) -> Iterator[tuple[slice, ...]]:
         """The slabs in C order."""
         axes = [range(0, length, slab) for length, slab in zip(self.shape, self.slab_shape, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,10 +30,10 @@ from hyperslab.versions.layout.version_group import VersionGroup
 if TYPE_CHECKING:
     from hyperslab.archive.tree.group import Group
     from hyperslab.conversion.from_hdf5 import FromHdf5
+    from hyperslab.conversion.index_room import Indexed
+    from hyperslab.conversion.partial_file import PartialFile
     from hyperslab.conversion.to_hdf5 import ToHdf5
     from hyperslab.conversion.zarr_target import ToZarr
-
-LEAST_FRONT_NBYTES = 4096
 
 
 def write(
@@ -172,6 +173,7 @@ def _hdf5(work: Work) -> None:
             writing.build()
             check(file)  # a full disk is not a loss
             work.begin(writing)
+            _reserve(work, writing, file)
             work.filler.fill(writing.fillings)
             check(file)
             file.is_replaying = False
@@ -193,14 +195,14 @@ def _hdf5_again(work: Work) -> None:
     group, journal, settings = work.group, work.journal, work.settings
     file = PartialFile(journal.data, is_new=not journal.is_resumed)
     try:
-        front = _metadata_nbytes(group, journal, settings) if settings.relayout else 0
         kind = FromVersion if isinstance(group, VersionGroup) else FromHdf5
-        writing = kind(group, file, settings.wish, settings.threads, front, is_relayout=settings.relayout)
+        writing = kind(group, file, settings.wish, settings.threads)
         try:
             writing.build()
             check(file)  # a full disk is not a loss
             stored = StoredChunks(writing.copies)
             work.begin(writing, stored.nbytes)
+            _reserve(work, writing, file, stored.indexed())
             work.filler.fill(writing.fillings)
             stored.copy(file, group.filename, work.meter)
             check(file)
@@ -215,24 +217,15 @@ def _hdf5_again(work: Work) -> None:
         verify_stored(writing.copies, group.filename, journal.data, work.meter)
 
 
-def _metadata_nbytes(group: Group, journal: ConversionJournal, settings: Settings) -> int:
-    """How many bytes the metadata of the target take: it is made once without chunks, which leaves a sparse file."""
-    from hyperslab.conversion.from_hdf5 import FromHdf5
-    from hyperslab.conversion.partial_file import PartialFile
-    from hyperslab.conversion.stored_chunks import StoredChunks
+def _reserve(work: Work, writing: ToHdf5 | FromHdf5, file: PartialFile, copied: Sequence[Indexed] = ()) -> None:
+    """Make room for the chunk indexes, while the file has objects and no chunk yet; then write what is small."""
+    from hyperslab.conversion.hdf5_target import check
+    from hyperslab.conversion.index_room import Indexed
 
-    path = journal.folder / "measured"
-    file = PartialFile(path, is_new=True)
+    filled = [Indexed.of_filling(filling, work.filler) for filling in writing.fillings]
+    writing.room.reserve([*writing.small(), *filled, *copied])
     try:
-        trial = FromHdf5(group, file, settings.wish, settings.threads, is_relayout=True)
-        try:
-            trial.build()
-            stored = StoredChunks(trial.copies)
-            stored.copy(file, None, Meter(None))
-        finally:
-            trial.close()
-    finally:
-        file.close()
-    nbytes = path.stat().st_size - stored.nbytes
-    path.unlink()
-    return max(nbytes, LEAST_FRONT_NBYTES)
+        writing.write_small()
+    except (OSError, RuntimeError):
+        check(file)
+        raise

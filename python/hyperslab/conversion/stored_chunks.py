@@ -20,6 +20,7 @@ import numpy as np
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.conversion.hdf5_target import check
+from hyperslab.conversion.index_room import Indexed
 from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.partial_file import PartialFile
 from hyperslab.errors import FileChanged, RunError
@@ -85,15 +86,19 @@ class StoredChunks:
         self._tables = [(copy, pieces_of(copy.array)) for copy in copies]
         self.nbytes = sum(size for _, table in self._tables for *_, size in table)
 
-    def copy(self, file: PartialFile, source: str | None, meter: Meter) -> None:
+    def indexed(self) -> list[Indexed]:
+        """The arrays that have chunks."""
+        return [Indexed(copy.target, len(table), True) for copy, table in self._tables if copy.array.chunks]
+
+    def copy(self, file: PartialFile, source: str, meter: Meter) -> None:
         """Copy all chunks.
 
         Parameters
         ----------
         file : PartialFile
             What libhdf5 writes to.
-        source : str | None
-            The path of the source; None to place the chunks without copying them.
+        source : str
+            The path of the source.
         meter : Meter
             Told what is done.
 
@@ -102,7 +107,7 @@ class StoredChunks:
         FileChanged
             The source is shorter than its chunks.
         """
-        descriptor = -1 if source is None else os.open(source, os.O_RDONLY)
+        descriptor = os.open(source, os.O_RDONLY)
         copier = _Copier(descriptor, file)
         try:
             file.instead = copier.place
@@ -125,8 +130,7 @@ class StoredChunks:
             copier.finish()
         finally:
             file.instead = None
-            if descriptor >= 0:
-                os.close(descriptor)
+            os.close(descriptor)
 
 
 def verify_stored(copies: list[StoredCopy], source: str, target: Path, meter: Meter) -> None:
@@ -195,7 +199,7 @@ class _Copier:
     Parameters
     ----------
     source : int
-        The open source; -1 to copy nothing.
+        The open source.
     file : PartialFile
         What is written.
     """
@@ -211,8 +215,6 @@ class _Copier:
 
     def place(self, start: int, nbytes: int, within: int) -> None:
         """Note that bytes of the next chunk belong where libhdf5 would write its stand-in."""
-        if self._source < 0:
-            return
         at = self.next + within
         self._nbytes += nbytes
         if self._noted:

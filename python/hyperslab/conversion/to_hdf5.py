@@ -20,6 +20,7 @@ from hyperslab.archive.tree.dimensions import PhonyDimensions
 from hyperslab.conversion.encoding import SlabEncoder
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.hdf5_target import Hdf5Array, WrittenByLibhdf5, created_array, creation_list
+from hyperslab.conversion.index_room import Indexed, IndexRoom, planned_counts, set_chunk_index_width
 from hyperslab.conversion.partial_file import PartialFile, created
 from hyperslab.conversion.reading import (
     NON_COORDINATE_PREFIX,
@@ -45,6 +46,8 @@ ONLY_DIMENSION = "This is a netCDF dimension but not a netCDF variable."
 TRACKED = h5py.h5p.CRT_ORDER_TRACKED | h5py.h5p.CRT_ORDER_INDEXED
 # Chunks without codecs of at most this many bytes gain nothing.
 SMALL_NBYTES = 64 << 10
+# Elements that wait in memory until the room for indexes is reserved; more are written at once, in front of it.
+MOST_KEPT_NBYTES = 64 << 20
 
 
 class Scale:
@@ -81,11 +84,15 @@ class ToHdf5:
         self._wish = wish
         self._threads = threads
         self._is_netcdf = is_netcdf
+        self._small: list[tuple[h5py.Dataset, Any]] = []
+        self._small_nbytes = 0
         creation = h5py.h5p.create(h5py.h5p.FILE_CREATE)
         creation.set_link_creation_order(TRACKED)
         creation.set_attr_creation_order(TRACKED)
         creation.set_obj_track_times(False)
+        width = set_chunk_index_width(creation, planned_counts(source, wish))
         self.target = created(file, creation, low=int(h5py.h5f.LIBVER_V18))
+        self.room = IndexRoom(self.target, int(h5py.h5f.LIBVER_V18), width)
         self._phony = PhonyDimensions(source)
         self._scales: dict[str, dict[str, Scale]] = {}
         self._made: list[tuple[h5py.Dataset, list[Scale]]] = []
@@ -108,8 +115,19 @@ class ToHdf5:
             self._members(path, group, made, waiting)
         self._attach()
 
+    def small(self) -> list[Indexed | None]:
+        """The arrays that are not worth our threads."""
+        return [Indexed.of_small(made.id) for made, _ in self._small]
+
+    def write_small(self) -> None:
+        """Write the elements of these."""
+        for made, elements in self._small:
+            made[...] = elements
+        self._small.clear()
+
     def close(self) -> None:
         """Close the file."""
+        self.room.close()
         self.target.close()
 
     def _group(self, path: str) -> h5py.Group:
@@ -318,7 +336,14 @@ class ToHdf5:
             elements = np.asarray(array.read())
             if array.dtype.kind == "U":
                 elements = elements.astype(object)
-            made[...] = elements.view(np.int8) if self._is_netcdf and array.dtype.kind == "b" else elements
+            if self._is_netcdf and array.dtype.kind == "b":
+                elements = elements.view(np.int8)
+            self._small_nbytes += elements.nbytes
+            is_sure = not elements.dtype.hasobject or array.is_text or array.dtype.kind == "U"  # that h5py writes it
+            if is_sure and self._small_nbytes <= MOST_KEPT_NBYTES:
+                self._small.append((made, elements))
+            else:
+                made[...] = elements
         return made
 
     def _stored_dtype(self, array: Array) -> Any:

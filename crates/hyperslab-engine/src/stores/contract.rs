@@ -55,6 +55,13 @@ pub trait FarStore: Store {
 
     /// The bytes of several ranges, fetched side by side.
     fn read_ranges(&self, ranges: &[ByteRange], stop: Stop<'_>) -> Result<Vec<Vec<u8>>, ReadError> {
+        let mut fetched = self.room(ranges)?;
+        self.fill(at_offsets(ranges, &mut fetched), stop)?;
+        Ok(fetched)
+    }
+
+    /// Room for the bytes of several ranges, which must lie within the file.
+    fn room(&self, ranges: &[ByteRange]) -> Result<Vec<Vec<u8>>, ReadError> {
         for range in ranges {
             if range.offset.checked_add(range.length).is_none_or(|end| end > self.nbytes()) {
                 let (file, file_nbytes) = (self.name().to_owned(), self.nbytes());
@@ -67,9 +74,11 @@ pub trait FarStore: Store {
             }
         }
         let room = |range: &ByteRange| vec![0; usize::try_from(range.length).unwrap_or(usize::MAX)];
-        let mut fetched: Vec<Vec<u8>> = ranges.iter().map(room).collect();
-        let wanted = ranges.iter().zip(&mut fetched).map(|(range, out)| (range.offset, out.as_mut_slice()));
-        self.fill(wanted.collect(), stop)?;
-        Ok(fetched)
+        Ok(ranges.iter().map(room).collect())
     }
+}
+
+/// Buffers with the offsets of the ranges that they have room for.
+pub(super) fn at_offsets<'b>(ranges: &[ByteRange], room: &'b mut [Vec<u8>]) -> Vec<(u64, &'b mut [u8])> {
+    ranges.iter().zip(room).map(|(range, out)| (range.offset, out.as_mut_slice())).collect()
 }

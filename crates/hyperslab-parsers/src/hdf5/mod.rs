@@ -80,6 +80,11 @@ pub fn is_hdf5(pages: &mut Pages<'_>) -> Result<bool, Error> {
     }
 }
 
+/// Where the file ends by its superblock; `None` if that does not say.
+pub fn declared_end(pages: &mut Pages<'_>) -> Result<Option<u64>, Error> {
+    settle(pages, superblock::Superblock::read).map(|superblock| superblock.end)
+}
+
 /// All metadata of an HDF5 file.
 ///
 /// Damage stays with its object: a link becomes [`hyperslab_core::Link::Unreadable`], the segments of an array or the

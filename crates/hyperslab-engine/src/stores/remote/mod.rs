@@ -36,6 +36,7 @@ use hyperslab_core::{ByteRange, CoalescePolicy};
 
 use super::{FarStore, Stop, Store};
 use crate::read_error::ReadError;
+use crate::stores::contract::at_offsets;
 pub use byte_cache::ByteCache;
 use fetch::{Fetcher, Wanted};
 pub use folder::{Expected, ObjectEnd, RemoteFolder};
@@ -123,10 +124,13 @@ impl RemoteStore {
         Err(ReadError::Truncated { file: location.name.clone(), offset, nbytes, file_nbytes: found.nbytes })
     }
 
-    /// The bytes of all ranges, fetched side by side, as one round of reading metadata.
+    /// The bytes of all ranges, fetched side by side, as one round of reading metadata. Requests are large: servers
+    /// and their owners count them, and few files have so many metadata.
     pub fn read_round(&self, ranges: &[ByteRange], stop: Stop<'_>) -> Result<Vec<Vec<u8>>, ReadError> {
         Process::current().host(&self.location.host).waited();
-        self.read_ranges(ranges, stop)
+        let mut fetched = self.room(ranges)?;
+        wait(&self.location, self.filled_by(ROUND_PART_NBYTES, at_offsets(ranges, &mut fetched)), stop)?;
+        Ok(fetched)
     }
 }
 
@@ -187,7 +191,11 @@ impl FarStore for RemoteStore {
 impl RemoteStore {
     /// Fills buffers with the bytes from their offsets on, in parts side by side.
     async fn filled(&self, wanted: Vec<(u64, &mut [u8])>) -> Result<(), ReadError> {
-        let part_nbytes = part_nbytes();
+        self.filled_by(part_nbytes(), wanted).await
+    }
+
+    /// The same in parts of at most so many bytes.
+    async fn filled_by(&self, part_nbytes: usize, wanted: Vec<(u64, &mut [u8])>) -> Result<(), ReadError> {
         let (wanted, reused_nbytes) = self.options.cache.take(&self.location.name, wanted);
         Process::current().host(&self.location.host).reused(reused_nbytes);
         let fetches: FuturesUnordered<_> = wanted
@@ -203,7 +211,10 @@ impl RemoteStore {
     }
 }
 
-/// The most that one request asks for.
+/// The most that one request for metadata asks for.
+const ROUND_PART_NBYTES: usize = 64 << 20;
+
+/// The most that one request for chunks asks for.
 fn part_nbytes() -> usize {
     usize::try_from(CoalescePolicy::REMOTE.part_nbytes).unwrap_or(usize::MAX)
 }

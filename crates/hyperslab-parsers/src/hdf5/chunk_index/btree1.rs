@@ -66,6 +66,15 @@ pub(super) fn want(index: &ChunkIndex, address: u64, pages: &Pages<'_>) {
     pages.want(ByteRange { offset: address, length });
 }
 
+/// Notes how long a tree is if its nodes lie together, full as libhdf5 leaves them if chunks come in order.
+pub(super) fn expect(index: &ChunkIndex, address: u64, pages: &Pages<'_>) {
+    let node_nbytes = header_nbytes(index) + entries_nbytes(index, USUAL_ENTRIES);
+    let leaf_count = index.numbering.chunk_count().div_ceil(USUAL_ENTRIES - USUAL_ENTRIES / 9);
+    let node_count = leaf_count.saturating_add(leaf_count / 50 + 3); // those above them
+    let length = node_count.saturating_mul(node_nbytes);
+    pages.expect(ByteRange { offset: address, length });
+}
+
 /// Reads a node: chunks from a leaf, child nodes from other nodes.
 pub(super) fn step(
     index: &ChunkIndex,

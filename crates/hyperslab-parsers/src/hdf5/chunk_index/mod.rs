@@ -70,7 +70,10 @@ impl ChunkIndex {
     pub fn want(&self, pages: &Pages<'_>) {
         match self.kind {
             IndexKind::Unallocated | IndexKind::Single { .. } | IndexKind::Implicit { .. } => {}
-            IndexKind::BTree1 { address } => btree1::want(self, address, pages),
+            IndexKind::BTree1 { address } => {
+                btree1::want(self, address, pages);
+                btree1::expect(self, address, pages);
+            }
             IndexKind::FixedArray { address, .. } => fixed_array::want(self, address, pages),
             IndexKind::ExtensibleArray { address, .. } => extensible_array::want(self, address, pages),
             IndexKind::BTree2 { address } => btree2::Header::want(address, self.sizes, pages),
