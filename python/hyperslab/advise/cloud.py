@@ -1,26 +1,45 @@
-"""How the chunks of an array suit reading from a cloud. It imports little: `hyperslab info` must start at once."""
+"""How the chunks of an array suit reading from a cloud. It imports little: `hyperslab info` must start at once.
+
+`hyperslab info` says it of each array, and `hyperslab audit` of many files: both ask here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import prod
 
 from hyperslab.advise.tip import Tip
 from hyperslab.archive.views import display
+from hyperslab.chunk_grid import ceil_div
 
 # In stored bytes. For smaller chunks, latency costs more than transfer; for larger ones, a worker waits long and needs
 # much memory.
 LEAST_CHUNK_NBYTES, MOST_CHUNK_NBYTES = 1 << 20, 100 << 20
+# In memory. A chunk of so many bytes is large enough however few of them are stored.
+ENOUGH_NBYTES, MOST_GROWN_NBYTES = 4 << 20, 16 << 20
 
 
-def cloud_tips(stored_count: int | None, stored_nbytes: int | None) -> Iterator[Tip]:
+def are_too_small(stored_count: int | None, stored_nbytes: int | None, chunk_nbytes: int | None = None) -> bool:
+    """Whether an array has several stored chunks that are too small. `chunk_nbytes` is the size of one in memory."""
+    if not stored_count or not stored_nbytes or stored_count == 1:
+        return False
+    return stored_nbytes / stored_count < LEAST_CHUNK_NBYTES and (chunk_nbytes or 0) < ENOUGH_NBYTES
+
+
+def are_too_large(stored_count: int | None, stored_nbytes: int | None) -> bool:
+    """Whether reading any part of a stored chunk fetches too much."""
+    return bool(stored_count and stored_nbytes and stored_nbytes / stored_count > MOST_CHUNK_NBYTES)
+
+
+def cloud_tips(stored_count: int | None, stored_nbytes: int | None, chunk_nbytes: int | None = None) -> Iterator[Tip]:
     """What you should know before you read an array of so many stored chunks and bytes from a cloud."""
     if not stored_count or not stored_nbytes:
         return
     mean = stored_nbytes / stored_count
-    if mean < LEAST_CHUNK_NBYTES and stored_count > 1:
+    if are_too_small(stored_count, stored_nbytes, chunk_nbytes):
         said = f"{stored_count} stored chunks of {display.nbytes(mean)} on average are too small"
         yield Tip(f"{said} for reading from a cloud: {_larger(stored_count, stored_nbytes)}")
-    if mean > MOST_CHUNK_NBYTES:
+    if are_too_large(stored_count, stored_nbytes):
         said = f"stored chunks of {display.nbytes(mean)} on average are too large for reading from a cloud"
         times = f"{mean / MOST_CHUNK_NBYTES * 10:.0f}"
         yield Tip(f"{said}: reading any part of a chunk fetches the whole chunk; make them about {times} times smaller")
@@ -31,3 +50,18 @@ def _larger(count: int, nbytes: int) -> str:
         return "one chunk would hold them all"
     times = LEAST_CHUNK_NBYTES * 10 / (nbytes / count)
     return f"make them about {min(times, count):.0f} times larger (1 to 100 MiB stored)"
+
+
+def chunks_for_cloud(shape: Sequence[int], chunks: Sequence[int], element_nbytes: int) -> tuple[int, ...]:
+    """Today's chunks, grown to at least 4 MiB along the slowest axis, then the next; or cut to at most 16 MiB there."""
+    grown = [max(1, min(chunk, length)) for chunk, length in zip(chunks, shape, strict=True)]
+    for axis, length in enumerate(shape):
+        nbytes = prod(grown) * element_nbytes
+        if nbytes >= ENOUGH_NBYTES:
+            break
+        grown[axis] = min(length, grown[axis] * ceil_div(ENOUGH_NBYTES, max(nbytes, 1)))
+    for axis in range(len(grown)):
+        nbytes = prod(grown) * element_nbytes
+        if nbytes > MOST_GROWN_NBYTES:
+            grown[axis] = max(1, grown[axis] * MOST_GROWN_NBYTES // nbytes)
+    return tuple(grown)

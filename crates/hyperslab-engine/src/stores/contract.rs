@@ -53,6 +53,11 @@ pub trait FarStore: Store {
     /// Fills buffers side by side, each with the bytes that start at its offset.
     fn fill(&self, wanted: Vec<(u64, &mut [u8])>, stop: Stop<'_>) -> Result<(), ReadError>;
 
+    /// The bytes of several ranges, fetched side by side, as one round of reading metadata.
+    fn read_round(&self, ranges: &[ByteRange], stop: Stop<'_>) -> Result<Vec<Vec<u8>>, ReadError> {
+        self.read_ranges(ranges, stop)
+    }
+
     /// The bytes of several ranges, fetched side by side.
     fn read_ranges(&self, ranges: &[ByteRange], stop: Stop<'_>) -> Result<Vec<Vec<u8>>, ReadError> {
         for range in ranges {

@@ -122,12 +122,6 @@ impl RemoteStore {
         }
         Err(ReadError::Truncated { file: location.name.clone(), offset, nbytes, file_nbytes: found.nbytes })
     }
-
-    /// The bytes of all ranges, fetched side by side, as one round of reading metadata.
-    pub fn read_round(&self, ranges: &[ByteRange], stop: Stop<'_>) -> Result<Vec<Vec<u8>>, ReadError> {
-        Process::current().host(&self.location.host).waited();
-        self.read_ranges(ranges, stop)
-    }
 }
 
 impl Store for RemoteStore {
@@ -181,6 +175,11 @@ impl FarStore for RemoteStore {
 
     fn fill(&self, wanted: Vec<(u64, &mut [u8])>, stop: Stop<'_>) -> Result<(), ReadError> {
         wait(&self.location, self.filled(wanted), stop)
+    }
+
+    fn read_round(&self, ranges: &[ByteRange], stop: Stop<'_>) -> Result<Vec<Vec<u8>>, ReadError> {
+        Process::current().host(&self.location.host).waited();
+        self.read_ranges(ranges, stop)
     }
 }
 

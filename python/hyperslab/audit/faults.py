@@ -1,0 +1,140 @@
+"""What makes a file slow or hard to read: the rules, each with the seconds that it costs at a distance.
+
+`FAULTS` lists them. A rule looks at the facts of one file alone, so that an audit needs nothing but metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from hyperslab.archive.views import display
+from hyperslab.audit.accesses import MANY_TINY_ARRAYS, is_cut_coordinate, is_large, is_small, tiny_of
+from hyperslab.audit.distance import Distance
+from hyperslab.audit.facts import TINY_NBYTES, ArrayFacts, FileFacts
+from hyperslab.audit.file_audit import AccessCost, Fault
+from hyperslab.chunk_grid import ceil_div
+from hyperslab.quantities import names_text
+
+FIRST_NBYTES = 512 << 10  # that the request which opens a far file brings
+PART_NBYTES = 2 << 20  # that one more request brings at most
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A file with what its accesses take: what the rules look at."""
+
+    facts: FileFacts
+    distance: Distance
+    accesses: tuple[AccessCost, ...]
+
+    def saved_by(self, arrays: list[ArrayFacts]) -> float:
+        """What the right chunks of some arrays save."""
+        names = {one.name for one in arrays}
+        return sum(cost.saved_seconds for cost in self.accesses if cost.array in names)
+
+
+def scattered_metadata(judged: Judged) -> Iterator[Fault]:
+    """The metadata of an HDF5 file are not in one block at the front."""
+    opening = judged.facts.opening
+    if judged.facts.format != "hdf5" or opening is None or opening.request_count <= least_requests(judged.facts):
+        return
+    places = display.counted(opening.place_count, "place", "places")
+    said = (
+        f"its metadata ({display.nbytes(opening.metadata_nbytes)}) are in {places}: opening it takes "
+        f"{opening.request_count} requests in {opening.round_count} rounds"
+    )
+    now = judged.distance.seconds(opening.request_count, opening.fetched_nbytes, opening.round_count)
+    yield Fault("scattered-metadata", said, max(0.0, now - remedied_opening(judged.facts, judged.distance)))
+
+
+def least_requests(facts: FileFacts) -> int:
+    """The requests that open a file whose metadata are in front: one, and one for each 2 MiB that do not fit in it."""
+    return 1 + ceil_div(max(0, _in_front(facts) - FIRST_NBYTES), PART_NBYTES)
+
+
+def remedied_opening(facts: FileFacts, distance: Distance) -> float:
+    """The seconds that opening a file takes when its metadata are in front."""
+    count = least_requests(facts)
+    nbytes = min(facts.nbytes or FIRST_NBYTES, max(FIRST_NBYTES, _in_front(facts)))
+    return distance.seconds(count, nbytes, min(count, 2))
+
+
+def _in_front(facts: FileFacts) -> int:
+    return 0 if facts.opening is None else facts.opening.metadata_nbytes
+
+
+def small_chunks(judged: Judged) -> Iterator[Fault]:
+    """Arrays have several chunks that are too small for a far reader."""
+    found = [one for one in judged.facts.arrays if is_small(one) and not is_cut_coordinate(one)]
+    if found:
+        worst = max(found, key=lambda one: one.stored_chunk_count or 0)
+        mean = (worst.stored_nbytes or 0) / max(worst.stored_chunk_count or 1, 1)
+        said = f"{_named(found)} in chunks that are too small: {worst.name} has {worst.stored_chunk_count:,} of "
+        yield Fault("small-chunks", f"{said}{display.nbytes(mean)}", judged.saved_by(found))
+
+
+def large_chunks(judged: Judged) -> Iterator[Fault]:
+    """Reading any part of an array fetches very much."""
+    found = [one for one in judged.facts.arrays if is_large(one)]
+    if found:
+        worst = max(found, key=lambda one: (one.stored_nbytes or 0) / max(one.stored_chunk_count or 1, 1))
+        mean = (worst.stored_nbytes or 0) / max(worst.stored_chunk_count or 1, 1)
+        said = f"{_named(found)} in chunks that are too large: {worst.name} in chunks of {display.nbytes(mean)}"
+        yield Fault("large-chunks", said, judged.saved_by(found))
+
+
+def cut_coordinates(judged: Judged) -> Iterator[Fault]:
+    """Coordinates have more than one chunk, although every reader reads them whole."""
+    found = [one for one in judged.facts.arrays if is_cut_coordinate(one)]
+    if found:
+        worst = max(found, key=lambda one: one.stored_chunk_count or 0)
+        said = f"coordinates are in more than one chunk: {worst.name} has {worst.stored_chunk_count:,}"
+        yield Fault("cut-coordinates", said, judged.saved_by(found))
+
+
+def tiny_arrays(judged: Judged) -> Iterator[Fault]:
+    """So many arrays of a few bytes that reading them takes a request each."""
+    count = len(tiny_of(judged.facts))
+    if count >= MANY_TINY_ARRAYS:
+        said = f"{count:,} arrays have at most {TINY_NBYTES:,} bytes each: a reader needs a request for each"
+        yield Fault("tiny-arrays", said, sum(cost.saved_seconds for cost in judged.accesses if not cost.array))
+
+
+def foreign_filters(judged: Judged) -> Iterator[Fault]:
+    """HDF5 decodes an array only with a plugin."""
+    found = [one for one in judged.facts.arrays if one.foreign_filters]
+    if found:
+        filters = dict.fromkeys(name for one in found for name in one.foreign_filters)
+        said = f"HDF5 alone cannot decode {_named(found)}: {names_text(filters)} needs a plugin"
+        yield Fault("foreign-filters", said)
+
+
+def unsupported_arrays(judged: Judged) -> Iterator[Fault]:
+    """Our engine cannot read an array itself."""
+    found = [one for one in judged.facts.arrays if one.unsupported and not one.damaged]
+    if found:
+        yield Fault("unsupported", f"hyperslab cannot read {_named(found)} itself: {found[0].unsupported}")
+
+
+def _named(found: list[ArrayFacts]) -> str:
+    names = [one.name for one in found[:MOST_NAMED]]
+    more = len(found) - len(names)
+    return names_text([*names, f"{more:,} others"] if more > 1 else [*names, *(one.name for one in found[MOST_NAMED:])])
+
+
+FAULTS: tuple[Callable[[Judged], Iterator[Fault]], ...] = (
+    scattered_metadata, small_chunks, large_chunks, cut_coordinates, tiny_arrays, foreign_filters, unsupported_arrays,
+)  # fmt: skip
+TITLES = {
+    "unreadable": "not readable",
+    "damaged": "damaged",
+    "scattered-metadata": "metadata in several places",
+    "small-chunks": "chunks that are too small",
+    "large-chunks": "chunks that are too large",
+    "cut-coordinates": "coordinates in more than one chunk",
+    "tiny-arrays": "very many tiny arrays",
+    "foreign-filters": "filters that HDF5 does not have itself",
+    "unsupported": "arrays that hyperslab cannot read itself",
+}
