@@ -77,9 +77,8 @@ def wished_chunks(facts: ArrayFacts) -> tuple[int, ...] | None:
 def costs_of(facts: FileFacts, distance: Distance, profile: StoreProfile | None) -> Iterator[AccessCost]:
     """What usual accesses take: those to the largest array, and all of each other array that has the wrong chunks."""
     main = main_array(facts)
-    if main is None:
-        return
-    for name, selection in selections(main).items():
+    for name, selection in ({} if main is None else selections(main)).items():
+        assert main is not None
         cost = cost_of(name, main, selection, distance)
         if cost is not None:
             yield replace(cost, local_seconds=local_seconds(main, name, selection, profile))
