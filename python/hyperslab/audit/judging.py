@@ -58,23 +58,24 @@ def audit_file(name: str, question: Question) -> FileAudit:
         finally:
             if facts.root is not None:
                 facts.root.close()
-    except HyperslabError as error:
-        return _unreadable(name, str(error), error.code)
     except OSError as error:
-        return _unreadable(name, error.strerror or str(error), "unreadable")
+        code = error.code if isinstance(error, HyperslabError) else "unreadable"
+        return _unreadable(name, error.strerror or str(error), code, question)
+    except HyperslabError as error:
+        return _unreadable(name, str(error), error.code, question)
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:
         if not isinstance(error, Exception) and not is_panic(error):
             raise
         said = f"a fault in hyperslab ({type(error).__name__}: {error}): please report it"
-        return _unreadable(name, said, InternalError.code)
+        return _unreadable(name, said, InternalError.code, question)
 
 
-def _unreadable(name: str, said: str, code: str) -> FileAudit:
+def _unreadable(name: str, said: str, code: str, question: Question) -> FileAudit:
     remedy = None if "://" in name else Remedy(remedies.check(name), 0.0, 0.0, 0, 0)
-    fault = Fault("unreadable", said)
-    return FileAudit(name, "unreadable", said, faults=(fault,), remedy=remedy, error=said, code=code, unmet=(said,))
+    fault, unmet = Fault("unreadable", said), (said,) if question.require else ()
+    return FileAudit(name, "unreadable", said, faults=(fault,), remedy=remedy, error=said, code=code, unmet=unmet)
 
 
 def _judged(facts: FileFacts, question: Question) -> FileAudit:
