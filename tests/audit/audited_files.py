@@ -19,12 +19,12 @@ def good(path: Path, random: np.random.Generator) -> None:
 
 
 def small_chunks(path: Path, random: np.random.Generator) -> None:
-    """One array in thousands of chunks of a few bytes; they are stored in no order, so that they cannot come together."""
+    """One array in thousands of chunks of a few bytes, stored in no order, so that few come together."""
     with h5py.File(path, "w", libver="latest") as made:
         count = int(random.integers(1500, 2500))
-        array = made.create_dataset("sst", (count, 64, 64), "f4", chunks=(1, 64, 64))
+        array = made.create_dataset("sst", (count, 32, 32), "f4", chunks=(1, 32, 32))
         for step in random.permutation(count):
-            array.id.write_direct_chunk((int(step), 0, 0), bytes(16384))
+            array.id.write_direct_chunk((int(step), 0, 0), bytes(4096))
 
 
 def scattered_metadata(path: Path, random: np.random.Generator) -> None:

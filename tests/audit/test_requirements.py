@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import audited_files
 import h5py
 import numpy as np
 import pytest
@@ -61,17 +62,21 @@ def test_cmip7_is_what_its_own_check_says(tmp_path: Path) -> None:
 
 
 def test_cmip7_is_about_hdf5(tmp_path: Path) -> None:
-    (tmp_path / "x.fits").write_bytes(b"SIMPLE  =                    T".ljust(80) + b"BITPIX  =                    8".ljust(80)
-                                      + b"NAXIS   =                    0".ljust(80) + b"END".ljust(2640))  # fmt: skip
+    cards = (
+        "SIMPLE  =                    T",
+        "BITPIX  =                    8",
+        "NAXIS   =                    0",
+        "END",
+    )
+    (tmp_path / "x.fits").write_text("".join(f"{card:80}" for card in cards).ljust(2880))
     assert audit_file(str(tmp_path / "x.fits"), Question(require="cmip7")).unmet == ("it is not an HDF5 file",)
 
 
 def test_cloud_asks_for_metadata_in_front_large_chunks_and_whole_coordinates(tmp_path: Path) -> None:
-    import audited_files
-
     words = {
         "small-chunks": "too small", "scattered-metadata": "requests, and 1 must be enough",
-        "cut-coordinates": "coordinates are in more than one chunk", "damaged": "was cut off", "unreadable": "no signature",
+        "cut-coordinates": "coordinates are in more than one chunk", "damaged": "was cut off",
+        "unreadable": "no signature",
     }  # fmt: skip
     for kind, said in words.items():
         unmet = audit_file(str(audited_files.drawn(tmp_path, kind)), Question(require="cloud")).unmet

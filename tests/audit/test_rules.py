@@ -11,8 +11,8 @@ import audited_files
 import h5py
 import numpy as np
 import pytest
-from command_line import run_hyperslab
 
+from command_line import run_hyperslab
 from hyperslab.advise.cloud import ENOUGH_NBYTES, MOST_GROWN_NBYTES, chunks_for_cloud
 from hyperslab.audit.distance import Distance
 from hyperslab.audit.file_audit import FileAudit
@@ -49,7 +49,8 @@ def test_the_commands_that_it_names_remedy_the_fault(tmp_path: Path, kind: str) 
     after = audit_file(shlex.split(before.remedy.commands[-1])[3], Question(require="cloud"))
     assert (after.grade, after.faults, after.unmet) == ("good", (), ())
     assert after.request_count == 1
-    assert after.seconds is not None and before.seconds is not None
+    assert after.seconds is not None
+    assert before.seconds is not None
     # What is saved was predicted: requests and bytes are counted in both, and chunks that were not yet written guessed.
     assert before.seconds - after.seconds == pytest.approx(before.remedy.saved_seconds, rel=0.25, abs=0.05)
 

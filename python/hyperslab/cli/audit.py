@@ -63,7 +63,7 @@ def audit(
     allowed: Allowed = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say which files are slow from far or from disk, why, what it is worth to change that, and by which command.
+    """Say which files are slow from far or from disk, why, and which commands remedy that.
 
     A file is judged from its metadata alone. The exit status is 1 if a file cannot be read, or is not as required.
 

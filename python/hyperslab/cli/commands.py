@@ -71,7 +71,7 @@ ENTRIES = {
     ),
     "audit": Entry(
         "audit:audit",
-        "Say which files are slow from far or from disk, why, and by which command that changes.",
+        "Say which files are slow from far or from disk, why, and which commands remedy that.",
     ),
     "convert": Entry("convert:convert", "Write an archive again, in another format or with other chunks and codecs."),
     "calibrate": Entry(
