@@ -11,7 +11,9 @@ import audited_files
 import h5py
 import pytest
 
+import hyperslab as hs
 from hyperslab.audit.facts import facts_of
+from hyperslab.audit.faults import FIRST_NBYTES, is_in_front
 
 H5STAT = shutil.which("h5stat")
 KINDS = ["good", "small-chunks", "scattered-metadata", "cut-coordinates", "foreign-filters", "tiny-arrays"]
@@ -65,8 +67,6 @@ def test_the_structures_that_were_read_lie_in_the_file_and_not_in_its_chunks(pat
 
 
 def test_metadata_in_front_are_in_one_place(tmp_path: Path) -> None:
-    import hyperslab as hs
-
     path = audited_files.drawn(tmp_path, "scattered-metadata")
     hs.convert(path, tmp_path / "front.nc", relayout=True)
     before, after = facts_of(str(path)).opening, facts_of(str(tmp_path / "front.nc")).opening
@@ -74,3 +74,16 @@ def test_metadata_in_front_are_in_one_place(tmp_path: Path) -> None:
     assert after is not None
     assert before.place_count > 20
     assert (after.place_count, after.request_count, after.round_count) == (1, 1, 1)
+
+
+def test_metadata_that_are_longer_than_the_first_request_are_in_front_too(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "long.h5", "w") as made:
+        array = made.create_dataset("x", (16_000, 8), "f8", chunks=(1, 8))
+        for row in range(16_000):
+            array.id.write_direct_chunk((row, 0), bytes(64))
+    hs.convert(tmp_path / "long.h5", tmp_path / "front.h5", relayout=True, verify="none")
+    facts = facts_of(str(tmp_path / "front.h5"))
+    assert facts.opening is not None
+    assert facts.opening.metadata_nbytes > FIRST_NBYTES
+    assert is_in_front(facts)
+    assert not is_in_front(facts_of(str(audited_files.drawn(tmp_path, "scattered-metadata"))))

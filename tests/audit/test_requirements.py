@@ -74,7 +74,7 @@ def test_cmip7_is_about_hdf5(tmp_path: Path) -> None:
 
 def test_cloud_asks_for_metadata_in_front_large_chunks_and_whole_coordinates(tmp_path: Path) -> None:
     words = {
-        "small-chunks": "too small", "scattered-metadata": "requests, and 1 must be enough",
+        "small-chunks": "too small", "scattered-metadata": "its metadata",
         "cut-coordinates": "coordinates are in more than one chunk", "damaged": "was cut off",
         "unreadable": "no signature",
     }  # fmt: skip

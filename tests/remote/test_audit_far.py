@@ -87,3 +87,11 @@ def test_references_and_their_source_are_judged(tmp_path: Path, served: dict[str
     hs.index(path).save(tmp_path / "a.hs")
     found = audit_file(str(tmp_path / "a.hs"), Question())
     assert (found.format, found.array_count, found.grade) == ("references", 2, "good")
+
+
+def test_no_secret_of_a_url_is_in_what_is_found(server: servers.Nginx, served: dict[str, Path]) -> None:
+    for name in (served["scattered-metadata"].name, "absent.nc"):
+        url = f"{server.url}/{name}?signature=secret".replace("://", "://reader:secret@")
+        (found,) = audits([url], Question(require="cloud"))
+        assert "secret" not in repr(found.to_dict())
+        assert found.name == f"{server.url}/{name}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hyperslab.archive.collections.source_files import threads_for
-from hyperslab.archive.far.remote import is_url
+from hyperslab.archive.far.remote import OPEN_OPTIONS, is_url, shown
 from hyperslab.audit.file_audit import FileAudit
 from hyperslab.audit.judging import Question, audit_file
 from hyperslab.audit.names import file_names
@@ -40,7 +41,9 @@ def audits(
         raise UsageError(f"threads is {threads}: use at least 1")
     names = file_names(given, question.options)
     if scheduler is not None:
-        tasks = ((name, (name, question)) for name in names)
+        kept = {name: value for name, value in question.options.items() if name in OPEN_OPTIONS}
+        sent = replace(question, options=kept)
+        tasks = ((name, (shown(name) if is_url(name) else name, sent)) for name in names)
         yield from (found for _, found in by_dask(audit_file, tasks, scheduler))
         return
     count = threads or threads_for(any(map(is_url, given)))

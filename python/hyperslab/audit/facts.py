@@ -12,7 +12,7 @@ from typing import Any
 
 from hyperslab._core import ArchiveFile, DocumentResolver
 from hyperslab.archive.far.allowed import Locations
-from hyperslab.archive.far.remote import Remote, SourceResolver, shown
+from hyperslab.archive.far.remote import Remote, SourceResolver, is_url, shown
 from hyperslab.archive.given.files import Given
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.tree.array import Array
@@ -168,7 +168,8 @@ def facts_of(name: str, options: Mapping[str, Any] | None = None, allowed: Locat
             arrays.append(_array_facts(found))
     counted = None if opening is None else OpeningFacts.of(opening)
     nbytes = _nbytes_of(root, opening)
-    return FileFacts(name, core.format, nbytes, counted, tuple(arrays), tuple(problems), core.lost_nbytes, root)
+    shown_name = shown(name) if is_url(name) else name
+    return FileFacts(shown_name, core.format, nbytes, counted, tuple(arrays), tuple(problems), core.lost_nbytes, root)
 
 
 def _opened(name: str, options: Mapping[str, Any], allowed: Locations | None) -> Group:

@@ -16,7 +16,9 @@ from hyperslab.audit.file_audit import AccessCost, Fault
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.quantities import names_text
 
-FIRST_NBYTES = 512 << 10  # that the request which opens a far file brings
+FIRST_NBYTES = (
+    512 << 10
+)  # that the request which opens a far file brings; a second round also brings as many from its end
 PART_NBYTES = 2 << 20  # that one more request brings at most
 MOST_NAMED = 3
 
@@ -38,31 +40,43 @@ class Judged:
 def scattered_metadata(judged: Judged) -> Iterator[Fault]:
     """The metadata of an HDF5 file are not in one block at the front."""
     opening = judged.facts.opening
-    if judged.facts.format != "hdf5" or opening is None or opening.request_count <= least_requests(judged.facts):
+    if opening is None or is_in_front(judged.facts):
         return
     places = display.counted(opening.place_count, "place", "places")
     said = (
         f"its metadata ({display.nbytes(opening.metadata_nbytes)}) are in {places}: opening it takes "
         f"{opening.request_count} requests in {opening.round_count} rounds"
     )
-    now = judged.distance.seconds(opening.request_count, opening.fetched_nbytes, opening.round_count)
-    yield Fault("scattered-metadata", said, max(0.0, now - remedied_opening(judged.facts, judged.distance)))
+    yield Fault("scattered-metadata", said, saved_by_opening(judged.facts, judged.distance))
 
 
-def least_requests(facts: FileFacts) -> int:
-    """The requests that open a file whose metadata are in front: one, and one for each 2 MiB that do not fit in it."""
-    return 1 + ceil_div(max(0, _in_front(facts) - FIRST_NBYTES), PART_NBYTES)
+def is_in_front(facts: FileFacts) -> bool:
+    """Whether the metadata are in one block at the front: in the first request, or with few other bytes between them.
+
+    Only HDF5 puts them anywhere; other formats count as good.
+    """
+    opening = facts.opening
+    if opening is None or facts.format != "hdf5":
+        return True
+    return opening.metadata_end <= max(FIRST_NBYTES, 2 * opening.metadata_nbytes)
 
 
-def remedied_opening(facts: FileFacts, distance: Distance) -> float:
-    """The seconds that opening a file takes when its metadata are in front."""
-    count = least_requests(facts)
-    nbytes = min(facts.nbytes or FIRST_NBYTES, max(FIRST_NBYTES, _in_front(facts)))
-    return distance.seconds(count, nbytes, min(count, 2))
+def open_seconds(facts: FileFacts, distance: Distance) -> float:
+    """The seconds that opening a file takes; 0 where nothing was counted."""
+    opening = facts.opening
+    if opening is None:
+        return 0.0
+    return distance.seconds(opening.request_count, opening.fetched_nbytes, opening.round_count)
 
 
-def _in_front(facts: FileFacts) -> int:
-    return 0 if facts.opening is None else facts.opening.metadata_nbytes
+def saved_by_opening(facts: FileFacts, distance: Distance) -> float:
+    """What the metadata in front save."""
+    if facts.opening is None or is_in_front(facts):
+        return 0.0
+    more = max(0, facts.opening.metadata_nbytes - FIRST_NBYTES)
+    count, rounds = (2 + ceil_div(more, PART_NBYTES), 2) if more else (1, 1)
+    nbytes = min(facts.opening.nbytes, rounds * FIRST_NBYTES + more)
+    return max(0.0, open_seconds(facts, distance) - distance.seconds(count, nbytes, rounds))
 
 
 def small_chunks(judged: Judged) -> Iterator[Fault]:

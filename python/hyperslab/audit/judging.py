@@ -8,12 +8,13 @@ from typing import Any
 
 from hyperslab.advise.conversion import estimated_rewrite
 from hyperslab.archive.far.allowed import Locations
+from hyperslab.archive.far.remote import is_url, shown
 from hyperslab.archive.views import display
 from hyperslab.audit import remedies
 from hyperslab.audit.accesses import costs_of, main_array, tiny_of, wished_chunks
 from hyperslab.audit.distance import Distance
 from hyperslab.audit.facts import FileFacts, facts_of
-from hyperslab.audit.faults import FAULTS, Judged, remedied_opening
+from hyperslab.audit.faults import FAULTS, Judged, open_seconds, saved_by_opening
 from hyperslab.audit.file_audit import Fault, FileAudit, Grade, Remedy
 from hyperslab.audit.requirements import REQUIREMENTS
 from hyperslab.audit.traced import TracedFiles
@@ -51,8 +52,9 @@ def audit_file(name: str, question: Question) -> FileAudit:
     question : Question
         What is asked.
     """
+    given, name = name, shown(name) if is_url(name) else name  # a query may be a secret
     try:
-        facts = facts_of(name, question.options, question.allowed)
+        facts = facts_of(given, question.options, question.allowed)
         try:
             return _judged(facts, question)
         finally:
@@ -88,9 +90,9 @@ def _judged(facts: FileFacts, question: Question) -> FileAudit:
     faults = sorted((fault for rule in FAULTS for fault in rule(judged)), key=lambda fault: -fault.saved_seconds)
     damage = _damage(facts)
     unmet = [] if question.require is None else [*damage, *REQUIREMENTS[question.require](judged)]
-    opening = _open_seconds(facts, distance)
+    opening = open_seconds(facts, distance)
     seconds = opening + sum(one.far_seconds for one in accesses)
-    saved = _saved_by_opening(facts, distance) + sum(one.saved_seconds for one in accesses)
+    saved = saved_by_opening(facts, distance) + sum(one.saved_seconds for one in accesses)
     grade = _grade(seconds, saved, faults, distance, is_damaged=bool(damage))
     found = [*(Fault("damaged", said) for said in damage[:1]), *faults]
     reason = found[0].said if found and grade != "good" else _good(facts, opening)
@@ -107,20 +109,6 @@ def _damage(facts: FileFacts) -> list[str]:
     if facts.lost_nbytes:
         said.insert(0, f"the file lacks {display.nbytes(facts.lost_nbytes)} at its end: it was cut off or never closed")
     return said
-
-
-def _open_seconds(facts: FileFacts, distance: Distance) -> float:
-    opening = facts.opening
-    if opening is None:
-        return 0.0
-    return distance.seconds(opening.request_count, opening.fetched_nbytes, opening.round_count)
-
-
-def _saved_by_opening(facts: FileFacts, distance: Distance) -> float:
-    """What the metadata in front save."""
-    if facts.opening is None or facts.format != "hdf5":
-        return 0.0
-    return max(0.0, _open_seconds(facts, distance) - remedied_opening(facts, distance))
 
 
 def _grade(seconds: float, saved: float, faults: list[Fault], distance: Distance, *, is_damaged: bool) -> Grade:
@@ -144,7 +132,7 @@ def _remedy(judged: Judged, faults: list[Fault]) -> Remedy | None:
     if not commands:
         return None
     saved = sum(cost.saved_seconds for cost in judged.accesses if cost.array in chunks)
-    saved += _saved_by_opening(facts, judged.distance)
+    saved += saved_by_opening(facts, judged.distance)
     stored = facts.nbytes or sum(one.stored_nbytes or 0 for one in facts.arrays)
     encoded = sum(one.nbytes for one in facts.arrays if one.name in chunks or (plain and one.foreign_filters))
     stored_count = sum(one.stored_chunk_count or 0 for one in facts.arrays)

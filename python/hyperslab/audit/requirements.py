@@ -2,8 +2,7 @@
 
 cloud
     1. Every array can be read by hyperslab, and none is damaged.
-    2. An HDF5 file has its metadata in front: one request of 512 KiB opens it, with one more for each 2 MiB of metadata
-       that do not fit in it.
+    2. An HDF5 file has its metadata in front: in its first 512 KiB, or with at most as many other bytes between them.
     3. Each array has one stored chunk, or stored chunks of 1 to 100 MiB on average; chunks that have 4 MiB in memory
        are never too small.
     4. Coordinates have one chunk each.
@@ -29,7 +28,7 @@ from hyperslab.audit.faults import (
     Judged,
     cut_coordinates,
     large_chunks,
-    least_requests,
+    scattered_metadata,
     small_chunks,
     unsupported_arrays,
 )
@@ -40,12 +39,8 @@ CMIP7_NBYTES = 4 << 20
 
 def cloud(judged: Judged) -> Iterator[str]:
     """What a file lacks for reading from a cloud."""
-    facts = judged.facts
-    for rule in (unsupported_arrays, small_chunks, large_chunks, cut_coordinates):
+    for rule in (unsupported_arrays, scattered_metadata, small_chunks, large_chunks, cut_coordinates):
         yield from (fault.said for fault in rule(judged))
-    opening = facts.opening
-    if facts.format == "hdf5" and opening is not None and opening.request_count > least_requests(facts):
-        yield f"opening it takes {opening.request_count} requests, and {least_requests(facts)} must be enough"
 
 
 def cmip7(judged: Judged) -> Iterator[str]:
