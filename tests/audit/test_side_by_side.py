@@ -64,7 +64,7 @@ def test_workers_are_sent_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[bytes] = []
 
     def by_dask(work, tasks, scheduler):  # type: ignore[no-untyped-def]
-        sent.extend(pickle.dumps(task) for task in tasks)
+        sent.extend(pickle.dumps(arguments) for _, arguments in tasks)
         return iter(())
 
     monkeypatch.setattr(auditing, "by_dask", by_dask)

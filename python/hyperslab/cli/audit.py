@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +13,7 @@ import typer
 from hyperslab.cli.archives import allowed_prefixes, storage_options
 from hyperslab.cli.arguments import Allowed, Options
 from hyperslab.cli.output import console, line
-from hyperslab.cli.progress import live
+from hyperslab.cli.progress import after, live
 from hyperslab.cli.sizes import nbytes_of
 from hyperslab.errors import RunError, UsageError
 from hyperslab.meant import meant_or_choose
@@ -84,7 +83,7 @@ def audit(
     )  # fmt: skip
     with Ledger() as ledger:
         with live(console(stderr=True), "files") as progress:
-            show = _after(QUIET_SECONDS, progress)
+            show = after(QUIET_SECONDS, progress)
             for found in audits(files, question, threads=threads, scheduler=scheduler):
                 ledger.add(found)
                 show(found.name, ledger.sums.file_count, 0)
@@ -127,17 +126,6 @@ def _distance(round_trip: float, bandwidth: str) -> Distance:
     if nbytes < 1:
         raise UsageError(f"--bandwidth {bandwidth} is too small: name the bytes of a second, such as 100MB")
     return Distance(round_trip / 1000, float(nbytes))
-
-
-def _after(seconds: float, show: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:
-    """Show progress once the command has taken so long."""
-    started = time.monotonic()
-
-    def later(what: str, done: int, expected: int) -> None:
-        if time.monotonic() - started >= seconds:
-            show(what, done, expected)
-
-    return later
 
 
 def _write(path: Path, ledger: Ledger, question: Question) -> None:

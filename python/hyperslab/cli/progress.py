@@ -42,6 +42,17 @@ def live(console: Console, unit: str = "trials") -> Iterator[Callable[[str, int,
         yield show
 
 
+def after(seconds: float, show: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:
+    """Show progress only once the work has taken so long."""
+    started = time.monotonic()
+
+    def later(what: str, done: int, expected: int) -> None:
+        if time.monotonic() - started >= seconds:
+            show(what, done, expected)
+
+    return later
+
+
 def _log(console: Console, unit: str) -> Callable[[str, int, int], None]:
     started = said = time.monotonic()
 
