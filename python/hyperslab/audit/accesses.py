@@ -12,7 +12,7 @@ from math import prod
 
 from hyperslab._core import ChunkGrid, Hyperslab, Points
 from hyperslab.advise.candidate import Candidate
-from hyperslab.advise.cloud import are_too_large, are_too_small, chunks_for_cloud
+from hyperslab.advise.cloud import MOST_GROWN_NBYTES, are_too_large, are_too_small, chunks_for_cloud
 from hyperslab.advise.codecs import encoding_of
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.pricing import Pricer
@@ -49,8 +49,8 @@ def can_be_read(facts: ArrayFacts) -> bool:
 
 
 def is_cut_coordinate(facts: ArrayFacts) -> bool:
-    """Whether a coordinate has more than one chunk: every reader reads all of it."""
-    return facts.is_coordinate and facts.is_cut
+    """Whether a coordinate has more than one chunk, and would fit into one: every reader reads all of it."""
+    return facts.is_coordinate and facts.is_cut and facts.nbytes <= MOST_GROWN_NBYTES
 
 
 def is_small(facts: ArrayFacts) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from hyperslab.errors import printable
@@ -31,16 +32,24 @@ def commands(
     plain_codec : bool
         Whether a codec is needed that every HDF5 has.
     """
-    target = _beside(name)
-    if not chunks and not plain_codec:
-        return (f"hyperslab convert {_quoted(name)} {_quoted(target)} --relayout",) if relayout else ()
-    wishes = [f"{array}:{','.join(map(str, shape))}" for array, shape in (chunks or {}).items()]
+    steps = _steps(chunks or {}, relayout=relayout, plain_codec=plain_codec)
+    if not steps:
+        return ()
+    names = [name, *(_beside(name, "chunks") for _ in steps[1:]), _beside(name)]
+    return tuple(
+        f"hyperslab convert {_quoted(source)} {_quoted(target)} {step}"
+        for step, (source, target) in zip(steps, pairwise(names), strict=True)
+    )
+
+
+def _steps(chunks: Mapping[str, Sequence[int]], *, relayout: bool, plain_codec: bool) -> list[str]:
+    """The options of each `convert`. It puts the metadata in front only where it copies chunks, in a step alone."""
+    wishes = [f"{array}:{','.join(map(str, shape))}" for array, shape in chunks.items()]
     options = [f"--chunks {_quoted(wish)}" for wish in wishes]
     options += [f"--codec {PLAIN_CODEC}"] if plain_codec else []
-    # `convert` puts the metadata in front only when it copies chunks: that is a second step.
-    middle = _beside(target, "chunks")
-    first = f"hyperslab convert {_quoted(name)} {_quoted(middle)} {' '.join(options)}"
-    return first, f"hyperslab convert {_quoted(middle)} {_quoted(target)} --relayout"
+    if options:
+        return [" ".join(options), "--relayout"]
+    return ["--relayout"] if relayout else []
 
 
 def check(name: str) -> tuple[str, ...]:
