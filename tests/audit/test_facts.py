@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
-import audited_files
 import h5py
 import pytest
 
@@ -19,9 +19,12 @@ H5STAT = shutil.which("h5stat")
 KINDS = ["good", "small-chunks", "scattered-metadata", "cut-coordinates", "foreign-filters", "tiny-arrays"]
 
 
+Kept = Callable[..., Path]
+
+
 @pytest.fixture(scope="module", params=KINDS)
-def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return audited_files.drawn(tmp_path_factory.mktemp("facts"), request.param)
+def path(request: pytest.FixtureRequest, kept: Kept) -> Path:
+    return kept(request.param)
 
 
 def test_chunks_sizes_and_filters_are_those_of_h5py(path: Path) -> None:
@@ -66,8 +69,8 @@ def test_the_structures_that_were_read_lie_in_the_file_and_not_in_its_chunks(pat
     assert 1 <= facts.opening.round_count <= facts.opening.request_count
 
 
-def test_metadata_in_front_are_in_one_place(tmp_path: Path) -> None:
-    path = audited_files.drawn(tmp_path, "scattered-metadata")
+def test_metadata_in_front_are_in_one_place(tmp_path: Path, kept: Kept) -> None:
+    path = kept("scattered-metadata")
     hs.convert(path, tmp_path / "front.nc", relayout=True)
     before, after = facts_of(str(path)).opening, facts_of(str(tmp_path / "front.nc")).opening
     assert before is not None
@@ -76,7 +79,7 @@ def test_metadata_in_front_are_in_one_place(tmp_path: Path) -> None:
     assert (after.place_count, after.request_count, after.round_count) == (1, 1, 1)
 
 
-def test_metadata_that_are_longer_than_the_first_request_are_in_front_too(tmp_path: Path) -> None:
+def test_metadata_that_are_longer_than_the_first_request_are_in_front_too(tmp_path: Path, kept: Kept) -> None:
     with h5py.File(tmp_path / "long.h5", "w") as made:
         array = made.create_dataset("x", (16_000, 8), "f8", chunks=(1, 8))
         for row in range(16_000):
@@ -86,4 +89,4 @@ def test_metadata_that_are_longer_than_the_first_request_are_in_front_too(tmp_pa
     assert facts.opening is not None
     assert facts.opening.metadata_nbytes > FIRST_NBYTES
     assert is_in_front(facts)
-    assert not is_in_front(facts_of(str(audited_files.drawn(tmp_path, "scattered-metadata"))))
+    assert not is_in_front(facts_of(str(kept("scattered-metadata"))))

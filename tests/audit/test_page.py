@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import audited_files
@@ -16,6 +17,7 @@ from hyperslab.audit.judging import Question
 from hyperslab.audit.ledger import Ledger
 from hyperslab.report.audit_page import HEADER, write_page
 
+Kept = Callable[..., Path]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--enable-logging=stderr",
@@ -26,9 +28,9 @@ CLICK = "<script>document.querySelectorAll('thead button')[%d].click();</script>
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(tmp_path_factory: pytest.TempPathFactory, kept: Kept) -> Path:
     folder = tmp_path_factory.mktemp("page")
-    names = [str(audited_files.drawn(folder, kind)) for kind in audited_files.MAKERS]
+    names = [str(kept(kind)) for kind in audited_files.MAKERS]
     with Ledger() as ledger:
         for found in audits([*names, str(folder / "<script>alert(1)<script>.nc")], Question()):
             ledger.add(found)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-import audited_files
 import h5py
 import numpy as np
 import pytest
 
 from hyperslab.audit.judging import Question, audit_file
 
+Kept = Callable[..., Path]
 CHECK = shutil.which("check_cmip7_packing", path=str(Path(sys.executable).parent))
 REASONS = {
     "consolidated": "its metadata are not in front",
@@ -72,14 +73,14 @@ def test_cmip7_is_about_hdf5(tmp_path: Path) -> None:
     assert audit_file(str(tmp_path / "x.fits"), Question(require="cmip7")).unmet == ("it is not an HDF5 file",)
 
 
-def test_cloud_asks_for_metadata_in_front_large_chunks_and_whole_coordinates(tmp_path: Path) -> None:
+def test_cloud_asks_for_metadata_in_front_large_chunks_and_whole_coordinates(kept: Kept) -> None:
     words = {
         "small-chunks": "too small", "scattered-metadata": "its metadata",
         "cut-coordinates": "coordinates are in more than one chunk", "damaged": "was cut off",
         "unreadable": "no signature",
     }  # fmt: skip
     for kind, said in words.items():
-        unmet = audit_file(str(audited_files.drawn(tmp_path, kind)), Question(require="cloud")).unmet
+        unmet = audit_file(str(kept(kind)), Question(require="cloud")).unmet
         assert any(said in one for one in unmet), (kind, unmet)
     for kind in ("good", "foreign-filters", "tiny-arrays"):
-        assert audit_file(str(audited_files.drawn(tmp_path, kind)), Question(require="cloud")).unmet == ()
+        assert audit_file(str(kept(kind)), Question(require="cloud")).unmet == ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import audited_files
@@ -19,6 +20,7 @@ from hyperslab.audit.file_audit import FileAudit
 from hyperslab.audit.judging import Question, audit_file
 from hyperslab.audit.remedies import commands
 
+Kept = Callable[..., Path]
 GRADES = {
     "good": "good", "small-chunks": "poor", "scattered-metadata": "slow", "cut-coordinates": "good",
     "foreign-filters": "fair", "tiny-arrays": "slow", "unreadable": "unreadable", "damaged": "unreadable",
@@ -27,8 +29,8 @@ GRADES = {
 
 @pytest.mark.parametrize("kind", audited_files.MAKERS)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_fault_is_found_where_it_was_made(tmp_path: Path, kind: str, seed: int) -> None:
-    found = audit_file(str(audited_files.drawn(tmp_path, kind, seed)), Question())
+def test_a_fault_is_found_where_it_was_made(kept: Kept, kind: str, seed: int) -> None:
+    found = audit_file(str(kept(kind, seed)), Question())
     kinds = {fault.kind for fault in found.faults}
     assert (kind in kinds) == (kind != "good"), found
     if kind == "good":
@@ -85,9 +87,9 @@ def test_a_round_waits_for_the_one_before_it_and_its_requests_do_not() -> None:
     assert far.seconds(5, 0, round_count=3) == pytest.approx(0.3)
 
 
-def test_what_was_found_comes_back_from_json(tmp_path: Path) -> None:
+def test_what_was_found_comes_back_from_json(kept: Kept) -> None:
     for kind in audited_files.MAKERS:
-        found = audit_file(str(audited_files.drawn(tmp_path, kind)), Question(require="cloud"))
+        found = audit_file(str(kept(kind)), Question(require="cloud"))
         assert FileAudit.from_dict(json.loads(json.dumps(found.to_dict()))) == found
 
 
