@@ -5,7 +5,7 @@ The requests are those of the plan that a read would execute, so a server's log 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
@@ -19,7 +19,6 @@ from hyperslab.advise.pricing import Pricer
 from hyperslab.advise.sensible import LIBRARY_OF, OURS
 from hyperslab.advise.stored import NETCDF
 from hyperslab.advise.usual_reads import usual_accesses
-from hyperslab.archive.tree.array import Array
 from hyperslab.audit.distance import Distance
 from hyperslab.audit.facts import TINY_NBYTES, ArrayFacts, FileFacts
 from hyperslab.audit.file_audit import AccessCost
@@ -38,6 +37,8 @@ MOST_REQUEST_NBYTES = 2 << 20
 MOST_OTHERS = 50
 MANY_TINY_ARRAYS = 100
 ALL = "all of it"
+# The cost model simulates every chunk, which takes too long for more.
+MOST_PRICED_CHUNKS = 100_000
 # Prices of layouts that are alike are found once.
 MOST_KNOWN = 4096
 
@@ -77,14 +78,12 @@ def wished_chunks(facts: ArrayFacts) -> tuple[int, ...] | None:
 def costs_of(facts: FileFacts, distance: Distance, profile: StoreProfile | None) -> Iterator[AccessCost]:
     """What usual accesses take: those to the largest array, and all of each other array that has the wrong chunks."""
     main = main_array(facts)
-    for name, selection in ({} if main is None else selections(main)).items():
-        assert main is not None
-        cost = cost_of(name, main, selection, distance)
-        if cost is not None:
-            yield replace(cost, local_seconds=local_seconds(main, name, selection, profile))
-    others = [one for one in facts.arrays if one is not main and wished_chunks(one) is not None]
-    for one in sorted(others, key=lambda one: -(one.stored_chunk_count or 0))[:MOST_OTHERS]:
-        cost = cost_of(ALL, one, Hyperslab.all(one.shape), distance)
+    if main is not None:
+        yield from _main_costs(main, distance, profile)
+    wishes = [(one, wished_chunks(one)) for one in facts.arrays if one is not main]
+    others = sorted(((one, wish) for one, wish in wishes if wish), key=lambda pair: -(pair[0].stored_chunk_count or 0))
+    for one, wish in others[:MOST_OTHERS]:
+        cost = cost_of(ALL, one, Hyperslab.all(one.shape), distance, wish)
         if cost is not None:
             yield cost
     tiny = tiny_of(facts)
@@ -92,6 +91,15 @@ def costs_of(facts: FileFacts, distance: Distance, profile: StoreProfile | None)
         nbytes = sum(one.nbytes for one in tiny)
         now, then = distance.seconds(len(tiny), nbytes), distance.seconds(1, nbytes)
         yield AccessCost("", f"each of {len(tiny):,} tiny arrays", nbytes, len(tiny), nbytes, now, then)
+
+
+def _main_costs(main: ArrayFacts, distance: Distance, profile: StoreProfile | None) -> Iterator[AccessCost]:
+    wish, here = wished_chunks(main), _stored_here(main, profile)
+    for name, selection in selections(main).items():
+        cost = cost_of(name, main, selection, distance, wish)
+        if cost is not None:
+            seconds = None if here is None or profile is None else _priced(here, name, selection, _Profile(profile))
+            yield replace(cost, local_seconds=seconds)
 
 
 def main_array(facts: FileFacts) -> ArrayFacts | None:
@@ -111,14 +119,16 @@ def selections(facts: ArrayFacts) -> dict[str, Hyperslab]:
     return {name: Hyperslab(box["start"], ones, box["shape"], ones) for name, box in usual}
 
 
-def cost_of(name: str, facts: ArrayFacts, selection: Hyperslab | Points, distance: Distance) -> AccessCost | None:
-    """What one access takes at a distance; None if it cannot be planned."""
+def cost_of(
+    name: str, facts: ArrayFacts, selection: Hyperslab | Points, distance: Distance, wish: Sequence[int] | None
+) -> AccessCost | None:
+    """What one access takes at a distance, also in the chunks that somebody wishes; None if it cannot be planned."""
     if facts.array is None:
         return None
     try:
         plan = facts.array.plan(selection)
         requests, nbytes = plan.request_count, plan.fetched_nbytes
-        then = _remedied(facts, selection, distance)
+        then = None if wish is None else _remedied(facts, selection, distance, wish)
     except (HyperslabError, OSError, IndexError, OverflowError, ValueError):
         return None
     now = distance.seconds(requests, nbytes)
@@ -126,11 +136,8 @@ def cost_of(name: str, facts: ArrayFacts, selection: Hyperslab | Points, distanc
     return AccessCost(facts.name, name, asked, requests, nbytes, now, now if then is None else min(now, then))
 
 
-def _remedied(facts: ArrayFacts, selection: Hyperslab | Points, distance: Distance) -> float | None:
+def _remedied(facts: ArrayFacts, selection: Hyperslab | Points, distance: Distance, wish: Sequence[int]) -> float:
     """The seconds of an access to the chunks that the array should have, with today's ratio."""
-    wish = wished_chunks(facts)
-    if wish is None:
-        return None
     totals = ChunkGrid(facts.shape, wish).totals(selection)
     share = (facts.stored_nbytes or facts.nbytes) / facts.nbytes if facts.nbytes else 1.0
     nbytes = totals.decoded_element_count * facts.element_nbytes * min(share, 1.0)
@@ -142,8 +149,8 @@ def _remedied(facts: ArrayFacts, selection: Hyperslab | Points, distance: Distan
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What a price depends on: files that are alike share it."""
+class _StoredHere:
+    """What prices depend on: files that are alike share them."""
 
     format: str
     library: str
@@ -152,19 +159,6 @@ class _Asked:
     dtype: str
     layout: Layout
     encoding: CodecChain
-    access: str
-    selection: Hyperslab
-
-
-def local_seconds(facts: ArrayFacts, access: str, selection: Hyperslab, profile: StoreProfile | None) -> float | None:
-    """The seconds of an access on this machine with a cold cache; None if the cost model cannot say it."""
-    if profile is None or profile.is_far or facts.array is None:
-        return None
-    try:
-        asked = _asked(facts, facts.array, access, selection)
-    except (HyperslabError, OSError, ValueError):
-        return None
-    return None if asked is None else _priced(asked, _Profile(profile))
 
 
 class _Profile:
@@ -180,26 +174,34 @@ class _Profile:
         return id(self.profile)
 
 
-def _asked(facts: ArrayFacts, array: Array, access: str, selection: Hyperslab) -> _Asked | None:
-    layout = layout_of(array, with_manifest=False)
-    if layout is None or array.dtype.hasobject:
+def _stored_here(facts: ArrayFacts, profile: StoreProfile | None) -> _StoredHere | None:
+    """How an array is stored, as the cost model sees it; None if that cannot say what accesses take here."""
+    array = facts.array
+    if array is None or profile is None or profile.is_far or facts.chunk_count > MOST_PRICED_CHUNKS:
         return None
-    encoding = encoding_of(array, layout.codec)
+    try:
+        layout = layout_of(array, with_manifest=False)
+        if layout is None or array.dtype.hasobject:
+            return None
+        encoding = encoding_of(array, layout.codec)
+    except (HyperslabError, OSError, ValueError):
+        return None
     ratio = None if layout.ratio is None else float(f"{layout.ratio:.2g}")
     layout = replace(layout, ratio=ratio, codecs=encoding.without_shuffle if layout.codec else layout.codecs)
     is_netcdf = array.format == "hdf5" and array.filename.lower().endswith(NETCDF)
     dtype = array.dtype.str if array.dtype.kind in "iufcb" else f"V{array.dtype.itemsize}"
     kind = "netcdf4" if is_netcdf else array.format
     library = LIBRARY_OF.get(array.format, OURS)
-    return _Asked(kind, library, is_netcdf, facts.shape, dtype, layout, encoding, access, selection)
+    return _StoredHere(kind, library, is_netcdf, facts.shape, dtype, layout, encoding)
 
 
 @lru_cache(MOST_KNOWN)
-def _priced(asked: _Asked, known: _Profile) -> float | None:
+def _priced(here: _StoredHere, access: str, selection: Hyperslab, known: _Profile) -> float | None:
+    """The seconds of an access on this machine with a cold cache; None if they are unknown."""
     profile = known.profile
-    library = asked.library if asked.library in profile.libraries else OURS
+    library = here.library if here.library in profile.libraries else OURS
     if library not in profile.libraries:
         return None
-    demand = Demand(asked.access, asked.shape, asked.dtype, [Step("read", asked.selection)], cache="cold")
-    candidate = Candidate(asked.format, library, asked.layout, asked.encoding, by_netcdf=asked.by_netcdf, is_today=True)
+    demand = Demand(access, here.shape, here.dtype, [Step("read", selection)], cache="cold")
+    candidate = Candidate(here.format, library, here.layout, here.encoding, by_netcdf=here.by_netcdf, is_today=True)
     return Pricer(profile, [demand]).price(candidate).known_seconds

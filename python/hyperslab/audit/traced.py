@@ -14,7 +14,7 @@ from hyperslab.advise.counsel import counsel_on
 from hyperslab.advise.demand import Demand
 from hyperslab.advise.stored import StoredArray, stored_arrays
 from hyperslab.advise.traced_demands import open_trace, summaries_by_name, traced_demand
-from hyperslab.audit.accesses import cost_of
+from hyperslab.audit.accesses import cost_of, wished_chunks
 from hyperslab.audit.distance import Distance
 from hyperslab.audit.facts import ArrayFacts, FileFacts
 from hyperslab.audit.file_audit import AccessCost
@@ -73,7 +73,8 @@ def _priced(
     steps = demand.steps
     chosen = np.unique(np.linspace(0, len(steps) - 1, min(len(steps), MOST_PLANNED)).astype(int))
     name = f"{demand.access_count or len(steps):,} accesses of {demand.name}"
-    planned = [cost_of(name, facts, steps[place].selection, distance) for place in chosen]
+    wish = wished_chunks(facts)
+    planned = [cost_of(name, facts, steps[place].selection, distance, wish) for place in chosen]
     costs = [one for one in planned if one is not None]
     if not costs:
         return
