@@ -150,7 +150,7 @@ def _remedied(facts: ArrayFacts, selection: Hyperslab | Points, distance: Distan
 
 @dataclass(frozen=True)
 class _StoredHere:
-    """What prices depend on: files that are alike share them."""
+    """What prices depend on: files with the same layout and ratio share them."""
 
     format: str
     library: str
@@ -180,14 +180,14 @@ def _stored_here(facts: ArrayFacts, profile: StoreProfile | None) -> _StoredHere
     if array is None or profile is None or profile.is_far or facts.chunk_count > MOST_PRICED_CHUNKS:
         return None
     try:
-        layout = layout_of(array, with_manifest=False)
+        layout = layout_of(array)
         if layout is None or array.dtype.hasobject:
             return None
         encoding = encoding_of(array, layout.codec)
     except (HyperslabError, OSError, ValueError):
         return None
-    ratio = None if layout.ratio is None else float(f"{layout.ratio:.2g}")
-    layout = replace(layout, ratio=ratio, codecs=encoding.without_shuffle if layout.codec else layout.codecs)
+    if layout.codec is not None:
+        layout = replace(layout, codecs=encoding.without_shuffle)
     is_netcdf = array.format == "hdf5" and array.filename.lower().endswith(NETCDF)
     dtype = array.dtype.str if array.dtype.kind in "iufcb" else f"V{array.dtype.itemsize}"
     kind = "netcdf4" if is_netcdf else array.format

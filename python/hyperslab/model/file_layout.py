@@ -28,8 +28,8 @@ CHEAP = frozenset(["shuffle", "fletcher32", "crc32c", "bytes", "transpose"])
 MOST_METADATA_NBYTES = 16 << 20
 
 
-def layout_of(array: Array, facts: Mapping[str, Any] | None = None, *, with_manifest: bool = True) -> Layout | None:
-    """The chunk shape and codec of an array, with its chunks' locations if all are in its file and you ask for them.
+def layout_of(array: Array, facts: Mapping[str, Any] | None = None) -> Layout | None:
+    """The chunk shape and codec of an array, with its chunks' locations if all are in its file.
 
     None if chunks are uneven. `facts` are those of an HDF5 file's object header: they add the chunk index.
     """
@@ -44,7 +44,7 @@ def layout_of(array: Array, facts: Mapping[str, Any] | None = None, *, with_mani
         ratio,
         _codec_of(array, zarr) if ratio else None,
         chunk_shape is None,
-        _manifest_of(array) if with_manifest else None,
+        _manifest_of(array),
     )
     return layout if facts is None else _with_facts(layout, facts)
 
