@@ -566,6 +566,7 @@ class ArchiveFile:
         chunk_cache_nbytes: int,
         resolver: DocumentResolver | None = None,
         patterns: Sequence[str] = ...,
+        notes_metadata: bool = False,
     ) -> ArchiveFile:
         """Open a remote file. Releases the GIL; Ctrl-C stops it.
 
@@ -577,11 +578,23 @@ class ArchiveFile:
             Memory for decoded chunks.
         resolver : DocumentResolver | None
             As for a local file.
+        notes_metadata : bool
+            Whether `opening` has the structures that were read, and where they are.
 
         Raises
         ------
         RemoteError
             The server did not send what was asked for.
+        """
+
+    @staticmethod
+    def as_far(path: str, resolver: DocumentResolver | None) -> ArchiveFile:
+        """Open a local file with the requests that would open it from afar; `opening` has their counts.
+
+        Raises
+        ------
+        Unsupported
+            The file holds our own references.
         """
 
     @staticmethod
@@ -658,6 +671,15 @@ class ArchiveFile:
     @property
     def lost_nbytes(self) -> int:
         """How many bytes the file lacks of the size that it records, because it was cut off or never closed."""
+
+    @property
+    def opening(self) -> dict[str, Any] | None:
+        """What opening a far file took; None for a file that was opened neither from afar nor as if it were.
+
+        `nbytes` of the file; `round_count`, `request_count` and `fetched_nbytes`; and, if they were noted, of the
+        structures that were read: `metadata_nbytes`, `metadata_end`, `place_count`, and `kinds`, with the name, count,
+        bytes, first and last offset of each kind.
+        """
 
     @property
     def urls(self) -> list[str]:

@@ -19,6 +19,7 @@ LAYERS = [
     ["cli"],
     ["running"],
     ["report"],  # draws what `advise` and all below it found; none of them draws
+    ["audit"],  # many files, judged by what `advise` knows of one
     ["advise"],
     ["parallel"],  # counts by `model`, per process
     ["model"],

@@ -16,6 +16,7 @@ use crate::format::Format;
 use crate::interrupt::{InterruptCheck, NeverInterrupted};
 use crate::lazy_indexes::LazyIndexes;
 use crate::lazy_tables::LazyTables;
+use crate::open_far::Opening;
 use crate::open_references::OpenReferences;
 use crate::resolved::{Resolved, next_numbers};
 use crate::sought::Keys;
@@ -44,6 +45,8 @@ pub struct Archive {
     pub(crate) hidden: &'static [&'static str],
     /// Looks up chunks when an array needs them.
     pub(crate) indexes: Option<LazyIndexes>,
+    /// What opening it took, if it is far, or was opened as if it were.
+    pub(crate) opening: Option<Opening>,
     /// Resolved virtual arrays, by array number, once they have been used.
     resolved: Mutex<HashMap<usize, Arc<Resolved>>>,
     sources: SourceFiles,
@@ -119,6 +122,7 @@ impl Archive {
             interrupts: Arc::new(NeverInterrupted),
             hidden,
             indexes: None,
+            opening: None,
             resolved: Mutex::default(),
             sources: SourceFiles::default(),
         }
@@ -127,6 +131,11 @@ impl Archive {
     /// The same, but limited to the files that `resolver` allows.
     pub(crate) fn resolving(self, resolver: SourceResolver) -> Self {
         Self { resolver, ..self }
+    }
+
+    /// The same, with what opening it took.
+    pub(crate) fn opened_by(self, opening: Opening) -> Self {
+        Self { opening: Some(opening), ..self }
     }
 
     /// The same, but the caller can interrupt its reads.
@@ -148,6 +157,11 @@ impl Archive {
     /// What kind of file it is.
     pub fn format(&self) -> Format {
         self.format
+    }
+
+    /// What opening it took, if it is far, or was opened as if it were; not for a Zarr hierarchy.
+    pub fn opening(&self) -> Option<&Opening> {
+        self.opening.as_ref()
     }
 
     /// The groups and arrays that the metadata describe. A virtual array has no segments here, and neither has an array

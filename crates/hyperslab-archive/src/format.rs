@@ -100,7 +100,18 @@ impl Format {
         patterns: &[String],
         allowed: &Allowed,
     ) -> Result<Tree, parsers::Error> {
-        let pages = &mut Pages::new(source, policy);
+        self.parse_pages(&mut Pages::new(source, policy), source, path, patterns, allowed)
+    }
+
+    /// The same, of pages of this source.
+    pub(crate) fn parse_pages(
+        self,
+        pages: &mut Pages<'_>,
+        source: &dyn Source,
+        path: &Path,
+        patterns: &[String],
+        allowed: &Allowed,
+    ) -> Result<Tree, parsers::Error> {
         match self {
             Self::NetCdf3 => parsers::netcdf3::parse(pages),
             Self::Fits => parsers::fits::parse(pages),

@@ -30,7 +30,7 @@ impl Archive {
             }
             ArchiveKind::Remote(store) => {
                 let work = Interruptible::new(&*self.interrupts);
-                let source = RemoteSource::new(store, &[], &work);
+                let source = RemoteSource::new(&**store, &[], &work);
                 let found = self.described(&source, Policy::REMOTE, addresses);
                 let failure = source.failure();
                 found.map_err(|error| work.failure(failure.map_or(error, Error::Read)))

@@ -37,7 +37,7 @@ impl ArchiveArray {
             }
             ArchiveKind::Remote(store) => {
                 let work = Interruptible::new(&*self.archive().interrupts);
-                let source = RemoteSource::new(store, &[], &work);
+                let source = RemoteSource::new(&**store, &[], &work);
                 let found = pointers.values(&source, far_policy());
                 let failure = source.failure();
                 let fault = |problem| failure.map_or_else(|| pointers.fault(problem), Error::Read);

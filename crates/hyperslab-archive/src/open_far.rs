@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hyperslab_core::Tree;
-use hyperslab_engine::{Location, ReadError, RemoteFolder, RemoteOptions, RemoteStore, Store, Stores};
+use hyperslab_engine::{
+    AsFarStore, FileStore, Location, ReadError, RemoteFolder, RemoteOptions, RemoteStore, Store, Stores,
+};
 use hyperslab_parsers::references::References;
-use hyperslab_parsers::{self as parsers, Policy};
+use hyperslab_parsers::{self as parsers, Noted, Pages, Policy, Source, Statistics};
 
 use crate::archive::{Archive, ArchiveKind, FarArrays};
 use crate::embedded::{Embedded, Indexed};
@@ -46,39 +48,52 @@ impl Archive {
         let (name, path) = (file.location.name.clone(), Path::new(&file.location.name));
         let (resolver, folder) = (&options.resolver, folder_of(path));
         let source = RemoteSource::new(&store, &head, work);
-        let parsed = Format::of(&source).and_then(|format| {
-            if format == Format::OwnReferences {
-                return Ok((format, Tree::default(), Some(References::read(&source)?)));
-            }
-            let (patterns, allowed) = (&options.patterns, resolver.allowed());
-            let index = if format == Format::Hdf5 { Embedded::find(&source)? } else { None };
-            let tree = match &index {
-                Some(index) => {
-                    let indexed = Indexed { file: &source, index };
-                    format.parse(&indexed, Embedded::POLICY, path, patterns, allowed)?
-                }
-                None => format.parse(&source, Policy::REMOTE, path, patterns, allowed)?,
-            };
-            Ok((format, tree, None))
-        });
+        let parsed = ParsedFar::of(&source, path, options);
         let failure = source.failure();
         let fault = |problem| failure.map_or_else(|| Error::parse_of(path, problem), Error::Read);
-        let parsed = parsed.map_err(fault)?;
+        let ParsedFar { format, tree, references, opening } = parsed.map_err(fault)?;
         let store = Arc::new(store);
-        let (format, tree) = match parsed {
-            (_, _, Some(found)) => {
-                let open = OpenReferences::far(Arc::clone(&store), found);
-                return Ok(Self::of_own_references(open, path, options));
-            }
-            (format, tree, None) => (format, tree),
-        };
+        if let Some(found) = references {
+            let open = OpenReferences::far(Arc::clone(&store), found);
+            return Ok(Self::of_own_references(open, path, options).opened_by(opening));
+        }
         let stores = if matches!(format, Format::References | Format::Dmrpp) {
             Referenced::of_names(name.clone(), &folder, &tree.other_files).stores(resolver.clone())
         } else {
             stores_beside(file, Arc::clone(&store), format, &tree, resolver)
         };
         let kind = ArchiveKind::Remote(store);
-        Ok(Self::new(name, path, format, tree, kind, stores, options.cache()).with_options(options))
+        let archive = Self::new(name, path, format, tree, kind, stores, options.cache());
+        Ok(archive.with_options(options).opened_by(opening))
+    }
+
+    /// Opens a local file with the requests that would open it from afar. `opening` has their counts.
+    pub fn open_as_far(path: &Path, options: &OpenOptions) -> Result<Self, Error> {
+        let work = Interruptible::new(&*options.interrupts);
+        Self::of_local(path, options, &work).map_err(|error| work.failure(error))
+    }
+
+    fn of_local(path: &Path, options: &OpenOptions, work: &Interruptible<'_>) -> Result<Self, Error> {
+        let file = FileStore::open(path)?;
+        let version = file.version().to_string();
+        let store = Arc::new(AsFarStore::new(file));
+        let head = store.head(Policy::REMOTE.first_nbytes)?;
+        let source = RemoteSource::new(&*store, &head, work);
+        let parsed = ParsedFar::of(&source, path, options);
+        store.check_unchanged()?; // a file that changed explains any other failure
+        let failure = source.failure();
+        let fault = |problem| failure.map_or_else(|| Error::parse_of(path, problem), Error::Read);
+        let ParsedFar { format, tree, references, opening } = parsed.map_err(fault)?;
+        if references.is_some() {
+            let problem =
+                parsers::Error::Unsupported { feature: "a local file of references as a far one".to_owned() };
+            return Err(Error::parse_of(path, problem));
+        }
+        let stores =
+            Self::stores_of(path, Arc::clone(&store) as Arc<dyn Store>, format, &tree, &options.resolver);
+        let (name, kind) = (path.display().to_string(), ArchiveKind::Given { store, version });
+        let archive = Self::new(name, path, format, tree, kind, stores, options.cache());
+        Ok(archive.with_options(options).opened_by(opening))
     }
 
     /// Opens a remote Zarr hierarchy.
@@ -103,6 +118,54 @@ impl Archive {
         let (name, kind) = (path.display().to_string(), ArchiveKind::Keys(Box::new(far)));
         let archive = Self::new(name, &path, Format::Zarr, found.tree, kind, stores, options.cache());
         Ok(archive.interrupted_by(Arc::clone(&options.interrupts)))
+    }
+}
+
+/// What opening a far file takes.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    /// The length of the file.
+    pub nbytes: u64,
+    /// Rounds, requests and bytes, with the request that brings the first bytes.
+    pub asked: Statistics,
+    /// The structures that were read, if they were noted.
+    pub metadata: Noted,
+}
+
+impl Opening {
+    fn new(source: &RemoteSource<'_>, metadata: Noted) -> Self {
+        Self { nbytes: source.length(), asked: source.asked(), metadata }
+    }
+}
+
+/// A far file, parsed.
+struct ParsedFar {
+    format: Format,
+    tree: Tree,
+    /// What a file of our own references holds, in place of a tree.
+    references: Option<References>,
+    opening: Opening,
+}
+
+impl ParsedFar {
+    fn of(source: &RemoteSource<'_>, path: &Path, options: &OpenOptions) -> Result<Self, parsers::Error> {
+        let format = Format::of(source)?;
+        if format == Format::OwnReferences {
+            let references = Some(References::read(source)?);
+            let opening = Opening::new(source, Noted::default());
+            return Ok(Self { format, tree: Tree::default(), references, opening });
+        }
+        let index = if format == Format::Hdf5 { Embedded::find(source)? } else { None };
+        let indexed = index.as_ref().map(|index| Indexed { file: source, index });
+        let (bytes, policy): (&dyn Source, Policy) = match &indexed {
+            Some(indexed) => (indexed, Embedded::POLICY),
+            None => (source, Policy::REMOTE),
+        };
+        let pages = Pages::new(bytes, policy);
+        let pages = &mut if options.notes_metadata { pages.noting() } else { pages };
+        let tree = format.parse_pages(pages, bytes, path, &options.patterns, options.resolver.allowed())?;
+        let opening = Opening::new(source, pages.noted());
+        Ok(Self { format, tree, references: None, opening })
     }
 }
 

@@ -40,6 +40,8 @@ pub struct OpenOptions {
     /// If given, the chunks of an HDF5 file are looked up when arrays are first read, while no commit overwrites the
     /// file.
     pub between_commits: Option<Arc<dyn BetweenCommits>>,
+    /// Whether to note which structures of a far file are read, and where they are.
+    pub notes_metadata: bool,
     /// Lets the caller interrupt long work.
     pub interrupts: Arc<dyn InterruptCheck>,
 }
@@ -52,6 +54,7 @@ impl Default for OpenOptions {
             resolver: SourceResolver::default(),
             patterns: Vec::new(),
             between_commits: None,
+            notes_metadata: false,
             interrupts: Arc::new(NeverInterrupted),
         }
     }

@@ -62,7 +62,7 @@ impl OpenReferences {
             Location::Local(path, version) => (path, version),
             Location::Far(store) => {
                 let work = Interruptible::new(interrupts);
-                let source = RemoteSource::new(store, &[], &work);
+                let source = RemoteSource::new(&**store, &[], &work);
                 let array = self.found.array(&source, number);
                 let failure = source.failure();
                 return match (work.raised(), array) {

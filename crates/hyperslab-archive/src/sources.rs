@@ -1,11 +1,11 @@
 //! Sources of bytes for parsers: local files and remote files.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use hyperslab_core::ByteRange;
-use hyperslab_engine::{Expected, ReadError, RemoteFolder, RemoteStore, Store};
+use hyperslab_engine::{Expected, FarStore, ROUND_PART_NBYTES, ReadError, RemoteFolder, Store};
 use hyperslab_parsers::zarr::FarKeys;
-use hyperslab_parsers::{FetchError, Source};
+use hyperslab_parsers::{FetchError, Source, Statistics};
 
 use crate::interrupt::Interruptible;
 
@@ -32,20 +32,29 @@ impl Source for LocalSource<'_> {
 
 /// A remote file whose first bytes have been fetched already.
 pub(crate) struct RemoteSource<'a> {
-    store: &'a RemoteStore,
+    store: &'a dyn FarStore,
     head: &'a [u8],
     work: &'a Interruptible<'a>,
     failure: Mutex<Option<ReadError>>,
+    asked: Mutex<Statistics>,
 }
 
 impl<'a> RemoteSource<'a> {
-    pub(crate) fn new(store: &'a RemoteStore, head: &'a [u8], work: &'a Interruptible<'a>) -> Self {
-        Self { store, head, work, failure: Mutex::new(None) }
+    pub(crate) fn new(store: &'a dyn FarStore, head: &'a [u8], work: &'a Interruptible<'a>) -> Self {
+        let nbytes = head.len() as u64;
+        let opened = Statistics { round_count: 1, request_count: 1, fetched_nbytes: nbytes };
+        let asked = Mutex::new(if head.is_empty() { Statistics::default() } else { opened });
+        Self { store, head, work, failure: Mutex::new(None), asked }
+    }
+
+    /// What was asked of the server so far, with the request that brought the first bytes.
+    pub(crate) fn asked(&self) -> Statistics {
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why bytes could not be fetched, if that was the problem.
     pub(crate) fn failure(self) -> Option<ReadError> {
-        self.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.failure.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Splits a range into the part that is here and the rest.
@@ -61,9 +70,16 @@ impl<'a> RemoteSource<'a> {
         if ranges.is_empty() {
             return Ok(Vec::new());
         }
+        {
+            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            asked.round_count += 1;
+            asked.request_count +=
+                ranges.iter().map(|range| range.length.div_ceil(ROUND_PART_NBYTES)).sum::<u64>();
+            asked.fetched_nbytes += ranges.iter().map(|range| range.length).sum::<u64>();
+        }
         self.store.read_round(ranges, &|| self.work.is_over()).map_err(|error| {
             let said = FetchError(error.to_string());
-            *self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             said
         })
     }
@@ -104,12 +120,12 @@ impl<'a> RemoteKeys<'a> {
 
     /// Why keys could not be fetched, if that was the problem.
     pub(crate) fn failure(self) -> Option<ReadError> {
-        self.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.failure.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn failed(&self, error: ReadError) -> FetchError {
         let said = FetchError(error.to_string());
-        *self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         said
     }
 }

@@ -35,9 +35,9 @@ pub use execute::{Execution, MAX_CHUNK_NBYTES, execute};
 pub use points::read_points;
 pub use read_error::ReadError;
 pub use stores::{
-    ByteCache, Expected, FarStore, FileStore, FileVersion, GivenStore, Identity, Location, MemoryStore,
-    ObjectEnd, Opener, OtherFile, RangeReader, RemoteFolder, RemoteOptions, RemoteStatistics, RemoteStore,
-    Stop, Store, Stores, UrlParts, WebUrl, remote_statistics,
+    AsFarStore, ByteCache, Expected, FarStore, FileStore, FileVersion, GivenStore, Identity, Location,
+    MemoryStore, ObjectEnd, Opener, OtherFile, ROUND_PART_NBYTES, RangeReader, RemoteFolder, RemoteOptions, RemoteStatistics,
+    RemoteStore, Stop, Store, Stores, UrlParts, WebUrl, remote_statistics,
 };
 pub use threads::{default_thread_count, in_shares, with_helpers};
 pub use tidy::{is_tidy, tidy};

@@ -11,6 +11,7 @@ mod cursor;
 mod error;
 #[cfg(test)]
 mod hostile;
+mod noted;
 mod pages;
 mod pieces;
 mod regular_file;
@@ -27,5 +28,6 @@ pub mod zarr;
 
 pub use allowed::{Allowed, refusal};
 pub use error::{Error, FetchError};
+pub use noted::{Noted, NotedKind};
 pub use pages::{Memory, Pages, Policy, Source, Statistics};
 pub use regular_file::{check_regular, open_regular};

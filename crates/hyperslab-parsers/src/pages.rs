@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use hyperslab_core::ByteRange;
 
 use crate::error::{Error, FetchError};
+use crate::noted::Noted;
 
 /// Where a file's bytes come from: a local file, a web server, an object store, or memory.
 pub trait Source: Sync {
@@ -65,6 +66,8 @@ pub struct Pages<'a> {
     /// Bytes that replace bytes of a page, with their positions in the page.
     laid_over: HashMap<u64, Vec<(usize, Vec<u8>)>>,
     statistics: Statistics,
+    /// What was read, if somebody wants to know.
+    noted: Option<RefCell<Noted>>,
 }
 
 impl<'a> Pages<'a> {
@@ -80,10 +83,28 @@ impl<'a> Pages<'a> {
             expected: RefCell::default(),
             laid_over: HashMap::new(),
             statistics: Statistics::default(),
+            noted: None,
         };
         let first = policy.first_nbytes.min(source.length());
         pages.want(ByteRange { offset: 0, length: first });
         pages
+    }
+
+    /// The same, but it notes which structures are read, and where they are.
+    #[must_use]
+    pub fn noting(self) -> Self {
+        Self { noted: Some(RefCell::default()), ..self }
+    }
+
+    /// What was read so far; nothing unless it is noted.
+    pub fn noted(&self) -> Noted {
+        self.noted.as_ref().map(|noted| noted.borrow().clone()).unwrap_or_default()
+    }
+
+    fn note(&self, what: &'static str, range: ByteRange) {
+        if let Some(noted) = &self.noted {
+            noted.borrow_mut().add(what, range);
+        }
     }
 
     /// The length of the file.
@@ -108,6 +129,7 @@ impl<'a> Pages<'a> {
             self.want(range);
             return Err(Error::NotHeld { offset });
         }
+        self.note(what, range);
         Ok(if first == last { Cow::Borrowed(self.within(first, offset, length)) } else { self.joined(range) })
     }
 
@@ -118,6 +140,7 @@ impl<'a> Pages<'a> {
         let range = ByteRange { offset, length };
         if let Some(mut bytes) = self.pieces.borrow_mut().remove(&range) {
             self.lay_over_piece(offset, &mut bytes);
+            self.note(what, range);
             return Ok(bytes);
         }
         self.wanted_pieces.borrow_mut().insert(range);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hyperslab_archive::{Archive, ArchiveArray, Error, OpenOptions};
+use hyperslab_archive::{Archive, ArchiveArray, Error, OpenOptions, Opening};
 use hyperslab_core::{Link, Unreadable};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -51,17 +51,25 @@ impl ArchiveFile {
 
     /// Open a remote file.
     #[staticmethod]
-    #[pyo3(signature = (file, chunk_cache_nbytes, resolver=None, patterns=Vec::new()))]
+    #[pyo3(signature = (file, chunk_cache_nbytes, resolver=None, patterns=Vec::new(), notes_metadata=false))]
     fn remote(
         py: Python<'_>,
         file: &Bound<'_, RemoteFile>,
         chunk_cache_nbytes: usize,
         resolver: Option<DocumentResolver>,
         patterns: Vec<String>,
+        notes_metadata: bool,
     ) -> PyResult<Self> {
-        let options = OpenOptions { patterns, ..options(chunk_cache_nbytes, resolver) };
+        let options = OpenOptions { patterns, notes_metadata, ..options(chunk_cache_nbytes, resolver) };
         let file = file.get();
         opened(py, || Archive::open_remote(&file.0, &options))
+    }
+
+    /// Open a local file with the requests that would open it from afar.
+    #[staticmethod]
+    fn as_far(py: Python<'_>, path: PathBuf, resolver: Option<DocumentResolver>) -> PyResult<Self> {
+        let options = OpenOptions { notes_metadata: true, ..options(0, resolver) };
+        opened(py, || Archive::open_as_far(&path, &options))
     }
 
     /// Open a remote Zarr hierarchy.
@@ -143,6 +151,24 @@ impl ArchiveFile {
     #[getter]
     fn lost_nbytes(&self) -> u64 {
         self.0.lost_nbytes()
+    }
+
+    /// What opening a far file took; None for a file that was not opened from afar, nor as if it were.
+    #[getter]
+    fn opening<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(Opening { nbytes, asked, metadata }) = self.0.opening() else { return Ok(None) };
+        let facts = PyDict::new(py);
+        facts.set_item("nbytes", nbytes)?;
+        facts.set_item("round_count", asked.round_count)?;
+        facts.set_item("request_count", asked.request_count)?;
+        facts.set_item("fetched_nbytes", asked.fetched_nbytes)?;
+        facts.set_item("metadata_nbytes", metadata.nbytes())?;
+        facts.set_item("metadata_end", metadata.end())?;
+        facts.set_item("place_count", metadata.place_count())?;
+        let kinds = metadata.kinds().into_iter();
+        let kinds = kinds.map(|one| (one.what, one.count, one.nbytes, one.first_offset, one.last_offset));
+        facts.set_item("kinds", kinds.collect::<Vec<_>>())?;
+        Ok(Some(facts))
     }
 
     /// URLs of the other remote files that hold chunks of this archive.

@@ -57,6 +57,25 @@ def conversion_cost(array: StoredArray, pricer: Pricer, today: Candidate, target
     return moved + ConversionCost(ARRAY_SECONDS, ARRAY_SECONDS / FACTOR, ARRAY_SECONDS * FACTOR)
 
 
+def estimated_rewrite(nbytes: int, encoded_nbytes: int, chunk_count: int, array_count: int) -> ConversionCost:
+    """What it costs to write a file again, by nothing but its size.
+
+    Parameters
+    ----------
+    nbytes : int
+        Of the file.
+    encoded_nbytes : int
+        In memory, of the arrays whose chunks are decoded and encoded again; those of the others are copied.
+    chunk_count : int
+        The chunks of all arrays.
+    array_count : int
+        The arrays.
+    """
+    moved = 2 * nbytes * BYTE_SECONDS + 2 * encoded_nbytes * CODEC_SECONDS
+    seconds = moved + chunk_count * CHUNK_SECONDS + array_count * ARRAY_SECONDS
+    return ConversionCost(seconds, seconds / WILD_FACTOR, seconds * WILD_FACTOR, is_estimate=True)
+
+
 def _written(target: Candidate) -> Candidate:
     """The candidate as its format's own library writes it: our engine is priced as a reader only."""
     library = "zarr" if target.format.startswith("zarr") else "hdf5"

@@ -69,6 +69,10 @@ ENTRIES = {
         "index:index",
         "Save where files keep their chunks, so that they open at once. Several files become groups.",
     ),
+    "audit": Entry(
+        "audit:audit",
+        "Say which files are slow from far or from disk, why, and which commands remedy that.",
+    ),
     "convert": Entry("convert:convert", "Write an archive again, in another format or with other chunks and codecs."),
     "calibrate": Entry(
         "calibrate:calibrate_machine",

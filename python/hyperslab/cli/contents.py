@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from hyperslab.cli.archives import Entry, entries, message_of, open_archive, status_of
@@ -61,6 +62,8 @@ def show(
                     print("\n" * (number > 0), end="")
                     _print(file, root, rows, console(), advise=advise or "://" in file, every=every)
                     _print_counsels(told, console())
+            if advise and concat is None:
+                _audited(file, options or [], allowed, documents[-1] if as_json else None)
         except (UsageError, ReadError) as error:
             if len(files) == 1:
                 raise
@@ -85,6 +88,21 @@ def _counsels(
     from hyperslab.model.store_profile import profile_if_any
 
     return traced_counsels(files[0], trace, profile_if_any(store_profile), storage_options(options))
+
+
+def _audited(file: str, options: list[str], allowed: list[str] | None, document: dict[str, Any] | None) -> None:
+    """What `hyperslab audit` says of a file: printed, or put into its document."""
+    from hyperslab.audit.judging import Question, audit_file
+    from hyperslab.audit.words import file_lines
+    from hyperslab.cli.archives import allowed_prefixes, storage_options
+
+    question = Question(options=storage_options(options), allowed=allowed_prefixes(allowed))
+    audit = audit_file(file, question)
+    if document is not None:
+        document["audit"] = audit.to_dict()
+        return
+    for said in file_lines(audit, question.distance):
+        console().print(line(said), soft_wrap=True)
 
 
 def _said(counsel: Counsel | None) -> dict[str, Any]:
@@ -139,6 +157,7 @@ def facts(array: Array) -> dict[str, Any]:
         "is_dimension_only": array.is_dimension_only,
         "element": element,
         "chunks": None if array.chunks is None else list(array.chunks),
+        "chunk_nbytes": _chunk_nbytes(array, element),
         "codecs": list(array.codecs),
         "nbytes": nbytes,
         "stored_nbytes": stored_nbytes,
@@ -152,6 +171,13 @@ def facts(array: Array) -> dict[str, Any]:
         "damaged": array.damaged,
     }
     return {**known, "advice": [*problems(known), *advice(known)]}
+
+
+def _chunk_nbytes(array: Array, element: str | None) -> int | None:
+    """The size of a chunk in memory."""
+    if array.chunks is None or element is None:
+        return None
+    return prod(array.chunks) * array.dtype.itemsize
 
 
 def _element(array: Array) -> tuple[str | None, int | None]:
@@ -182,7 +208,8 @@ def advice(known: dict[str, Any]) -> Iterator[str]:
     from hyperslab.advise.cloud import cloud_tips
 
     if known["chunks"] is not None:
-        yield from (tip.what for tip in cloud_tips(known["stored_chunk_count"], known["stored_nbytes"]))
+        tips = cloud_tips(known["stored_chunk_count"], known["stored_nbytes"], known["chunk_nbytes"])
+        yield from (tip.what for tip in tips)
 
 
 def _size(count: float | None) -> str:

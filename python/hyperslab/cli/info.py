@@ -19,7 +19,7 @@ def info(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     every: Annotated[bool, typer.Option("-v", "--verbose", help="Show every attribute, in full.")] = False,
     advise: Annotated[
-        bool, typer.Option("--advise", help="Say how the chunks suit reading from a cloud (always said of URLs).")
+        bool, typer.Option("--advise", help="Audit the file: how it suits reading from afar, and what remedies it.")
     ] = False,
     trace: Annotated[
         Path | None, typer.Option(help="Also say what a traced program's accesses take, and what helps it.")

@@ -17,7 +17,10 @@ LOG_EVERY_SECONDS = 15.0
 
 @contextmanager
 def live(console: Console, unit: str = "trials") -> Iterator[Callable[[str, int, int], None]]:
-    """Give a function (what, done, expected) that shows progress, counted in `unit`, until the context ends."""
+    """Give a function (what, done, expected) that shows progress, counted in `unit`, until the context ends.
+
+    Nobody knows how much there is if 0 is expected.
+    """
     if not console.is_terminal:
         yield _log(console, unit)
         return
@@ -34,9 +37,20 @@ def live(console: Console, unit: str = "trials") -> Iterator[Callable[[str, int,
         task = bar.add_task("starting", total=None)
 
         def show(what: str, done: int, expected: int) -> None:
-            bar.update(task, description=printable(what), completed=done, total=expected)
+            bar.update(task, description=printable(what), completed=done, total=expected or None)
 
         yield show
+
+
+def after(seconds: float, show: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:
+    """Show progress only once the work has taken so long."""
+    started = time.monotonic()
+
+    def later(what: str, done: int, expected: int) -> None:
+        if time.monotonic() - started >= seconds:
+            show(what, done, expected)
+
+    return later
 
 
 def _log(console: Console, unit: str) -> Callable[[str, int, int], None]:
@@ -48,6 +62,7 @@ def _log(console: Console, unit: str) -> Callable[[str, int, int], None]:
         if now - said >= LOG_EVERY_SECONDS:
             said = now
             left = (now - started) / max(done, 1) * (expected - done)
-            console.print(line(f"{done} of at most {expected} {unit}, about {left:.0f} s left: {what}"), soft_wrap=True)
+            told = f"{done} of at most {expected} {unit}, about {left:.0f} s left" if expected else f"{done} {unit}"
+            console.print(line(f"{told}: {what}"), soft_wrap=True)
 
     return show

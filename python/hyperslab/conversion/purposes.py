@@ -16,7 +16,7 @@ import numpy as np
 
 from hyperslab.archive.tree.array import Array
 from hyperslab.archive.views import display
-from hyperslab.chunk_grid import ceil_div
+from hyperslab.chunk_grid import ENOUGH_NBYTES, MOST_GROWN_NBYTES, ceil_div, chunks_for_cloud
 from hyperslab.conversion.front import has_metadata_in_front
 from hyperslab.conversion.wishes import ArrayWish, Wish, usual_chunk_shape
 from hyperslab.errors import HyperslabError, UsageError
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 Purpose: TypeAlias = Literal["cmip7", "cloud"]
 PURPOSES: tuple[str, ...] = get_args(Purpose)
-# In decoded bytes. Chunks for a cloud grow to about twice the least, and so never beyond the most.
-LEAST_NBYTES, GROWN_NBYTES, MOST_NBYTES = 4 << 20, 8 << 20, 16 << 20
+LEAST_NBYTES = 4 << 20  # of a decoded chunk: the rule of CMIP7's archive
 SMALL_NBYTES = 64 << 10  # an array without chunks of at most this many bytes gets none
 CMIP7_CODEC = CodecChain.parse("shuffle+deflate:4+fletcher32")
 CHECKSUM = Codec("fletcher32")
@@ -149,11 +148,10 @@ def _of_cloud(group: Group) -> Iterator[Change]:
             continue
         name = array.name.rpartition("/")[2]
         nbytes = math.prod(chunks) * width
-        if (array.dims == (name,) or name in bounds) and array.nbytes <= MOST_NBYTES:
+        if (array.dims == (name,) or name in bounds) and array.nbytes <= MOST_GROWN_NBYTES:
             reason, grown = f"a coordinate should be in one chunk, but it has {count}", array.shape
-        elif nbytes < LEAST_NBYTES:
-            times = ceil_div(GROWN_NBYTES, nbytes)
-            grown = _then_others((min(chunks[0] * times, array.shape[0]), *chunks[1:]), array.shape, width)
+        elif nbytes < ENOUGH_NBYTES:
+            grown = chunks_for_cloud(array.shape, chunks, width)
             reason = f"{count} chunks of {display.nbytes(nbytes)} are too small for a cloud"
         else:
             continue

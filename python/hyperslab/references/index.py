@@ -289,7 +289,7 @@ class _Gathering:
                 yield number, root
             else:
                 missing[number] = locate(self.path(number), self.options, 0, self.allowed)
-        for number, content in by_dask(encoded, missing, scheduler):
+        for number, content in by_dask(encoded, missing.items(), scheduler):
             known = self.kept_at(number)
             with replacing(known, is_synced=False) as beside:
                 beside.write_bytes(content)

@@ -42,6 +42,9 @@ pub trait Store: Send + Sync {
 /// Called now and then by threads that wait; `true` ends the wait with `Cancelled`.
 pub type Stop<'a> = &'a dyn Fn() -> bool;
 
+/// The most bytes that one request for metadata asks for.
+pub const ROUND_PART_NBYTES: u64 = 64 << 20;
+
 /// A store where each request takes long whatever it brings, so requests are made side by side.
 pub trait FarStore: Store {
     /// How many requests may be worth making at a time.
@@ -52,6 +55,11 @@ pub trait FarStore: Store {
 
     /// Fills buffers side by side, each with the bytes that start at its offset.
     fn fill(&self, wanted: Vec<(u64, &mut [u8])>, stop: Stop<'_>) -> Result<(), ReadError>;
+
+    /// The bytes of several ranges, fetched side by side, as one round of reading metadata.
+    fn read_round(&self, ranges: &[ByteRange], stop: Stop<'_>) -> Result<Vec<Vec<u8>>, ReadError> {
+        self.read_ranges(ranges, stop)
+    }
 
     /// The bytes of several ranges, fetched side by side.
     fn read_ranges(&self, ranges: &[ByteRange], stop: Stop<'_>) -> Result<Vec<Vec<u8>>, ReadError> {

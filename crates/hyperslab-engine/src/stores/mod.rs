@@ -1,5 +1,6 @@
 //! Stores: where the bytes of files are. One file each, behind one contract.
 
+mod as_far;
 mod contract;
 mod file;
 mod file_version;
@@ -9,7 +10,8 @@ mod padded;
 mod remote;
 mod table;
 
-pub use contract::{FarStore, Stop, Store};
+pub use as_far::AsFarStore;
+pub use contract::{FarStore, ROUND_PART_NBYTES, Stop, Store};
 pub use file::FileStore;
 pub use file_version::FileVersion;
 pub use given::{GivenStore, MemoryStore, RangeReader};

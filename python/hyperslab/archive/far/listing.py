@@ -21,7 +21,12 @@ def is_pattern(url: Any) -> bool:
 
 
 def matching(pattern: Remote) -> list[str]:
-    """The URLs of the objects whose keys a pattern matches.
+    """The URLs of the objects whose keys a pattern matches: `each_matching` in a list."""
+    return list(each_matching(pattern))
+
+
+def each_matching(pattern: Remote) -> Iterator[str]:
+    """Yield the URL of each object whose key a pattern matches.
 
     `*` stands for anything within a name, `**` between slashes for any folders.
 
@@ -35,7 +40,7 @@ def matching(pattern: Remote) -> list[str]:
     kind, _, rest = pattern.url.partition("://")
     server, _, key = rest.partition("/")
     folder, expression = key[: key.index("*")].rpartition("/")[0], _expression(key)
-    return [f"{kind}://{server}/{name}" for name in _keys(pattern, folder) if expression.fullmatch(name)]
+    yield from (f"{kind}://{server}/{name}" for name in _keys(pattern, folder) if expression.fullmatch(name))
 
 
 def _keys(pattern: Remote, folder: str) -> Iterator[str]:

@@ -34,6 +34,7 @@ use std::time::Duration;
 use futures_util::stream::{FuturesUnordered, TryStreamExt};
 use hyperslab_core::{ByteRange, CoalescePolicy};
 
+use super::contract::ROUND_PART_NBYTES;
 use super::{FarStore, Stop, Store};
 use crate::read_error::ReadError;
 use crate::stores::contract::at_offsets;
@@ -123,15 +124,6 @@ impl RemoteStore {
         }
         Err(ReadError::Truncated { file: location.name.clone(), offset, nbytes, file_nbytes: found.nbytes })
     }
-
-    /// The bytes of all ranges, fetched side by side, as one round of reading metadata. Requests are large: servers
-    /// and their owners count them, and few files have so many metadata.
-    pub fn read_round(&self, ranges: &[ByteRange], stop: Stop<'_>) -> Result<Vec<Vec<u8>>, ReadError> {
-        Process::current().host(&self.location.host).waited();
-        let mut fetched = self.room(ranges)?;
-        wait(&self.location, self.filled_by(ROUND_PART_NBYTES, at_offsets(ranges, &mut fetched)), stop)?;
-        Ok(fetched)
-    }
 }
 
 impl Store for RemoteStore {
@@ -186,6 +178,14 @@ impl FarStore for RemoteStore {
     fn fill(&self, wanted: Vec<(u64, &mut [u8])>, stop: Stop<'_>) -> Result<(), ReadError> {
         wait(&self.location, self.filled(wanted), stop)
     }
+
+    fn read_round(&self, ranges: &[ByteRange], stop: Stop<'_>) -> Result<Vec<Vec<u8>>, ReadError> {
+        Process::current().host(&self.location.host).waited();
+        let mut fetched = self.room(ranges)?;
+        let part_nbytes = usize::try_from(ROUND_PART_NBYTES).unwrap_or(usize::MAX);
+        wait(&self.location, self.filled_by(part_nbytes, at_offsets(ranges, &mut fetched)), stop)?;
+        Ok(fetched)
+    }
 }
 
 impl RemoteStore {
@@ -210,9 +210,6 @@ impl RemoteStore {
         fetches.try_collect::<()>().await
     }
 }
-
-/// The most that one request for metadata asks for.
-const ROUND_PART_NBYTES: usize = 64 << 20;
 
 /// The most that one request for chunks asks for.
 fn part_nbytes() -> usize {
