@@ -73,6 +73,17 @@ impl InterruptCheck for LetThrough {
     }
 }
 
+/// Whether the user wants to end a wait for the network by Ctrl-C. Lets waiting signals through.
+pub(crate) fn is_interrupted() -> bool {
+    let mut waiting = MaybeUninit::zeroed();
+    // SAFETY: the set is valid for writes. A set of zeros is an empty one, should the call fail.
+    let is_asked = unsafe {
+        libc::sigpending(waiting.as_mut_ptr());
+        libc::sigismember(waiting.as_ptr(), libc::SIGINT) == 1
+    };
+    LetThrough.check().is_err() || is_asked
+}
+
 /// Blocks these signals and no others. Returns those that were blocked.
 fn exchange(blocked: &libc::sigset_t) -> libc::sigset_t {
     let mut before = MaybeUninit::zeroed();

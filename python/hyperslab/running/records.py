@@ -8,8 +8,8 @@ import struct
 from hyperslab.preloading import content, users_folders
 
 # As in crates/hyperslab-preload/src/counts.rs: a mark with the version, thirteen numbers, and two for each reason; then
-# five numbers on writes, and two for each of their reasons.
-MAGIC = b"HSRUN\0\0\x07"
+# five numbers on writes, and two for each of their reasons; then six on files at URLs.
+MAGIC = b"HSRUN\0\0\x08"
 REASONS = {
     "small": "small",
     "writable": "of files open for writing",
@@ -50,7 +50,8 @@ WRITE_REASONS = {
 _NUMBERS = 13
 _FIRST_WRITE = _NUMBERS + 2 * len(REASONS)
 _FIRST_LEFT = _FIRST_WRITE + 5
-_WORDS = struct.Struct(f"<{_FIRST_LEFT + 2 * len(WRITE_REASONS)}Q")
+_FIRST_FAR = _FIRST_LEFT + 2 * len(WRITE_REASONS)
+_WORDS = struct.Struct(f"<{_FIRST_FAR + 6}Q")
 
 
 class Totals:
@@ -98,6 +99,18 @@ class Totals:
         """How many of them were encoded while the program went on."""
         self.left_writes: dict[str, tuple[int, int]] = {}
         """For each reason, how many writes were left to libhdf5, and how many bytes of them are known."""
+        self.far_files = 0
+        """How often a file at a URL was opened, or could not be."""
+        self.far_requests = 0
+        """The requests for such files."""
+        self.far_nbytes = 0
+        """The bytes that came."""
+        self.far_kept_nbytes = 0
+        """The bytes that were asked for again and had come before."""
+        self.far_reads = 0
+        """Reads of parts of such files by libhdf5 and netCDF-C."""
+        self.far_reads_kept = 0
+        """The reads of `far_reads` for which nothing had to be fetched."""
 
     def add(self, record: bytes) -> None:
         """Add the record of one process."""
@@ -126,6 +139,13 @@ class Totals:
         self.encoding_seconds += nanoseconds / 1e9
         self.waited_writes += waited
         _add(self.left_writes, WRITE_REASONS, numbers[_FIRST_LEFT:])
+        files, requests, fetched, kept, reads, reads_kept = numbers[_FIRST_FAR:]
+        self.far_files += files
+        self.far_requests += requests
+        self.far_nbytes += fetched
+        self.far_kept_nbytes += kept
+        self.far_reads += reads
+        self.far_reads_kept += reads_kept
 
     @property
     def passed_reads(self) -> int:

@@ -28,7 +28,7 @@ mod url_parts;
 
 use std::collections::BTreeMap;
 use std::io::IoSliceMut;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, TryStreamExt};
@@ -85,7 +85,7 @@ impl RemoteStore {
         let mut head = vec![0; head_nbytes];
         let fetcher = Fetcher { location: &location, options: &options, identity: None, references: None };
         let identity = wait(&location, fetcher.fetch_head(&mut head), stop)?;
-        options.cache.keep(&location.name, 0, &head);
+        options.cache.keep(options.kept_as.as_deref().unwrap_or(&location.name), 0, &head);
         Ok((Self { location, options, identity: identity.into(), references: None }, head))
     }
 
@@ -108,6 +108,30 @@ impl RemoteStore {
     pub fn version(&self) -> Option<String> {
         let Identity { nbytes, etag, modified } = self.identity.get()?;
         Some(etag.clone().unwrap_or_else(|| format!("{nbytes} bytes of {modified}")))
+    }
+
+    /// The same object, of which no more bytes are kept.
+    #[must_use]
+    pub fn uncached(&self) -> Self {
+        let options = RemoteOptions { cache: Arc::new(ByteCache::new(0)), ..self.options.clone() };
+        let identity = self.identity.clone();
+        Self { location: self.location.clone(), options, identity, references: self.references.clone() }
+    }
+
+    /// Fills as much of these buffers as is kept. Returns what is missing.
+    pub fn take_kept<'w>(&self, wanted: Vec<(u64, &'w mut [u8])>) -> Vec<(u64, &'w mut [u8])> {
+        let (missing, reused_nbytes) = self.options.cache.take(self.kept_as(), wanted);
+        Process::current().host(&self.location.host).reused(reused_nbytes);
+        missing
+    }
+
+    /// Forgets the bytes that are kept.
+    pub fn forget_kept(&self) {
+        self.options.cache.forget(self.kept_as());
+    }
+
+    fn kept_as(&self) -> &str {
+        self.options.kept_as.as_deref().unwrap_or(&self.location.name)
     }
 
     /// Fetches one part. It must be complete and belong to the known object.
@@ -188,14 +212,14 @@ impl RemoteStore {
     /// Fills buffers with the bytes from their offsets on, in parts side by side.
     async fn filled(&self, wanted: Vec<(u64, &mut [u8])>) -> Result<(), ReadError> {
         let part_nbytes = part_nbytes();
-        let (wanted, reused_nbytes) = self.options.cache.take(&self.location.name, wanted);
+        let (wanted, reused_nbytes) = self.options.cache.take(self.kept_as(), wanted);
         Process::current().host(&self.location.host).reused(reused_nbytes);
         let fetches: FuturesUnordered<_> = wanted
             .into_iter()
             .flat_map(|(offset, out)| (offset..).step_by(part_nbytes).zip(out.chunks_mut(part_nbytes)))
             .map(|(offset, part)| async move {
                 self.fetch(offset, part).await?;
-                self.options.cache.keep(&self.location.name, offset, part);
+                self.options.cache.keep(self.kept_as(), offset, part);
                 Ok(())
             })
             .collect();
