@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hyperslab_archive::{CallerError, InterruptCheck};
 
+use crate::python;
+
 thread_local! {
     /// The signals that this thread did not take before we blocked all others.
     static BEFORE: Cell<Option<Box<libc::sigset_t>>> = const { Cell::new(None) };
@@ -81,7 +83,7 @@ pub(crate) fn is_interrupted() -> bool {
         libc::sigpending(waiting.as_mut_ptr());
         libc::sigismember(waiting.as_ptr(), libc::SIGINT) == 1
     };
-    LetThrough.check().is_err() || is_asked
+    LetThrough.check().is_err() || is_asked || python::is_interrupted()
 }
 
 /// Blocks these signals and no others. Returns those that were blocked.

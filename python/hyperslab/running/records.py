@@ -54,6 +54,34 @@ _FIRST_FAR = _FIRST_LEFT + 2 * len(WRITE_REASONS)
 _WORDS = struct.Struct(f"<{_FIRST_FAR + 6}Q")
 
 
+class FarTotals:
+    """What files at URLs cost."""
+
+    def __init__(self) -> None:
+        self.files = 0
+        """How often one was opened, or could not be."""
+        self.requests = 0
+        """The requests for them."""
+        self.nbytes = 0
+        """The bytes that came."""
+        self.kept_nbytes = 0
+        """The bytes that were asked for again and had come before."""
+        self.reads = 0
+        """Reads of parts of them by libhdf5 and netCDF-C."""
+        self.reads_kept = 0
+        """The reads of `reads` for which nothing had to be fetched."""
+
+    def add(self, numbers: tuple[int, ...]) -> None:
+        """Add the numbers of one process."""
+        files, requests, nbytes, kept_nbytes, reads, reads_kept = numbers
+        self.files += files
+        self.requests += requests
+        self.nbytes += nbytes
+        self.kept_nbytes += kept_nbytes
+        self.reads += reads
+        self.reads_kept += reads_kept
+
+
 class Totals:
     """The counts of all processes of a program."""
 
@@ -99,18 +127,8 @@ class Totals:
         """How many of them were encoded while the program went on."""
         self.left_writes: dict[str, tuple[int, int]] = {}
         """For each reason, how many writes were left to libhdf5, and how many bytes of them are known."""
-        self.far_files = 0
-        """How often a file at a URL was opened, or could not be."""
-        self.far_requests = 0
-        """The requests for such files."""
-        self.far_nbytes = 0
-        """The bytes that came."""
-        self.far_kept_nbytes = 0
-        """The bytes that were asked for again and had come before."""
-        self.far_reads = 0
-        """Reads of parts of such files by libhdf5 and netCDF-C."""
-        self.far_reads_kept = 0
-        """The reads of `far_reads` for which nothing had to be fetched."""
+        self.far = FarTotals()
+        """What files at URLs cost."""
 
     def add(self, record: bytes) -> None:
         """Add the record of one process."""
@@ -139,13 +157,7 @@ class Totals:
         self.encoding_seconds += nanoseconds / 1e9
         self.waited_writes += waited
         _add(self.left_writes, WRITE_REASONS, numbers[_FIRST_LEFT:])
-        files, requests, fetched, kept, reads, reads_kept = numbers[_FIRST_FAR:]
-        self.far_files += files
-        self.far_requests += requests
-        self.far_nbytes += fetched
-        self.far_kept_nbytes += kept
-        self.far_reads += reads
-        self.far_reads_kept += reads_kept
+        self.far.add(numbers[_FIRST_FAR:])
 
     @property
     def passed_reads(self) -> int:

@@ -13,6 +13,7 @@ use hyperslab_engine::{
 use hyperslab_libhdf5::{DrivenFile, Opening};
 
 use super::leading::{not_opened, target};
+use super::told;
 use super::view::FarView;
 use crate::counts::{self, Count};
 use crate::settings::settings;
@@ -92,8 +93,7 @@ impl FarFile {
     /// Opens the file at a URL.
     pub fn open(url: &str, options: RemoteOptions) -> Result<Arc<Self>, Failure> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let most_nbytes = (settings().memory_nbytes / MEMORY_PART).max(LEAST_NBYTES);
-        let cache = CACHE.get_or_init(|| Arc::new(ByteCache::new(most_nbytes)));
+        let cache = CACHE.get_or_init(|| Arc::new(ByteCache::new(most_kept_nbytes())));
         let kept_as = Some(number.to_string().into());
         let options = RemoteOptions { cache: Arc::clone(cache), kept_as, ..options };
         let location = Location::of_url(url, &options).map_err(Failure::refused)?;
@@ -232,7 +232,7 @@ impl DrivenFile for FarFile {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), String> {
-        self.fill(offset, out)
+        self.fill(offset, out).inspect_err(|text| told::note(text))
     }
 
     fn led_to(&self, name: &str) -> Opening {
@@ -240,6 +240,11 @@ impl DrivenFile for FarFile {
         let opened = Self::open(&url, self.options.clone()).inspect_err(not_opened);
         Ok(opened.map_err(|failure| failure.text)?)
     }
+}
+
+/// How much of all files is kept.
+pub(super) fn most_kept_nbytes() -> usize {
+    (settings().memory_nbytes / MEMORY_PART).max(LEAST_NBYTES)
 }
 
 /// Tells the command what all files cost so far.

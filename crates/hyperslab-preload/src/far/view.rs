@@ -8,8 +8,7 @@ use hyperslab_core::CoalescePolicy;
 use hyperslab_engine::{FarStore, Identity, ReadError, Stop, Store};
 
 use super::FarFile;
-use super::file::count;
-use crate::settings::settings;
+use super::file::{count, most_kept_nbytes};
 
 /// A file at a URL. Metadata are kept, and chunks are not.
 pub(crate) struct FarView {
@@ -22,7 +21,7 @@ pub(crate) struct FarView {
 impl FarView {
     /// A view by which metadata are fetched, no more of them than can be kept together.
     pub fn of_metadata(file: Arc<FarFile>) -> Self {
-        let left_nbytes = AtomicU64::new((settings().memory_nbytes as u64 / 8).max(4 << 20));
+        let left_nbytes = AtomicU64::new(most_kept_nbytes() as u64);
         Self { file, are_metadata: AtomicBool::new(true), left_nbytes }
     }
 
