@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hyperslab_archive::{Archive, ArchiveArray, ArraySelection, OpenOptions, ReadOptions};
+use hyperslab_archive::{Archive, ArchiveArray, ArraySelection, InterruptCheck, OpenOptions, ReadOptions};
 use hyperslab_core::{AxisIndices, AxisSelection, Codec, Element};
 use hyperslab_engine::{ChunkCache, Store, default_thread_count};
 use hyperslab_libhdf5::{Dataspace, Selected};
@@ -15,7 +15,7 @@ use crate::kept_bytes::KeptBytes;
 use crate::open_file::OpenFile;
 use crate::reason::Reason;
 use crate::settings::settings;
-use crate::signals::{Blocked, LetThrough};
+use crate::signals::{Blocked, LetThrough, OrInterrupted};
 
 /// What is kept of one array is this part of all memory at most.
 const KEPT_PART: u64 = 64;
@@ -79,7 +79,8 @@ impl OpenArray {
             Some(far) => Arc::clone(far) as Arc<dyn Store>,
             None => Arc::new(file.store(Arc::clone(&kept)).ok_or(Reason::Failed)?),
         };
-        let interrupts = Arc::new(LetThrough);
+        let interrupts: Arc<dyn InterruptCheck> =
+            if far.is_some() { Arc::new(OrInterrupted) } else { Arc::new(LetThrough) };
         let options = OpenOptions { cache: Some(cache), interrupts, ..OpenOptions::default() };
         let archive = Archive::open_hdf5_array(store, address, String::new(), &options);
         far.inspect(|far| far.is_parsed());

@@ -75,6 +75,15 @@ impl InterruptCheck for LetThrough {
     }
 }
 
+/// The same, and ends what waits for the network by Ctrl-C.
+pub(crate) struct OrInterrupted;
+
+impl InterruptCheck for OrInterrupted {
+    fn check(&self) -> Result<(), CallerError> {
+        if is_interrupted() { Err("it was interrupted".into()) } else { Ok(()) }
+    }
+}
+
 /// Whether the user wants to end a wait for the network by Ctrl-C. Lets waiting signals through.
 pub(crate) fn is_interrupted() -> bool {
     let mut waiting = MaybeUninit::zeroed();

@@ -90,23 +90,27 @@ struct Reads {
 }
 
 impl FarFile {
-    /// Opens the file at a URL.
-    pub fn open(url: &str, options: RemoteOptions) -> Result<Arc<Self>, Failure> {
+    /// Opens the file at a URL, in so many attempts if others may know more of it; later reads have as many as options say.
+    pub fn open(url: &str, options: RemoteOptions, most_attempts: Option<u32>) -> Result<Arc<Self>, Failure> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let cache = CACHE.get_or_init(|| Arc::new(ByteCache::new(most_kept_nbytes())));
         let kept_as = Some(number.to_string().into());
         let options = RemoteOptions { cache: Arc::clone(cache), kept_as, ..options };
         let location = Location::of_url(url, &options).map_err(Failure::refused)?;
         let _blocked = Blocked::new();
-        let opened = RemoteStore::open(location, options.clone(), HEAD_NBYTES, &is_interrupted);
+        let most_attempts = most_attempts.unwrap_or(u32::MAX).min(options.most_attempts);
+        let opening = RemoteOptions { most_attempts, ..options.clone() };
+        let opened = RemoteStore::open(location, opening, HEAD_NBYTES, &is_interrupted);
         counts::add(Count::FarFiles, 1);
         count();
-        let (kept, mut head) = opened.map_err(|error| Failure::of(&error))?;
+        let (opened, mut head) = opened.map_err(|error| Failure::of(&error))?;
+        let kept = opened.with_options(options.clone());
         head.truncate(usize::try_from(kept.nbytes()).unwrap_or(usize::MAX));
         let version = kept.identity().and_then(|identity| identity.etag);
         let told_apart = version.unwrap_or_else(|| number.to_string());
         let identity = format!("{}\0{told_apart}", kept.name());
-        let passing = kept.uncached();
+        let passing =
+            kept.with_options(RemoteOptions { cache: Arc::new(ByteCache::new(0)), ..options.clone() });
         let (url, reads) = (url.to_owned(), Mutex::default());
         let file = Arc::new(Self { number, url, options, identity, kept, passing, head, reads });
         super::register(&file);
@@ -237,7 +241,7 @@ impl DrivenFile for FarFile {
 
     fn led_to(&self, name: &str) -> Opening {
         let url = target(self.kept.name(), &self.url, name)?;
-        let opened = Self::open(&url, self.options.clone()).inspect_err(not_opened);
+        let opened = Self::open(&url, self.options.clone(), None).inspect_err(not_opened);
         Ok(opened.map_err(|failure| failure.text)?)
     }
 }

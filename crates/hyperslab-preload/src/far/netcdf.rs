@@ -20,6 +20,8 @@ use crate::stack;
 /// Ways of opening that make no difference for reading: `NC_CLASSIC_MODEL`, `NC_64BIT_OFFSET`, `NC_CDF5`, `NC_SHARE`,
 /// `NC_NETCDF4`, `NC_NOATTCREORD`, `NC_NODIMSCALE_ATTACH`.
 const HARMLESS: usize = 0x0100 | 0x0200 | 0x0020 | 0x0800 | 0x1000 | 0x2_0000 | 0x4_0000;
+/// How often a web server is asked for a file that may be no file, but a service that netCDF-C knows.
+const ATTEMPTS: u32 = 2;
 /// The part of an identifier that tells files apart.
 const FILE: c_int = !0xffff;
 /// How files of netCDF-3 begin.
@@ -66,7 +68,8 @@ fn opened(called: &Called, real: usize, out: usize) -> Next {
     let Some(url) = url(named.to_bytes()).filter(|url| !url.contains('#')) else { return passed(real) };
     told::forget();
     // If anything fails, netCDF-C may know what else is at the URL; if it does not, it says why we did not open it.
-    let found = opening::open(url).map_err(|failure| failure.text);
+    let most_attempts = url.starts_with("http").then_some(ATTEMPTS);
+    let found = opening::open(url, most_attempts).map_err(|failure| failure.text);
     let found = found.and_then(|file| stand_in(&file, real).map(|stand_in| (file, stand_in)));
     let (file, stand_in) = match found {
         Ok((file, Some(stand_in))) => (file, stand_in),

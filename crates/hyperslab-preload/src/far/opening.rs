@@ -41,10 +41,10 @@ impl Drop for Expected {
     }
 }
 
-/// Opens what is at a URL.
-pub(super) fn open(url: &str) -> Result<Arc<FarFile>, Failure> {
+/// Opens what is at a URL, in so many attempts if others may know more of it.
+pub(super) fn open(url: &str, most_attempts: Option<u32>) -> Result<Arc<FarFile>, Failure> {
     let (url, options) = reached(url)?;
-    FarFile::open(&url, options)
+    FarFile::open(&url, options, most_attempts)
 }
 
 /// Where the signature of an HDF5 file is among its first bytes.
@@ -81,7 +81,7 @@ pub(crate) unsafe fn open_hdf5(
         (Some(file), _) => Ok(Arc::clone(file)),
         // Nothing is asked of the server if libhdf5 refuses anyway.
         (None, Some(_)) if flags & WRITABLE != 0 => Err("what is at a URL can only be read".to_owned()),
-        (None, Some(url)) => open(url).map_err(|failure| told(named, &failure)),
+        (None, Some(url)) => open(url, None).map_err(|failure| told(named, &failure)),
         (None, None) => return None,
     };
     if let Ok(file) = &opened

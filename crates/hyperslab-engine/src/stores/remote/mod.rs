@@ -28,7 +28,7 @@ mod url_parts;
 
 use std::collections::BTreeMap;
 use std::io::IoSliceMut;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, TryStreamExt};
@@ -110,10 +110,9 @@ impl RemoteStore {
         Some(etag.clone().unwrap_or_else(|| format!("{nbytes} bytes of {modified}")))
     }
 
-    /// The same object, of which no more bytes are kept.
+    /// The same object, read with other limits, or with another cache.
     #[must_use]
-    pub fn uncached(&self) -> Self {
-        let options = RemoteOptions { cache: Arc::new(ByteCache::new(0)), ..self.options.clone() };
+    pub fn with_options(&self, options: RemoteOptions) -> Self {
         let identity = self.identity.clone();
         Self { location: self.location.clone(), options, identity, references: self.references.clone() }
     }
