@@ -3,8 +3,8 @@
     python benchmarks/remote_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
 
 NAME is a group of rows (`w8`, `index`, `small`, `urls`). nginx serves the files. Our delaying proxy, another process,
-delays every byte by 20 or 25 ms each way, and every new connection by one round trip. Each timed run uses a new port, so
-that no connection is open. Besides the seconds, the table has each side's requests and bytes from nginx's log.
+delays every byte by 20 or 25 ms each way, and every new connection by one round trip. Each timed run uses a new port,
+so that no connection is open. Besides the seconds, the table has each side's requests and bytes from nginx's log.
 `--quick` checks within minutes that everything works, and saves nothing.
 """
 
