@@ -2,10 +2,10 @@
 
     python benchmarks/remote_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
 
-NAME is a group of rows (`w8`, `index`, `small`). nginx serves the files. Our delaying proxy, another process, delays
-every byte by 20 or 25 ms each way, and every new connection by one round trip. Each timed run uses a new port, so that
-no connection is open. Besides the seconds, the table has each side's requests and bytes from nginx's log. `--quick`
-checks within a minute that everything works, and saves nothing.
+NAME is a group of rows (`w8`, `index`, `small`, `urls`). nginx serves the files. Our delaying proxy, another process,
+delays every byte by 20 or 25 ms each way, and every new connection by one round trip. Each timed run uses a new port,
+so that no connection is open. Besides the seconds, the table has each side's requests and bytes from nginx's log.
+`--quick` checks within minutes that everything works, and saves nothing.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import comparison
 import far_files
 import far_rows
 import peers
+import url_rows
 from comparison import OURS, Row, Side
 from files import Files
 
@@ -41,6 +42,7 @@ def groups(files: Files, network: far_rows.Network, quick: bool) -> dict[str, Ca
         "w8": lambda: far_rows.hyperslab_of_64_mb(files, network, quick),
         "index": lambda: far_rows.indices(far_files.MAKERS, files, network, quick),
         "small": lambda: far_rows.small_chunks(files, network, quick),
+        "urls": lambda: url_rows.opened(files, network, quick),
     }
 
 

@@ -190,7 +190,7 @@ def test_other_preloaded_libraries_stay() -> None:
 
 
 def test_records_of_another_version_are_said(tmp_path: Path) -> None:
-    (tmp_path / "1.1").write_bytes(MAGIC + bytes(8 * (13 + 2 * len(REASONS) + 5 + 2 * len(WRITE_REASONS))))
+    (tmp_path / "1.1").write_bytes(MAGIC + bytes(8 * (13 + 2 * len(REASONS) + 5 + 2 * len(WRITE_REASONS) + 6)))
     (tmp_path / "2.1").write_bytes(b"HSRUN\0\0\x63" + bytes(100))
     (tmp_path / "3.1").write_bytes(MAGIC[:5])
     found = totals(str(tmp_path))

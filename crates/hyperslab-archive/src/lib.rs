@@ -74,6 +74,7 @@ pub use interrupt::{InterruptCheck, NeverInterrupted};
 pub use lazy_indexes::BetweenCommits;
 pub use lazy_tables::TableReader;
 pub use open_far::{Opening, RemoteFile};
+pub use open_given::read_metadata;
 pub use open_local::{CHUNK_CACHE_NBYTES, OpenOptions};
 pub use reading::{ArraySelection, ReadOptions};
 pub use saving::{SaveError, save_references};

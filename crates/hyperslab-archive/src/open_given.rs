@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hyperslab_engine::Store;
-use hyperslab_parsers::{self as parsers, Pages, Policy};
+use hyperslab_parsers::{self as parsers, Allowed, Pages, Policy};
 
 use crate::archive::{Archive, ArchiveKind};
 use crate::error::Error;
@@ -54,6 +54,15 @@ impl Archive {
         let opened = Self::new(name.clone(), path, Format::Hdf5, tree, kind, stores, options.cache());
         Ok(opened.with_options(options))
     }
+}
+
+/// Reads all metadata of a file, and nothing else: a store that keeps what it reads has them afterwards. Fails if the file
+/// is none of ours, or is damaged.
+pub fn read_metadata(store: &dyn Store) -> Result<(), Error> {
+    let (path, source) = (Path::new(store.name()), LocalSource(store));
+    let parsed = Format::of(&source)
+        .and_then(|format| format.parse(&source, given_policy(store), path, &[], &Allowed::default()));
+    parsed.map(drop).map_err(|problem| Error::parse_of(path, problem))
 }
 
 /// How to ask for metadata.

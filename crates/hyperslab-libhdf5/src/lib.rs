@@ -12,6 +12,7 @@
 //! | files, arrays, types, property lists, dataspaces, by identifier | `file`, `array`, `datatype`, `properties`, `space` |
 //! | what a dataspace selects, as our engine says it | `dataspace` |
 //! | chunks as they are stored, and mappings of virtual arrays | `stored_chunks`, `mappings` |
+//! | files that we read for libhdf5; how it is told | `driver`; `driver_class` |
 //! | errors: silenced, set aside; why a call was not made | `error_stack`; `problem` |
 //! | handles of loaded modules; their tables; which of them are a libhdf5 | `module`; `objects`; `libraries` |
 //!
@@ -20,6 +21,8 @@
 mod array;
 mod dataspace;
 mod datatype;
+mod driver;
+mod driver_class;
 mod error_stack;
 mod file;
 mod held;
@@ -41,6 +44,7 @@ mod table;
 pub use array::{Array, ArrayKey, Place};
 pub use dataspace::{Dataspace, Selected, intervals};
 pub use datatype::{Class, Order, Type};
+pub use driver::{DrivenFile, Driver, Opening, forget_drivers};
 pub use error_stack::{Quiet, SetAside};
 pub use file::{File, Intent};
 pub use kinds::Kind;

@@ -8,7 +8,7 @@ use std::mem::transmute_copy;
 use crate::Id;
 use crate::kinds::CLASSES;
 use crate::kinds::Kind;
-use crate::table::{Functions, ObjectInfo, PlainDriver, TransferMode, Version, Writing};
+use crate::table::{Driving, Functions, ObjectInfo, PlainDriver, TransferMode, Version, Writing};
 
 /// A function to call in place of the program, with the arguments that the program gave.
 pub type Real = unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize) -> usize;
@@ -27,6 +27,9 @@ pub struct Library {
     /// Tells whether a transfer is collective; `None` in builds without MPI.
     pub(crate) transfer_mode: Option<TransferMode>,
     pub(crate) info: ObjectInfo,
+    pub(crate) version: [c_uint; 3],
+    /// What a file driver of ours needs; `None` if the library lacks some of it.
+    pub(crate) driving: Option<Driving>,
     plain_driver: PlainDriver,
     transfer_defaults: *const Id,
     /// The identifiers of the processor's own numbers, in the order of `NUMBERS`.
@@ -84,6 +87,7 @@ impl Library {
                 transmute_copy::<*mut c_void, Option<TransferMode>>(&find(c"H5Pget_dxpl_mpio"));
             let info = ObjectInfo::find(&find)?;
             let plain_driver = PlainDriver::find(&find, &variable)?;
+            let driving = Driving::find(&find, &variable);
             let present = |name| Some(variable(name)).filter(|address| !address.is_null());
             let transfer_defaults = present(c"H5P_LST_DATASET_XFER_ID_g")?.cast_const().cast();
             let numbers = NUMBERS.map(|name| variable(name).cast_const().cast());
@@ -93,6 +97,8 @@ impl Library {
                 writing,
                 transfer_mode,
                 info,
+                version,
+                driving,
                 plain_driver,
                 transfer_defaults,
                 numbers,

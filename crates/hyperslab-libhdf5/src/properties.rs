@@ -88,6 +88,12 @@ impl Properties<'_> {
         }
     }
 
+    /// Whether its elements are in files that are not HDF5's.
+    pub fn is_external(self) -> bool {
+        // SAFETY: as above.
+        unsafe { (self.library.call.properties_external)(self.id) > 0 }
+    }
+
     /// The shape of a chunk.
     pub fn chunk_shape(self, room: &mut [u64; MOST_NDIM]) -> Option<&mut [u64]> {
         // SAFETY: as above; there is room for as many axes as are said.

@@ -74,6 +74,7 @@ functions! {
     properties_copy c"H5Pcopy" (Id) -> Id;
     properties_copy_one c"H5Pcopy_prop" (Id, Id, *const c_char) -> c_int;
     properties_layout c"H5Pget_layout" (Id) -> c_int;
+    properties_external c"H5Pget_external_count" (Id) -> c_int;
     properties_chunk c"H5Pget_chunk" (Id, c_int, *mut u64) -> c_int;
     properties_filters c"H5Pget_nfilters" (Id) -> c_int;
     properties_filter c"H5Pget_filter2"
@@ -132,6 +133,55 @@ functions! {
     comment c"H5Oget_comment" (Id, *mut c_char, usize) -> isize;
     plugins c"H5PLget_loading_state" (*mut c_uint) -> c_int;
     set_plugins c"H5PLset_loading_state" (c_uint) -> c_int;
+}
+
+/// What is needed besides for a file driver of ours.
+pub(crate) struct Driving {
+    pub register: unsafe extern "C" fn(*const c_void) -> Id,
+    pub set_driver: unsafe extern "C" fn(Id, Id, *const c_void) -> c_int,
+    pub driver_information: unsafe extern "C" fn(Id) -> *const c_void,
+    /// Its last arguments are a text with codes, and what stands for these.
+    pub push: unsafe extern "C" fn(
+        Id,
+        *const c_char,
+        *const c_char,
+        c_uint,
+        Id,
+        Id,
+        Id,
+        *const c_char,
+        ...
+    ) -> c_int,
+    /// What errors are said to be.
+    pub error_class: *const Id,
+    pub of_drivers: *const Id,
+    pub open_failed: *const Id,
+    pub read_failed: *const Id,
+}
+
+impl Driving {
+    /// # Safety
+    /// As for `PlainDriver::find`.
+    pub unsafe fn find(
+        find: impl Fn(&CStr) -> *mut c_void,
+        variable: impl Fn(&CStr) -> *mut c_void,
+    ) -> Option<Self> {
+        let here = |address: *mut c_void| Some(address).filter(|address| !address.is_null());
+        let number = |name| Some(here(variable(name))?.cast_const().cast::<Id>());
+        // SAFETY: the functions of these names have these signatures.
+        unsafe {
+            Some(Self {
+                register: transmute_copy(&here(find(c"H5FDregister"))?),
+                set_driver: transmute_copy(&here(find(c"H5Pset_driver"))?),
+                driver_information: transmute_copy(&here(find(c"H5Pget_driver_info"))?),
+                push: transmute_copy(&here(find(c"H5Epush2"))?),
+                error_class: number(c"H5E_ERR_CLS_g")?,
+                of_drivers: number(c"H5E_VFL_g")?,
+                open_failed: number(c"H5E_CANTOPENFILE_g")?,
+                read_failed: number(c"H5E_READERROR_g")?,
+            })
+        }
+    }
 }
 
 /// `H5get_libversion`, which all versions have.

@@ -161,7 +161,7 @@ fn gate(name: &CStr, number: Option<usize>, real: usize) -> Option<Gate> {
     let hook = number.filter(|&number| number < HOOK_COUNT).zip(libhdf5_at(real));
     let (act, library) = match hook {
         Some((number, library)) => (act(number), library.order << LIBRARY_SHIFT),
-        None => (None, 0),
+        None => (number.filter(|&number| number >= HOOK_COUNT).and_then(act), 0), // netCDF-C's
     };
     (act.is_some() || lock.is_some()).then(|| Gate { real, act, library, lock, settling: Settling::of(name) })
 }

@@ -20,11 +20,12 @@ use crate::settings::settings;
 use crate::write_reason::Left;
 
 /// "HSRUN" and the version of the record.
-const MAGIC: u64 = u64::from_le_bytes(*b"HSRUN\0\0\x07");
+const MAGIC: u64 = u64::from_le_bytes(*b"HSRUN\0\0\x08");
 const FIRST_REASON: usize = 13;
 const FIRST_WRITE: usize = FIRST_REASON + 2 * Reason::COUNT;
 const FIRST_LEFT: usize = FIRST_WRITE + 5;
-const COUNT: usize = FIRST_LEFT + 2 * Left::COUNT;
+const FIRST_FAR: usize = FIRST_LEFT + 2 * Left::COUNT;
+const COUNT: usize = FIRST_FAR + 6;
 /// How often the record is written while the program reads.
 const PERIOD_NANOSECONDS: u64 = 100_000_000;
 
@@ -60,6 +61,15 @@ pub(crate) enum Count {
     WritingNanoseconds = FIRST_WRITE + 3,
     /// How many of them were encoded while the program went on.
     WaitedWrites = FIRST_WRITE + 4,
+    /// Files at URLs that were opened, or could not be.
+    FarFiles = FIRST_FAR,
+    /// What they cost: requests, bytes that came, and bytes that had come before.
+    FarRequests = FIRST_FAR + 1,
+    FarNbytes = FIRST_FAR + 2,
+    FarKeptNbytes = FIRST_FAR + 3,
+    /// Reads of theirs by libhdf5 or netCDF-C, and those for which nothing had to be fetched.
+    FarReads = FIRST_FAR + 4,
+    FarReadsKept = FIRST_FAR + 5,
 }
 
 static COUNTS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
@@ -72,6 +82,11 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// Adds to a count.
 pub(crate) fn add(count: Count, value: u64) {
     COUNTS[count as usize].fetch_add(value, Ordering::Relaxed);
+}
+
+/// Says what a count is by now.
+pub(crate) fn set(count: Count, value: u64) {
+    COUNTS[count as usize].store(value, Ordering::Relaxed);
 }
 
 /// Counts a read that libhdf5 could not have done, as it lacks the filter of this number.

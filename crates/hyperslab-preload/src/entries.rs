@@ -14,7 +14,7 @@ use crate::instructions::{Act, Called, Frame, MOST_WORDS, Next, call};
 use crate::lock::Lock;
 use crate::settling::Settling;
 use crate::stand_ins::{self, Entry, HOOK_COUNT, STUB_COUNT, STUB_NBYTES, StandIns, entry_name};
-use crate::{callers, hooks, stack, write_queue, writing};
+use crate::{callers, far, hooks, stack, write_queue, writing};
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! arrive_as {
@@ -97,8 +97,12 @@ entries! {
     H5Dclose hooks::close_array;
     H5Oclose hooks::close_object;
     H5Idec_ref hooks::release;
-    nc_open;
-    nc__open;
+    nc_open far::netcdf::open;
+    nc__open far::netcdf::open_with_hint;
+    nc_close far::netcdf::close;
+    nc_abort far::netcdf::close;
+    nc_inq_path far::netcdf::path;
+    nc_strerror far::netcdf::error_text;
     nc_open_mem;
     nc_open_par;
     nc_create;
@@ -312,7 +316,7 @@ unsafe extern "C-unwind" fn arrived(frame: *mut Frame) -> usize {
 }
 
 /// Nobody has the function. libhdf5's and netCDF-C's return negative numbers if they fail.
-unsafe extern "C-unwind" fn failed(_: &Called) -> Next {
+unsafe extern "C-unwind" fn failed(_: &Called, _: usize) -> Next {
     Next::done(usize::MAX)
 }
 
@@ -338,7 +342,7 @@ fn pass_through(
     }
     if let Some(act) = act {
         // SAFETY: the frame is a call of the function that this is done with.
-        let next = unsafe { act(&(*frame).called) };
+        let next = unsafe { act(&(*frame).called, real) };
         if next.jump == 0 {
             // SAFETY: nobody else has the frame.
             unsafe { (*frame).result = next.result };

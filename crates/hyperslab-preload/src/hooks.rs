@@ -26,7 +26,7 @@ use crate::settings::is_serving;
 use crate::several::{Lists, Rest};
 use crate::write_reason::Left;
 use crate::writers::writers_changed;
-use crate::{binding, known, settings, stack, writing};
+use crate::{binding, far, known, settings, stack, writing};
 
 /// What libhdf5's functions return if they fail.
 const FAILURE: usize = usize::MAX;
@@ -38,7 +38,7 @@ const WRITABLE: usize = 1;
 macro_rules! recorded {
     ($($name:ident $hook:ident $asked:ident;)*) => {
         $(
-            pub(crate) unsafe extern "C-unwind" fn $name(called: &Called) -> Next {
+            pub(crate) unsafe extern "C-unwind" fn $name(called: &Called, _: usize) -> Next {
                 let Some(site) = site(Hook::$hook, called) else { return Next::done(FAILURE) };
                 recorded(site, called, $asked)
             }
@@ -54,7 +54,7 @@ recorded! {
 }
 
 /// `H5Dwrite`.
-pub(crate) unsafe extern "C-unwind" fn write(called: &Called) -> Next {
+pub(crate) unsafe extern "C-unwind" fn write(called: &Called, _: usize) -> Next {
     let Some(site) = site(Hook::Write, called) else { return Next::done(FAILURE) };
     if !settings::settings().writes || !stack::is_enough() {
         if writing::is_settled(site, id(called.first)) {
@@ -96,6 +96,7 @@ fn shapes_changed() {
 /// libhdf5 begins anew to number the files and objects that it opens.
 fn library_closed() {
     known::library_closed();
+    hyperslab_libhdf5::forget_drivers();
     recording::identifiers_changed();
 }
 
@@ -103,7 +104,7 @@ fn library_closed() {
 macro_rules! changing {
     ($($name:ident $hook:ident $changed:path;)*) => {
         $(
-            pub(crate) unsafe extern "C-unwind" fn $name(called: &Called) -> Next {
+            pub(crate) unsafe extern "C-unwind" fn $name(called: &Called, _: usize) -> Next {
                 let Some(site) = site(Hook::$hook, called) else { return Next::done(FAILURE) };
                 let result = pass(site, called.arguments());
                 $changed();
@@ -121,7 +122,7 @@ changing! {
 }
 
 /// `H5Drefresh`: libhdf5 closes the array and opens it again.
-pub(crate) unsafe extern "C-unwind" fn refresh(called: &Called) -> Next {
+pub(crate) unsafe extern "C-unwind" fn refresh(called: &Called, _: usize) -> Next {
     let Some(site) = site(Hook::Refresh, called) else { return Next::done(FAILURE) };
     let result = pass(site, called.arguments());
     recording::refreshed(site, id(called.first));
@@ -132,7 +133,7 @@ pub(crate) unsafe extern "C-unwind" fn refresh(called: &Called) -> Next {
 macro_rules! closing {
     ($($name:ident $hook:ident;)*) => {
         $(
-            pub(crate) unsafe extern "C-unwind" fn $name(called: &Called) -> Next {
+            pub(crate) unsafe extern "C-unwind" fn $name(called: &Called, _: usize) -> Next {
                 let Some(site) = site(Hook::$hook, called) else { return Next::done(FAILURE) };
                 let Some(closing) = recording::closing(site, id(called.first)) else {
                     return Next::jump(site.real);
@@ -175,7 +176,7 @@ fn write_of_chunk((array, properties, _, offset, ..): Arguments) -> Asked {
 }
 
 /// Several arrays at once.
-pub(crate) unsafe extern "C-unwind" fn read_multi(called: &Called) -> Next {
+pub(crate) unsafe extern "C-unwind" fn read_multi(called: &Called, _: usize) -> Next {
     let Some(site) = site(Hook::ReadMulti, called) else { return Next::done(FAILURE) };
     if is_serving() && stack::is_enough() {
         return several(site, Operation::Read, called, serve_several);
@@ -184,7 +185,7 @@ pub(crate) unsafe extern "C-unwind" fn read_multi(called: &Called) -> Next {
 }
 
 /// Several arrays at once.
-pub(crate) unsafe extern "C-unwind" fn write_multi(called: &Called) -> Next {
+pub(crate) unsafe extern "C-unwind" fn write_multi(called: &Called, _: usize) -> Next {
     let Some(site) = site(Hook::WriteMulti, called) else { return Next::done(FAILURE) };
     several(site, Operation::Write, called, pass_seven)
 }
@@ -234,7 +235,7 @@ fn serve_several(site: &Site, arguments: Arguments, memory: usize) -> usize {
     if left.is_empty() {
         return 0;
     }
-    pass_on(site, &left, is_changed, |calls| {
+    let pass = |calls: &[Call]| {
         if calls.len() == count {
             return pass_seven(site, arguments, memory);
         }
@@ -244,7 +245,10 @@ fn serve_several(site: &Site, arguments: Arguments, memory: usize) -> usize {
         let (spaces, selections) = (lists.memory_spaces as usize, lists.file_spaces as usize);
         let arguments = (lists.count, arrays, types, spaces, selections, properties);
         pass_seven(site, arguments, lists.memories as usize)
-    })
+    };
+    let library = site.libhdf5.library().filter(|_| far::has_any());
+    let guarded = library.and_then(|library| far::leading::guarded(library, &left, || pass(&left)));
+    guarded.unwrap_or_else(|| pass_on(site, &left, is_changed, pass))
 }
 
 /// Calls what the program meant to call.
@@ -263,8 +267,15 @@ fn pass_seven(site: &Site, arguments: Arguments, seventh: usize) -> usize {
 }
 
 /// `H5Dread`. What takes much of the stack is in functions of its own: threads with little of it only come by.
-pub(crate) unsafe extern "C-unwind" fn read(called: &Called) -> Next {
+pub(crate) unsafe extern "C-unwind" fn read(called: &Called, _: usize) -> Next {
     let Some(site) = site(Hook::Read, called) else { return Next::done(FAILURE) };
+    if far::has_any()
+        && let Some(library) = site.libhdf5.library()
+        && let Some(result) =
+            far::leading::guarded(library, &[call(called)], || pass(site, called.arguments()))
+    {
+        return Next::done(result);
+    }
     if !is_serving() {
         return recorded(site, called, asked_to_read);
     }
@@ -337,8 +348,20 @@ fn opening_for_writing(open: impl FnOnce() -> usize) -> usize {
 }
 
 /// A file that is opened for writing is never ours, nor is it if another libhdf5 opens it.
-pub(crate) unsafe extern "C-unwind" fn open(called: &Called) -> Next {
+pub(crate) unsafe extern "C-unwind" fn open(called: &Called, _: usize) -> Next {
     let Some(site) = site(Hook::Open, called) else { return Next::done(FAILURE) };
+    // SAFETY: these are the program's own arguments.
+    let of_url = if stack::is_enough() {
+        unsafe { far::opening::open_hdf5(site, called.arguments(), |arguments| pass(site, arguments)) }
+    } else {
+        None
+    };
+    if let Some(result) = of_url {
+        if id(result) > 0 {
+            opened(site.libhdf5, id(result));
+        }
+        return Next::done(result);
+    }
     if called.second & WRITABLE != 0 {
         return Next::done(opening_for_writing(|| pass(site, called.arguments())));
     }
@@ -357,14 +380,14 @@ pub(crate) unsafe extern "C-unwind" fn open(called: &Called) -> Next {
 }
 
 /// The same for a new file.
-pub(crate) unsafe extern "C-unwind" fn create(called: &Called) -> Next {
+pub(crate) unsafe extern "C-unwind" fn create(called: &Called, _: usize) -> Next {
     let Some(site) = site(Hook::Create, called) else { return Next::done(FAILURE) };
     Next::done(opening_for_writing(|| pass(site, called.arguments())))
 }
 
 /// `dlsym`: a program that looks up functions of a libhdf5 or a libnetcdf gets what stands for them. And whoever loads a module
 /// looks up something of it before anything there is called: then the module's calls are bound.
-pub(crate) unsafe extern "C-unwind" fn look_up(called: &Called) -> Next {
+pub(crate) unsafe extern "C-unwind" fn look_up(called: &Called, _: usize) -> Next {
     let Some(real) = libraries::look_up() else { return Next::done(0) };
     // SAFETY: a function may be called by any pointer to it.
     let next = unsafe { Next::jump(transmute::<libraries::LookUp, Real>(real)) };
@@ -388,7 +411,7 @@ pub(crate) unsafe extern "C-unwind" fn look_up(called: &Called) -> Next {
 macro_rules! becoming {
     ($($name:ident $function:literal $user:ident;)*) => {
         $(
-            pub(crate) unsafe extern "C-unwind" fn $name(called: &Called) -> Next {
+            pub(crate) unsafe extern "C-unwind" fn $name(called: &Called, _: usize) -> Next {
                 static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
                 becoming(&FOUND, $function, called.$user)
             }

@@ -108,7 +108,8 @@ impl Next {
 }
 
 /// What is done with a call.
-pub(crate) type Act = unsafe extern "C-unwind" fn(&Called) -> Next;
+/// It is told where the function is, or 0 if it has to find that out.
+pub(crate) type Act = unsafe extern "C-unwind" fn(&Called, usize) -> Next;
 
 /// Where the number of the library that a call means is in `Called::caller`.
 pub(crate) const LIBRARY_SHIFT: u32 = 56;

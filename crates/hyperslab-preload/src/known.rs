@@ -6,13 +6,13 @@ use hyperslab_engine::ChunkCache;
 use hyperslab_libhdf5::ArrayKey;
 
 use crate::comparison::Comparison;
-use crate::files;
 use crate::open_array::{Facts, OpenArray};
 use crate::pattern::Pattern;
 use crate::reason::Reason;
 use crate::settings::settings;
 use crate::shared::{OverFork, Shared};
 use crate::writers::writers_changed;
+use crate::{far, files};
 
 /// How many arrays are known at most.
 const MOST_ARRAYS: usize = 64;
@@ -49,9 +49,20 @@ impl Default for Known {
     }
 }
 
-/// An empty cache. It has three quarters of all memory; the last quarter is for reads ahead.
+/// An empty cache. It has three quarters of all memory; the last quarter is for reads ahead. If files at URLs are open, what was
+/// fetched of them has a quarter too.
 fn new_cache() -> Arc<ChunkCache> {
-    Arc::new(ChunkCache::new(settings().memory_nbytes / 4 * 3))
+    let quarters = if far::has_any() { 2 } else { 3 };
+    Arc::new(ChunkCache::new(settings().memory_nbytes / 4 * quarters))
+}
+
+/// Makes room for what is fetched from URLs.
+pub(crate) fn share_memory() {
+    if !KNOWN.is_unused()
+        && let Some(mut known) = known()
+    {
+        *known = Known::default();
+    }
 }
 
 static KNOWN: Shared<Known> = Shared::new();

@@ -19,6 +19,7 @@
 //! | what a call asks for | `request` |
 //! | whether a read is ours, and the read | `serving`, `reason` |
 //! | what is known of open files and arrays; what is guessed | `files`, `open_file`, `writers`, `known`, `open_array`; `hints` |
+//! | files at URLs | `far` |
 //! | copies that the program reads in the place of its files | `instead` |
 //! | files that change while they are open | `fallback`, `kept_bytes`, `mapped` |
 //! | state behind a lock that nobody waits for | `shared` |
@@ -51,6 +52,7 @@ mod conversion;
 mod counts;
 mod entries;
 mod fallback;
+mod far;
 mod files;
 mod folders;
 mod gates;

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 
 use hyperslab_libhdf5::objects;
 
-use crate::{binding, counts, entries, known, lock, prefetching, recording, settings, write_queue};
+use crate::{binding, counts, entries, far, known, lock, prefetching, recording, settings, write_queue};
 
 /// Replaces libc's function, which runs nothing at the end of a process.
 #[unsafe(no_mangle)]
@@ -66,9 +66,11 @@ extern "C" fn forking() {
     write_queue::before_fork();
     prefetching::before_fork();
     known::before_fork();
+    far::before_fork();
 }
 
 extern "C" fn has_forked() {
+    far::after_fork();
     known::after_fork();
     prefetching::after_fork();
     write_queue::after_fork();
@@ -79,6 +81,7 @@ extern "C" fn has_forked() {
 extern "C" fn forked() {
     lock::forked();
     write_queue::forked();
+    far::forked();
     known::forked();
     binding::forget();
     prefetching::forget();

@@ -3,18 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hyperslab_archive::{Archive, ArchiveArray, ArraySelection, OpenOptions, ReadOptions};
+use hyperslab_archive::{Archive, ArchiveArray, ArraySelection, InterruptCheck, OpenOptions, ReadOptions};
 use hyperslab_core::{AxisIndices, AxisSelection, Codec, Element};
-use hyperslab_engine::{ChunkCache, default_thread_count};
+use hyperslab_engine::{ChunkCache, Store, default_thread_count};
 use hyperslab_libhdf5::{Dataspace, Selected};
 
 use crate::byte_order::swap;
 use crate::conversion::{Change, convert};
+use crate::far::FarView;
 use crate::kept_bytes::KeptBytes;
 use crate::open_file::OpenFile;
 use crate::reason::Reason;
 use crate::settings::settings;
-use crate::signals::{Blocked, LetThrough};
+use crate::signals::{Blocked, LetThrough, OrInterrupted};
 
 /// What is kept of one array is this part of all memory at most.
 const KEPT_PART: u64 = 64;
@@ -41,6 +42,8 @@ pub(crate) struct Facts {
     pub uncached_nbytes: u64,
     /// The most bytes of the array that libhdf5 keeps from one read to the next.
     pub kept_nbytes: u64,
+    /// Whether its file is at a URL, where libhdf5 would fetch one chunk after the other.
+    pub is_far: bool,
     /// A filter of the array that libhdf5 does not have and does not find, so that it can read none of it.
     pub lacked_filter: Option<u32>,
 }
@@ -66,14 +69,21 @@ impl OpenArray {
     /// Parses the array whose header is at an address of a file. Chunks that are read in part are kept in the cache.
     pub fn at(file: OpenFile, address: u64, cache: Arc<ChunkCache>, facts: &Facts) -> Result<Self, Reason> {
         let most_nbytes = facts.kept_nbytes.min(settings().memory_nbytes as u64 / KEPT_PART);
+        let most_nbytes = if file.is_far() { 0 } else { most_nbytes };
         if most_nbytes > 0 && !facts.is_filtered {
             KEEPS_UNCHECKED.store(true, Ordering::Relaxed);
         }
         let kept = Arc::new(KeptBytes::new(usize::try_from(most_nbytes).unwrap_or(0)));
-        let store = file.store(Arc::clone(&kept)).ok_or(Reason::Failed)?;
-        let interrupts = Arc::new(LetThrough);
+        let far = file.far().map(|far| Arc::new(FarView::of_array(far)));
+        let store: Arc<dyn Store> = match &far {
+            Some(far) => Arc::clone(far) as Arc<dyn Store>,
+            None => Arc::new(file.store(Arc::clone(&kept)).ok_or(Reason::Failed)?),
+        };
+        let interrupts: Arc<dyn InterruptCheck> =
+            if far.is_some() { Arc::new(OrInterrupted) } else { Arc::new(LetThrough) };
         let options = OpenOptions { cache: Some(cache), interrupts, ..OpenOptions::default() };
-        let archive = Archive::open_hdf5_array(Arc::new(store), address, String::new(), &options);
+        let archive = Archive::open_hdf5_array(store, address, String::new(), &options);
+        far.inspect(|far| far.is_parsed());
         let archive = Arc::new(archive.map_err(|_| Reason::Failed)?);
         if !archive.tree().other_files.is_empty() {
             return Err(Reason::Layout);

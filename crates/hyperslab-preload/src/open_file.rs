@@ -13,26 +13,34 @@ use hyperslab_engine::{FileStore, FileVersion, ReadError, Store};
 use hyperslab_libhdf5::{Id, Library};
 use rustix::fs::{OFlags, fcntl_getfl};
 
+use crate::far::{self, FarFile};
 use crate::kept_bytes::KeptBytes;
 use crate::mapped;
 use crate::reason::Reason;
 
 /// A file that libhdf5 has open for reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OpenFile {
-    /// libhdf5's descriptor.
-    descriptor: RawFd,
-    identity: FileIdentity,
+pub(crate) enum OpenFile {
+    /// One here.
+    Here {
+        /// libhdf5's descriptor.
+        descriptor: RawFd,
+        identity: FileIdentity,
+    },
+    /// The one of this number at a URL.
+    Far(u64),
 }
 
 impl OpenFile {
     /// The file of an array, if it may be read.
     pub fn of(library: &Library, array: Id) -> Result<Self, Reason> {
         let found = Self::opened(library, array)?;
-        if has_writer(&found.identity) || mapped::may_be_written(&found.identity) {
-            return Err(Reason::Writable);
+        match &found {
+            Self::Here { identity, .. } if has_writer(identity) || mapped::may_be_written(identity) => {
+                Err(Reason::Writable)
+            }
+            _ => Ok(found),
         }
-        Ok(found)
     }
 
     /// The file of an identifier, as it is now, if it was opened to be read in a way that we know.
@@ -45,32 +53,67 @@ impl OpenFile {
         if intent.is_writable() {
             return Err(Reason::Writable);
         }
+        if far::has_any()
+            && let Some(number) = file.driven()
+        {
+            return Ok(Self::Far(number));
+        }
         let descriptor = file.descriptor().ok_or(Reason::Driver)?;
         let identity = identity(descriptor).ok_or(Reason::Driver)?;
         if !is_plainly_read(descriptor) {
             return Err(Reason::Driver);
         }
-        Ok(Self { descriptor, identity })
+        Ok(Self::Here { descriptor, identity })
     }
 
     /// Whether the descriptor still leads to the same file, and nobody has written to it.
     pub fn is_unchanged(&self) -> bool {
-        identity(self.descriptor).is_some_and(|now| now.keeps(&self.identity))
+        match self {
+            Self::Here { descriptor, identity: before } => {
+                identity(*descriptor).is_some_and(|now| now.keeps(before))
+            }
+            Self::Far(_) => true, // each answer of the server is checked
+        }
     }
 
     /// Whether the descriptor still leads to the same file.
     pub fn is_open(&self) -> bool {
-        identity(self.descriptor).is_some_and(|now| now.is_file(&self.identity))
+        match self {
+            Self::Here { descriptor, identity: before } => {
+                identity(*descriptor).is_some_and(|now| now.is_file(before))
+            }
+            Self::Far(number) => far::file(*number).is_some(),
+        }
     }
 
     /// Whether it is the file of `before`, and nobody has written to it since.
     pub fn keeps(&self, before: &Self) -> bool {
-        self.descriptor == before.descriptor && self.identity.keeps(&before.identity)
+        match (self, before) {
+            (
+                Self::Here { descriptor, identity },
+                Self::Here { descriptor: descriptor_before, identity: identity_before },
+            ) => descriptor == descriptor_before && identity.keeps(identity_before),
+            (now, before) => now == before,
+        }
     }
 
-    /// Its bytes. Those that were read last are kept.
+    /// The file, if it is at a URL.
+    pub fn far(&self) -> Option<Arc<FarFile>> {
+        match self {
+            Self::Here { .. } => None,
+            Self::Far(number) => far::file(*number),
+        }
+    }
+
+    /// Whether it is at a URL.
+    pub fn is_far(&self) -> bool {
+        matches!(self, Self::Far(_))
+    }
+
+    /// The bytes of a file that is here. Those that were read last are kept.
     pub fn store(&self, kept: Arc<KeptBytes>) -> Option<Borrowed> {
-        let store = FileStore::of_open(String::new(), ManuallyDrop::into_inner(borrowed(self.descriptor)));
+        let Self::Here { descriptor, .. } = self else { return None };
+        let store = FileStore::of_open(String::new(), ManuallyDrop::into_inner(borrowed(*descriptor)));
         store.ok().map(|store| Borrowed(ManuallyDrop::new(store), kept))
     }
 }

@@ -23,10 +23,7 @@ impl Released {
 
     /// Whether this thread needs the lock, and Python is ending: then no thread but the last ever gets it again.
     pub fn is_lost(&self) -> bool {
-        let asked = ["Py_IsFinalizing\0", "_Py_IsFinalizing\0"];
-        // SAFETY: functions of these names take nothing.
-        let found = asked.iter().find_map(|name| unsafe { function::<Asked>(name) });
-        self.0.is_some() && found.is_some_and(|is_ending| unsafe { is_ending() } != 0)
+        self.0.is_some() && is_ending()
     }
 }
 
@@ -54,6 +51,46 @@ fn released() -> Option<(*mut c_void, Restore)> {
         let state = running();
         (!state.is_null() && ptr::eq(state, own())).then(|| (save(), restore))
     }
+}
+
+/// Whether Ctrl-C waits for Python to look at it. Python will find it again.
+pub(crate) fn is_interrupted() -> bool {
+    // SAFETY: functions of these names have these signatures in all versions. They are called with Python's lock; a thread that
+    // Python knows may take it, unless Python is ending.
+    unsafe {
+        let Some(own) = function::<State>("PyGILState_GetThisThreadState\0") else { return false };
+        let (Some(ensure), Some(release)) = (
+            function::<Asked>("PyGILState_Ensure\0"),
+            function::<unsafe extern "C-unwind" fn(c_int)>("PyGILState_Release\0"),
+        ) else {
+            return false;
+        };
+        let (Some(occurred), Some(again)) = (
+            function::<Asked>("PyOS_InterruptOccurred\0"),
+            function::<unsafe extern "C" fn()>("PyErr_SetInterrupt\0"),
+        ) else {
+            return false;
+        };
+        if own().is_null() || is_ending() {
+            return false;
+        }
+        let state = ensure();
+        let is_asked = occurred() != 0;
+        if is_asked {
+            again();
+        }
+        release(state);
+        is_asked
+    }
+}
+
+/// Whether Python is ending: then no thread but the last ever gets its lock again.
+fn is_ending() -> bool {
+    let asked = ["Py_IsFinalizing\0", "_Py_IsFinalizing\0"];
+    // SAFETY: functions of these names take nothing.
+    let found = asked.iter().find_map(|name| unsafe { function::<Asked>(name) });
+    // SAFETY: as above.
+    found.is_some_and(|is_ending| unsafe { is_ending() } != 0)
 }
 
 /// A function that any module has given to the whole process.

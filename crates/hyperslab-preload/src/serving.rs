@@ -13,7 +13,6 @@ use crate::callers::Site;
 use crate::comparing::compare;
 use crate::conversion::Change;
 use crate::counts::{self, Count};
-use crate::files;
 use crate::hints::{self, Grid, Hint};
 use crate::known::known;
 use crate::open_array::{Facts, KEEPS_UNCHECKED, OpenArray, zeros};
@@ -24,6 +23,7 @@ use crate::request::{ALL, Call, Request, is_space, makes_sense};
 use crate::scatter::Target;
 use crate::settings::settings;
 use crate::writers::writers;
+use crate::{far, files};
 
 /// libhdf5 is as fast for fewer elements than this, unless they are in many chunks.
 const FEW_ELEMENTS: i64 = 1 << 10;
@@ -79,7 +79,9 @@ pub(crate) fn serve(site: &Site, call: &Call) -> Outcome {
             counts::add(Count::ServedReads, 1);
             counts::add(Count::ServedNbytes, nbytes);
             counts::add(Count::ServedNanoseconds, counts::nanoseconds(took));
-            compare(site, library, call, done.key, &done.request, (nbytes, took));
+            if !done.array.file.is_far() {
+                compare(site, library, call, done.key, &done.request, (nbytes, took));
+            }
             if done.is_foreseen {
                 extend(&done);
             } else {
@@ -318,6 +320,7 @@ fn is_worth(facts: &Facts, nbytes: u64, asked_nbytes: u64) -> bool {
     let is_large = nbytes >= few || facts.uncached_nbytes > 0;
     settings().serves_small
         || facts.lacked_filter.is_some()
+        || facts.is_far
         || (is_large && asked_nbytes / NBYTES_PER_CHUNK >= facts.chunk_count)
 }
 
@@ -354,6 +357,9 @@ fn facts(library: &Library, call: &Call) -> Result<Facts, Reason> {
     let uncached_nbytes = if is_uncached { chunk_nbytes } else { 0 };
     let kept_nbytes = if is_chunked && chunk_nbytes <= cache_nbytes { cache_nbytes } else { 0 };
     let piece = piece.to_vec();
+    let is_far = far::has_any()
+        && (is_chunked || array.stored_nbytes() >= FEW_PLAIN_NBYTES)
+        && array.file().is_some_and(|file| file.driven().is_some());
     Ok(Facts {
         piece,
         chunk_count,
@@ -362,6 +368,7 @@ fn facts(library: &Library, call: &Call) -> Result<Facts, Reason> {
         cache_nbytes,
         uncached_nbytes,
         kept_nbytes,
+        is_far,
         lacked_filter,
     })
 }
@@ -392,11 +399,12 @@ fn hint(number: &Libhdf5, library: &Library, call: &Call) -> Hint {
 #[cold]
 fn find_hint(number: &Libhdf5, library: &Library, call: &Call) -> Hint {
     let quiet = if makes_sense(library, call) { Quiet::new(library) } else { None };
-    let facts = quiet.and_then(|_quiet| facts(library, call).ok()).filter(|facts| facts.is_filtered);
+    let facts = quiet.and_then(|_quiet| facts(library, call).ok());
+    let facts = facts.filter(|facts| facts.is_filtered || facts.is_far);
     let mut found = Hint { serves_small: false, lacks_filter: false, may_spread: false };
     if let Some(facts) = facts {
         found.lacks_filter = facts.lacked_filter.is_some();
-        found.serves_small = found.lacks_filter || facts.uncached_nbytes > 0;
+        found.serves_small = found.lacks_filter || facts.is_far || facts.uncached_nbytes > 0;
         let grid = Grid::new(&facts.piece, facts.chunk_nbytes, facts.cache_nbytes);
         if let Some(grid) = grid
             && facts.chunk_count.saturating_mul(facts.chunk_nbytes) > facts.cache_nbytes

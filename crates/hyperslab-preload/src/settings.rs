@@ -23,6 +23,8 @@ pub(crate) struct Settings {
     pub locks: bool,
     /// `HYPERSLAB_WRITES`: 1 if we encode what the program writes.
     pub writes: bool,
+    /// `HYPERSLAB_URLS`: 0 if names that are URLs are left to the libraries.
+    pub urls: bool,
     /// `HYPERSLAB_SERVE_SMALL`: 1 if small reads are ours too, for tests.
     pub serves_small: bool,
     /// `HYPERSLAB_RUN_FOLDER`: where to leave counts for `hyperslab run`.
@@ -63,6 +65,7 @@ pub(crate) fn settings() -> &'static Settings {
             prefetches: !is("HYPERSLAB_PREFETCH", "0"),
             locks: !is("HYPERSLAB_LOCK", "0"),
             writes: is("HYPERSLAB_WRITES", "1"),
+            urls: !is("HYPERSLAB_URLS", "0"),
             serves_small: is("HYPERSLAB_SERVE_SMALL", "1"),
             folder: folder("HYPERSLAB_RUN_FOLDER"),
             trace_folder: folder("HYPERSLAB_TRACE_FOLDER"),

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hyperslab_archive::{CallerError, InterruptCheck};
 
+use crate::python;
+
 thread_local! {
     /// The signals that this thread did not take before we blocked all others.
     static BEFORE: Cell<Option<Box<libc::sigset_t>>> = const { Cell::new(None) };
@@ -71,6 +73,26 @@ impl InterruptCheck for LetThrough {
             IS_OVER.with_borrow(|over| over.as_ref().is_some_and(|over| over.load(Ordering::Relaxed)));
         if is_over { Err("nobody wants it any more".into()) } else { Ok(()) }
     }
+}
+
+/// The same, and ends what waits for the network by Ctrl-C.
+pub(crate) struct OrInterrupted;
+
+impl InterruptCheck for OrInterrupted {
+    fn check(&self) -> Result<(), CallerError> {
+        if is_interrupted() { Err("it was interrupted".into()) } else { Ok(()) }
+    }
+}
+
+/// Whether the user wants to end a wait for the network by Ctrl-C. Lets waiting signals through.
+pub(crate) fn is_interrupted() -> bool {
+    let mut waiting = MaybeUninit::zeroed();
+    // SAFETY: the set is valid for writes. A set of zeros is an empty one, should the call fail.
+    let is_asked = unsafe {
+        libc::sigpending(waiting.as_mut_ptr());
+        libc::sigismember(waiting.as_ptr(), libc::SIGINT) == 1
+    };
+    LetThrough.check().is_err() || is_asked || python::is_interrupted()
 }
 
 /// Blocks these signals and no others. Returns those that were blocked.

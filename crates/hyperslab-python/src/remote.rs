@@ -43,6 +43,7 @@ impl RemoteFile {
             most_in_flight: concurrency,
             allowed,
             cache: Arc::new(ByteCache::new(cache_nbytes)),
+            kept_as: None,
         };
         let location = caught(|| Location::of_url(&url, &options))?.map_err(errors::usage)?;
         Ok(Self(archive::RemoteFile { url, location, options }))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import os
@@ -25,7 +26,8 @@ def accelerate() -> Callable[[], None]:
 
     Everything that calls libhdf5 is served: h5py, netCDF4, PyTables, and what is built on them, imported or not yet.
     Files that are open stay open. Reads that are not ours go to libhdf5, as under `hyperslab run`. xarray opens files
-    with the engine "hyperslab" if no engine is named.
+    with the engine "hyperslab" if no engine is named. Names that are URLs are opened as `hyperslab.open` opens them,
+    with the same credentials.
 
     Returns
     -------
@@ -101,7 +103,23 @@ def _library() -> ctypes.CDLL:
         serves = bool(_loaded.hyperslab_serve(0))
         _serves_anyway = is_preloaded and serves  # under `hyperslab trace` alone, it does not
         _loaded.hyperslab_serve(int(_serves_anyway))
+        _loaded.hyperslab_ask(_ask)
+        atexit.register(_loaded.hyperslab_ask, None)  # nobody can be asked when Python has ended
     return _loaded
+
+
+def _asked(url: bytes, room: int, size: int) -> int:
+    """Say how a URL is reached that this process opens by libhdf5 or netCDF-C."""
+    from hyperslab.running.reaching import answer
+
+    said = answer(url.decode())
+    if len(said) > size:
+        return 0
+    ctypes.memmove(room, said, len(said))
+    return len(said)
+
+
+_ask = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)(_asked)
 
 
 _guess: Any = None

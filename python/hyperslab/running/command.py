@@ -30,6 +30,7 @@ Options:
   --memory SIZE  The most memory for decoded chunks, such as 512M or 2G; 256M by default. (HYPERSLAB_MEMORY)
   --no-prefetch  Do not read ahead while the program computes. (HYPERSLAB_PREFETCH=0)
   --no-lock      Let threads call libraries at the same time that were not made for it. (HYPERSLAB_LOCK=0)
+  --no-urls      Leave names that are URLs to the libraries. (HYPERSLAB_URLS=0)
   --writes       Encode the compressed chunks that the program writes, by all cores. (HYPERSLAB_WRITES=1)
   --quiet        Print nothing.
   --json         Print JSON.
@@ -67,7 +68,7 @@ def parse(arguments: list[str]) -> Options:
     names = {"--threads": "HYPERSLAB_THREADS", "--memory": "HYPERSLAB_MEMORY"}
     switches = {
         "--no-prefetch": ("HYPERSLAB_PREFETCH", "0"), "--no-lock": ("HYPERSLAB_LOCK", "0"),
-        "--writes": ("HYPERSLAB_WRITES", "1"),
+        "--no-urls": ("HYPERSLAB_URLS", "0"), "--writes": ("HYPERSLAB_WRITES", "1"),
     }  # fmt: skip
     while rest and rest[0].startswith("-"):
         name, equals, value = rest.pop(0).partition("=")
@@ -145,6 +146,7 @@ def library() -> str | None:
 def prepared(environment: Mapping[str, str], folder: str | None, notes: list[str]) -> dict[str, str]:
     """The environment in which the dynamic linker preloads our library."""
     made = dict(environment)
+    made.setdefault("HYPERSLAB_PYTHON", sys.executable)  # it looks up the credentials of URLs
     path = library()
     if path is None:
         notes.append(f"{LIBRARY} is not installed (only Linux has it), so all reads were libhdf5's")

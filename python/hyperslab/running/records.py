@@ -8,8 +8,8 @@ import struct
 from hyperslab.preloading import content, users_folders
 
 # As in crates/hyperslab-preload/src/counts.rs: a mark with the version, thirteen numbers, and two for each reason; then
-# five numbers on writes, and two for each of their reasons.
-MAGIC = b"HSRUN\0\0\x07"
+# five numbers on writes, and two for each of their reasons; then six on files at URLs.
+MAGIC = b"HSRUN\0\0\x08"
 REASONS = {
     "small": "small",
     "writable": "of files open for writing",
@@ -50,7 +50,36 @@ WRITE_REASONS = {
 _NUMBERS = 13
 _FIRST_WRITE = _NUMBERS + 2 * len(REASONS)
 _FIRST_LEFT = _FIRST_WRITE + 5
-_WORDS = struct.Struct(f"<{_FIRST_LEFT + 2 * len(WRITE_REASONS)}Q")
+_FIRST_FAR = _FIRST_LEFT + 2 * len(WRITE_REASONS)
+_WORDS = struct.Struct(f"<{_FIRST_FAR + 6}Q")
+
+
+class FarTotals:
+    """What files at URLs cost."""
+
+    def __init__(self) -> None:
+        self.files = 0
+        """How often one was opened, or could not be."""
+        self.requests = 0
+        """The requests for them."""
+        self.nbytes = 0
+        """The bytes that came."""
+        self.kept_nbytes = 0
+        """The bytes that were asked for again and had come before."""
+        self.reads = 0
+        """Reads of parts of them by libhdf5 and netCDF-C."""
+        self.reads_kept = 0
+        """The reads of `reads` for which nothing had to be fetched."""
+
+    def add(self, numbers: tuple[int, ...]) -> None:
+        """Add the numbers of one process."""
+        files, requests, nbytes, kept_nbytes, reads, reads_kept = numbers
+        self.files += files
+        self.requests += requests
+        self.nbytes += nbytes
+        self.kept_nbytes += kept_nbytes
+        self.reads += reads
+        self.reads_kept += reads_kept
 
 
 class Totals:
@@ -98,6 +127,8 @@ class Totals:
         """How many of them were encoded while the program went on."""
         self.left_writes: dict[str, tuple[int, int]] = {}
         """For each reason, how many writes were left to libhdf5, and how many bytes of them are known."""
+        self.far = FarTotals()
+        """What files at URLs cost."""
 
     def add(self, record: bytes) -> None:
         """Add the record of one process."""
@@ -126,6 +157,7 @@ class Totals:
         self.encoding_seconds += nanoseconds / 1e9
         self.waited_writes += waited
         _add(self.left_writes, WRITE_REASONS, numbers[_FIRST_LEFT:])
+        self.far.add(numbers[_FIRST_FAR:])
 
     @property
     def passed_reads(self) -> int:

@@ -32,6 +32,8 @@ def _said(totals: Totals) -> list[str]:
         took = f" ({_s(totals.passed_seconds)}{untimed})" if totals.passed_seconds else ""
         said.append(f"left {_reads(totals.passed_reads)} to libhdf5{took}: {why}")
     said += _writes(totals)
+    if totals.far.files:
+        said.append(_far(totals))
     if totals.waits:
         times = "once" if totals.waits == 1 else f"{totals.waits} times"
         said.append(f"threads waited {times} for each other's calls ({_s(totals.waited_seconds)})")
@@ -54,6 +56,14 @@ def _writes(totals: Totals) -> list[str]:
         count = sum(writes for writes, _ in totals.left_writes.values())
         said.append(f"left {_count(count, 'write')} to libhdf5: {_listed(totals.left_writes, WRITE_REASONS)}")
     return said
+
+
+def _far(totals: Totals) -> str:
+    """What files at URLs cost."""
+    fetched, kept = nbytes(totals.far.nbytes), nbytes(totals.far.kept_nbytes)
+    cost = f"{_count(totals.far.requests, 'request')}, {fetched}"
+    hits = f"{totals.far.reads_kept} of {_count(totals.far.reads, 'small read')} found what had come before, {kept}"
+    return f"opened {_count(totals.far.files, 'URL')}: {cost}; {hits}"
 
 
 def _listed(calls: dict[str, tuple[int, int]], words: dict[str, str]) -> str:
@@ -120,6 +130,10 @@ def as_json(totals: Totals, notes: list[str], status: int, signal: str | None) -
         "writes": {
             "encoded": totals.encoded_writes, "chunks": totals.encoded_chunks, "nbytes": totals.encoded_nbytes,
             "seconds": totals.encoding_seconds, "waited": totals.waited_writes, "left": left,
+        },
+        "urls": {
+            "files": totals.far.files, "requests": totals.far.requests, "nbytes": totals.far.nbytes,
+            "kept_nbytes": totals.far.kept_nbytes, "reads": totals.far.reads, "reads_kept": totals.far.reads_kept,
         },
         "processes": totals.process_count, "unreadable_records": totals.unknown_count,
         "exit_status": status, "signal": signal, "notes": notes,

@@ -122,14 +122,7 @@ class Remote:
         UsageError
             The URL or an option is not known, or this process lacks credentials that pickling removed.
         """
-        given = self._given()
-        absent = [name for name in self.lacking if name not in given]
-        if absent and self._kind in HTTP:
-            said = f"{shown(self.url)} was opened with {', '.join(absent)} in another process"
-            raise UsageError(f"{said}; say it here: hyperslab.credentials(URL prefix, {absent[0]}=...)")
-        given = translated(self._kind, given)
-        limits = {name: given.pop(name, default) for name, default in LIMITS.items()}
-        url, config, headers = _KINDS[self._kind](self.url, given)
+        (url, config, headers), limits = self.reached()
         kept = self.cache_nbytes
         try:
             return RemoteFile(url, config=config, headers=headers, cache_nbytes=kept, allowed=allowed, **limits)
@@ -138,6 +131,23 @@ class Remote:
             if wrong is None:
                 raise
             raise UsageError(f"{error}{meant_option(self._kind, wrong)}; see docs/remote.md") from error
+
+    def reached(self) -> tuple[Reached, dict[str, Any]]:
+        """The URL to ask for, with the configuration of its store and HTTP headers; and the limits of requests.
+
+        Raises
+        ------
+        UsageError
+            The URL or an option is not known, or this process lacks credentials that pickling removed.
+        """
+        given = self._given()
+        absent = [name for name in self.lacking if name not in given]
+        if absent and self._kind in HTTP:
+            said = f"{shown(self.url)} was opened with {', '.join(absent)} in another process"
+            raise UsageError(f"{said}; say it here: hyperslab.credentials(URL prefix, {absent[0]}=...)")
+        given = translated(self._kind, given)
+        limits = {name: given.pop(name, default) for name, default in LIMITS.items()}
+        return _KINDS[self._kind](self.url, given), limits
 
     def listed(self) -> dict[str, str]:
         """The settings of the object store, by the names that `object_store` and obstore have for them."""

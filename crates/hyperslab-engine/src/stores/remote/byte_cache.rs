@@ -87,6 +87,15 @@ impl ByteCache {
         }
     }
 
+    /// Forgets all bytes of an object.
+    pub(super) fn forget(&self, object: &str) {
+        let Some(mut kept) = lock_briefly(&self.kept) else { return };
+        for (_, piece) in kept.pieces.remove(object).unwrap_or_default() {
+            kept.by_use.remove(&piece.used);
+            kept.nbytes -= piece.bytes.len();
+        }
+    }
+
     /// What an object was when it was opened.
     pub(super) fn identity(&self, object: &str) -> Option<Identity> {
         if self.is_used() { lock_briefly(&self.kept)?.identities.get(object).cloned() } else { None }
@@ -181,6 +190,9 @@ mod tests {
         assert_eq!(taken(&cache, 11, 2).0, [2, 3]);
         cache.keep("y", 0, &[7; 5]); // what was used longest ago goes: 15..17
         assert_eq!(taken(&cache, 10, 7).1, [(13, 4)]);
+        cache.forget("y");
+        cache.keep("z", 0, &[8; 5]); // there is room for it
+        assert_eq!(taken(&cache, 10, 3).1, []);
         assert_eq!(taken(&ByteCache::new(0), 1, 2).1, [(1, 2)]);
     }
 }

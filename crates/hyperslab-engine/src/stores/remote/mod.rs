@@ -34,10 +34,9 @@ use std::time::Duration;
 use futures_util::stream::{FuturesUnordered, TryStreamExt};
 use hyperslab_core::{ByteRange, CoalescePolicy};
 
-use super::contract::ROUND_PART_NBYTES;
+use super::contract::{ROUND_PART_NBYTES, at_offsets};
 use super::{FarStore, Stop, Store};
 use crate::read_error::ReadError;
-use crate::stores::contract::at_offsets;
 pub use byte_cache::ByteCache;
 use fetch::{Fetcher, Wanted};
 pub use folder::{Expected, ObjectEnd, RemoteFolder};
@@ -87,7 +86,7 @@ impl RemoteStore {
         let mut head = vec![0; head_nbytes];
         let fetcher = Fetcher { location: &location, options: &options, identity: None, references: None };
         let identity = wait(&location, fetcher.fetch_head(&mut head), stop)?;
-        options.cache.keep(&location.name, 0, &head);
+        options.cache.keep(options.kept_as.as_deref().unwrap_or(&location.name), 0, &head);
         Ok((Self { location, options, identity: identity.into(), references: None }, head))
     }
 
@@ -110,6 +109,29 @@ impl RemoteStore {
     pub fn version(&self) -> Option<String> {
         let Identity { nbytes, etag, modified } = self.identity.get()?;
         Some(etag.clone().unwrap_or_else(|| format!("{nbytes} bytes of {modified}")))
+    }
+
+    /// The same object, read with other limits, or with another cache.
+    #[must_use]
+    pub fn with_options(&self, options: RemoteOptions) -> Self {
+        let identity = self.identity.clone();
+        Self { location: self.location.clone(), options, identity, references: self.references.clone() }
+    }
+
+    /// Fills as much of these buffers as is kept. Returns what is missing.
+    pub fn take_kept<'w>(&self, wanted: Vec<(u64, &'w mut [u8])>) -> Vec<(u64, &'w mut [u8])> {
+        let (missing, reused_nbytes) = self.options.cache.take(self.kept_as(), wanted);
+        Process::current().host(&self.location.host).reused(reused_nbytes);
+        missing
+    }
+
+    /// Forgets the bytes that are kept.
+    pub fn forget_kept(&self) {
+        self.options.cache.forget(self.kept_as());
+    }
+
+    fn kept_as(&self) -> &str {
+        self.options.kept_as.as_deref().unwrap_or(&self.location.name)
     }
 
     /// Fetches one part. It must be complete and belong to the known object.
@@ -196,14 +218,14 @@ impl RemoteStore {
 
     /// The same in parts of at most so many bytes.
     async fn filled_by(&self, part_nbytes: usize, wanted: Vec<(u64, &mut [u8])>) -> Result<(), ReadError> {
-        let (wanted, reused_nbytes) = self.options.cache.take(&self.location.name, wanted);
+        let (wanted, reused_nbytes) = self.options.cache.take(self.kept_as(), wanted);
         Process::current().host(&self.location.host).reused(reused_nbytes);
         let fetches: FuturesUnordered<_> = wanted
             .into_iter()
             .flat_map(|(offset, out)| (offset..).step_by(part_nbytes).zip(out.chunks_mut(part_nbytes)))
             .map(|(offset, part)| async move {
                 self.fetch(offset, part).await?;
-                self.options.cache.keep(&self.location.name, offset, part);
+                self.options.cache.keep(self.kept_as(), offset, part);
                 Ok(())
             })
             .collect();

@@ -27,6 +27,8 @@ pub struct RemoteOptions {
     pub allowed: Option<Vec<String>>,
     /// The cache of fetched bytes, for all stores that share these options.
     pub cache: Arc<ByteCache>,
+    /// The name by which the cache knows the object; by default its own, so that all who open it share what is kept.
+    pub kept_as: Option<Arc<str>>,
 }
 
 impl Default for RemoteOptions {
@@ -41,6 +43,7 @@ impl Default for RemoteOptions {
             most_in_flight: None,
             allowed: None,
             cache: Arc::new(ByteCache::new(0)),
+            kept_as: None,
         }
     }
 }
