@@ -4,9 +4,9 @@
 
 A file is written, and a trace of N accesses (a million by default) to K of its arrays, as `hyperslab trace` would:
 rows, columns, boxes and single elements at random places. Each command is a process of its own, with compiled modules
-as an installation has them; the least of T turns counts. Seconds are those of the processors (user and system), which a busy machine falsifies least, and those that you
-wait. Memory is the peak that the kernel saw, from the fork on, so another process writes the files. Nothing is saved:
-the lines belong into the note of a change.
+as an installation has them; the least of T turns counts. Seconds are those of the processors (user and system), which
+a busy machine falsifies least, and those that you wait. Memory is the peak that the kernel saw, from the fork on, so
+another process writes the files. Nothing is saved: the lines belong into the note of a change.
 """
 
 from __future__ import annotations
