@@ -3,10 +3,10 @@
     python benchmarks/answer_speed.py [--profile PROFILE] [--accesses N] [--arrays K] [--turns T]
 
 A file is written, and a trace of N accesses (a million by default) to K of its arrays, as `hyperslab trace` would:
-rows, columns, boxes and single elements at random places. Each command is a process of its own; the least of T turns
-counts. Seconds are those of the processors (user and system), which a busy machine falsifies least, and those that you
-wait. Memory is the peak that the kernel saw, from the fork on, so another process writes the files. Nothing is saved:
-the lines belong into the note of a change.
+rows, columns, boxes and single elements at random places. Each command is a process of its own, with compiled modules
+as an installation has them; the least of T turns counts. Seconds are those of the processors (user and system), which
+a busy machine falsifies least, and those that you wait. Memory is the peak that the kernel saw, from the fork on, so
+another process writes the files. Nothing is saved: the lines belong into the note of a change.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ def main() -> None:
     parser.add_argument("--arrays", type=int, default=1)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--made", type=Path, help=argparse.SUPPRESS)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise each turn compiles all modules, for a second
     given = parser.parse_args()
     if given.made is not None:
         made(given.made, given.accesses, given.arrays)

@@ -11,7 +11,7 @@ import pytest
 from hyperslab.model import Caches, Hdf5, Layout, Workload, Zarr, count, count_each
 from hyperslab.model.call_counts import device_bytes, fresh_nbytes
 from hyperslab.model.cells import ModelCell
-from hyperslab.model.counting import COUNTED, count_operations
+from hyperslab.model.counting import COUNTED, Variables, count_operations
 from hyperslab.model.libraries import HyperslabEngine
 from hyperslab.model.predict import why_not
 
@@ -212,13 +212,61 @@ def test_an_index_has_room_for_the_largest_shape() -> None:
     assert count(first, LAYOUT, wide, caches).s_rindex == 28 + 14 + 8 * 360 + 4
 
 
+def _device_bytes(asked: list[float], needed: list[float], copied: list[float]) -> tuple[float, float, float]:
+    """The bytes that are exposed, covered and of later calls."""
+    names = ("n_rseek", "s_rseek", "n_rdisk", "n_cache", "n_memcpy", "s_decode")
+    column = {name: np.zeros(len(asked)) for name in names}
+    column |= {"s_rdisk": np.array(asked), "s_rneed": np.array(needed), "s_memcpy": np.array(copied)}
+    found = device_bytes(column, np.zeros(len(asked)), reads_side_by_side=False)
+    return found["s_exposed"], found["s_covered"], found["s_later"]
+
+
 def test_reads_are_covered_by_what_the_same_call_computes() -> None:
     """Two calls: one only reads, one only copies. Nothing is covered, although the sums would cover each other."""
-    names = ("s_rdisk", "n_rseek", "s_rseek", "n_rdisk", "n_memcpy", "s_memcpy", "s_decode")
-    column = {name: np.zeros(2) for name in names}
-    column["s_rdisk"][0], column["s_memcpy"][1] = 1e6, 1e9
-    found = device_bytes(column, np.zeros(2), reads_side_by_side=False)
-    assert (found["s_covered"], found["s_exposed"]) == (0, 1e6)
-    column["s_memcpy"][0] = 1e9
-    found = device_bytes(column, np.zeros(2), reads_side_by_side=False)
-    assert (found["s_covered"], found["s_exposed"]) == (1e6, 0)
+    exposed, covered, later = _device_bytes([1e6, 0], [1e6, 0], [0, 1e9])
+    assert exposed == pytest.approx(1e6, rel=0.02)  # a call itself takes some time
+    assert (exposed + covered, later) == pytest.approx((1e6, 0), abs=1)
+    assert _device_bytes([1e6, 0], [1e6, 0], [1e9, 0]) == (0, 1e6, 0)
+
+
+def test_what_is_read_ahead_comes_while_later_calls_compute() -> None:
+    exposed, covered, later = _device_bytes([1e6, 0, 0], [0, 0, 1e6], [0, 1e9, 0])
+    assert (exposed, covered + later) == pytest.approx((0, 1e6), abs=1)
+    assert later > 0.98e6
+    exposed, _, later = _device_bytes([1e6, 0, 0], [0, 1e6, 0], [0, 0, 1e9])  # it is needed before that
+    assert exposed > 0.97e6
+    assert later < 0.02e6
+    assert _device_bytes([1e6, 0], [0, 0], [0, 0])[0] == 0  # and if nobody needs it, nobody waits
+
+
+def test_reads_in_order_of_a_cold_array_in_one_piece_hardly_wait() -> None:
+    """Of 512 calls, only those that read all in one go wait for most of it."""
+    shape = [4096, 1024]
+    in_one_piece, caches = Layout((4096, 1024), contiguous=True), Caches(read_ahead_nbytes=8 << 20)
+
+    def counted(rows: int, calls: int) -> Variables:
+        boxes = [{"start": [k * rows, 0], "shape": [rows, 1024]} for k in range(calls)]
+        accesses = [{"select": "list", "boxes": boxes}]
+        asked = Workload.model_validate({"array": {"shape": shape, "dtype": "float32"}, "accesses": accesses})
+        return count(asked, in_one_piece, Hdf5(), caches)
+
+    few, all_rows, at_once = counted(4, 10), counted(4, 1024), counted(4096, 1)
+    for each in (few, all_rows, at_once):
+        assert each.s_exposed + each.s_covered + each.s_later == pytest.approx(each.s_rdisk)
+        assert each.s_rneed <= each.s_rdisk - each.s_rseek
+    assert few.s_rdisk > 6 * few.s_memcpy  # the system reads ahead what nobody reads
+    assert few.s_memcpy - (16 << 10) <= few.s_rneed <= few.s_memcpy + (64 << 10)  # opening read 16 KiB; a sieve more
+    assert all_rows.s_rdisk == at_once.s_rdisk
+    assert all_rows.s_exposed < 0.5 * at_once.s_exposed
+
+
+@pytest.mark.parametrize("library", [Hdf5(), Zarr()], ids=["hdf5", "zarr"])
+def test_each_chunk_that_a_codec_decodes_or_encodes_is_counted(library: Hdf5 | Zarr) -> None:
+    """Many small chunks take longer than few large ones with as many bytes."""
+    whole = workload({"select": "all"})
+    small, large = (Layout(shape, ratio=2.0, codec="zstd:3") for shape in ((30, 37), (300, 999)))
+    assert count(whole, small, library).n_decode == 100 * 27
+    assert count(whole, large, library).n_decode == 10
+    assert count(whole, Layout((30, 37)), library).n_decode == 0
+    written = count(workload({"select": "all", "operation": "write"}), small, library, chunks="missing")
+    assert (written.n_encode, written.n_decode) == (100 * 27, 0)

@@ -43,6 +43,20 @@ def test_a_profile_from_before_openings_were_counted(tmp_path: Path) -> None:
     assert old.cells == new.cells
 
 
+def test_a_profile_from_before_later_calls_were_counted_prices_what_they_find_as_it_did(tmp_path: Path) -> None:
+    document = json.loads(made_up_store_profile(tmp_path, ("hdf5",)).to_json())
+    place = document["variables"].index("s_later")
+    for row in (document["variables"], *(cell["variables"] for cell in document["cells"])):
+        del row[place]
+    (tmp_path / "old.json").write_text(json.dumps(document))
+    found = load_store_profile(tmp_path / "old.json").coefficients("hdf5", "read")
+    made = {one.term.variable: one.value for one in found.each}
+    assert made["s_later"] == made["s_covered"] > 0
+    cell = load_store_profile(tmp_path / "old.json").cells[0].variables._replace(s_covered=1e9, s_later=0.0)
+    costs = [price(each, found) for each in (cell, cell._replace(s_covered=0.0, s_later=1e9))]
+    assert (costs[0].seconds, costs[0].high) == pytest.approx((costs[1].seconds, costs[1].high))
+
+
 def test_a_library_that_was_not_trained(tmp_path: Path) -> None:
     with pytest.raises(Untrained, match="has no flat, read; it has hdf5 read, hdf5 write"):
         made_up_store_profile(tmp_path, ("hdf5",)).coefficients("flat", "read")

@@ -44,7 +44,7 @@ def test_every_term_is_seen_and_phases_stand_alone() -> None:
             if cell.library.name == library and cell.writes == (operation == "write")
         ]
         found = [(cell, each) for cell, each in counted if each is not None]
-        unseen = ["n_absent", "n_far", "n_made", "s_encode", "s_encode_out", "s_encode_alone"]
+        unseen = ["n_absent", "n_far", "n_made", "n_encode", "s_encode", "s_encode_out", "s_encode_alone"]
         unseen += ["s_fresh"] * (operation == "write")
         for term in EXTENDED.terms(library, operation, ("deflate", "zstd")):
             if term.variable not in unseen:

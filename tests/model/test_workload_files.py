@@ -193,6 +193,30 @@ def test_several_arrays(tmp_path: Path, store_profile: Path) -> None:
     assert "all arrays, each with its fastest layout and library" in table
 
 
+def test_arrays_of_one_workload_share_the_openings_of_their_file(tmp_path: Path) -> None:
+    text = """\
+arrays: {a: {shape: [8, 8], dtype: int32}, b: {shape: [8, 8], dtype: int32}}
+accesses:
+  - {array: a, select: all}
+  - {array: b, select: all, reopen: true, weight: 2}
+  - {array: a, select: all}
+  - {array: a, select: all}
+"""
+    (tmp_path / "shared.yaml").write_text(text + "repeat: 2\n")
+    found = load_workloads(tmp_path / "shared.yaml")
+    marks = {name: [(step.reopens, step.shared) for step in each.steps()] for name, each in found.items()}
+    # The file is opened for a, then for b, where a is opened again; the second time, b opens it once more.
+    again, still = (True, 1.0), (False, 0.0)
+    assert marks["a"] == [still, again, still, still, again, still]
+    assert marks["b"] == [still, still, (True, 0.0), still]
+    counted = {name: count(each, Layout((4, 8)), Hdf5()) for name, each in found.items()}
+    assert {name: (each.n_array, each.n_again) for name, each in counted.items()} == {"a": (3, 2), "b": (2, 0)}
+    (tmp_path / "shuffled.yaml").write_text(text.replace("reopen: true, ", "") + "order: shuffled\n")
+    found = load_workloads(tmp_path / "shuffled.yaml")
+    counted = {name: count(each, Layout((4, 8)), Hdf5()) for name, each in found.items()}
+    assert {name: (each.n_array, each.n_again) for name, each in counted.items()} == {"a": (1, 0), "b": (1, 1)}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -98,6 +98,8 @@ impl Device {
         if skipped.is_none_or(|skipped| skipped > in_sequence) {
             variables.n_rseek += 1;
             variables.s_rseek += missed;
+        } else {
+            variables.s_rneed += missed;
         }
         self.read_end = Some(range.end());
     }
@@ -118,6 +120,7 @@ impl Device {
         } else {
             variables.n_rdisk += 1;
             variables.s_rdisk += nbytes;
+            variables.s_rneed += nbytes;
         }
     }
 

@@ -125,6 +125,7 @@ impl OpenHyperslabEngine {
             if self.engine.is_far {
                 variables.n_rdisk += 1;
                 variables.s_rdisk += request.range.length;
+                variables.s_rneed += request.range.length;
             } else {
                 self.device.read(0, request.range, &mut variables);
             }

@@ -32,6 +32,16 @@ pub(crate) struct OpenFile {
     marks: BTreeMap<u64, u64>,
     /// The page in which the last read ended.
     last: Option<u64>,
+    /// What was read ahead and nobody has needed yet, in the order in which the device brings it.
+    coming: VecDeque<Coming>,
+}
+
+/// Pages that were asked for ahead, and how many of their bytes the device still has to bring.
+#[derive(Clone, Copy, Debug)]
+struct Coming {
+    start: u64,
+    end: u64,
+    nbytes: u64,
 }
 
 impl OpenFile {
@@ -47,6 +57,7 @@ impl OpenFile {
             order: 0,
             marks: BTreeMap::new(),
             last: None,
+            coming: VecDeque::new(),
         }
     }
 
@@ -72,6 +83,7 @@ impl OpenFile {
                 }
             };
         }
+        self.needs(range.offset / PAGE_NBYTES, stop, variables);
         self.last = Some(range.end() / PAGE_NBYTES);
         variables.s_rdisk > before
     }
@@ -147,14 +159,36 @@ impl OpenFile {
         }
         self.behind_mark = self.length;
         self.order = self.order.min(self.length.max(1).ilog2()).min(MOST_ORDER);
-        self.ask(self.start, self.length, Some(self.start), variables);
+        let (start, nbytes) = (self.start, self.ask(self.start, self.length, Some(self.start), variables));
+        if nbytes > 0 {
+            self.coming.push_back(Coming { start, end: (start + self.length).min(self.page_count), nbytes });
+        }
+    }
+
+    /// Some pages are read. Those of them that were read ahead have to be there, and what was asked for before them.
+    fn needs(&mut self, page: u64, stop: u64, variables: &mut Variables) {
+        let Some(last) = self.coming.iter().rposition(|one| one.start < stop && page < one.end) else {
+            return;
+        };
+        variables.s_rneed += self.coming.drain(..last).map(|one| one.nbytes).sum::<u64>();
+        let Some(reached) = self.coming.front_mut() else { return };
+        let end = stop.min(reached.end);
+        let rest = reached.nbytes.min((reached.end - end) * PAGE_NBYTES);
+        variables.s_rneed += reached.nbytes - rest;
+        (reached.start, reached.nbytes) = (end, rest);
+        if rest == 0 {
+            self.coming.pop_front();
+        }
     }
 
     /// Asks the device, and waits until it has brought what was asked for.
     fn wait(&mut self, page: u64, length: u64, mark: Option<u64>, variables: &mut Variables) {
         let nbytes = self.ask(page, length, mark, variables);
-        variables.n_rseek += u64::from(nbytes > 0);
-        variables.s_rseek += nbytes;
+        if nbytes > 0 {
+            variables.n_rseek += 1;
+            variables.s_rseek += nbytes;
+            variables.s_rneed += self.coming.drain(..).map(|one| one.nbytes).sum::<u64>();
+        }
     }
 
     /// Asks the device for those of `length` pages that are not cached. Returns how many bytes it brings.
@@ -281,6 +315,25 @@ mod tests {
         assert_eq!(read(&mut file, 32 * MIB, 65_536), (0, 0));
         assert_eq!(read(&mut file, 32 * MIB + 65_536, 65_536), (4 * 65_536, 1));
         assert_eq!(read(&mut file, 16 * MIB, 1), (4096, 1));
+    }
+
+    #[test]
+    fn what_is_read_ahead_is_needed_when_it_is_read_and_its_rest_never() {
+        let mut file = OpenFile::new(64 * MIB, u64::MAX, 8 * MIB);
+        let mut sum = Variables::default();
+        let needed: Vec<u64> = (0..8)
+            .map(|row| {
+                let before = sum.s_rneed;
+                file.read(ByteRange { offset: row * PAGE_NBYTES, length: PAGE_NBYTES }, &mut sum);
+                (sum.s_rneed - before) / PAGE_NBYTES
+            })
+            .collect();
+        // The first four pages are waited for, with a mark on the second of them; then each row needs its own page.
+        assert_eq!((sum.s_rseek / PAGE_NBYTES, needed), (4, vec![0, 0, 0, 0, 1, 1, 1, 1]));
+        assert!(sum.s_rdisk > sum.s_rseek + sum.s_rneed);
+        let coming = sum.s_rdisk - sum.s_rseek - sum.s_rneed;
+        file.read(ByteRange { offset: 32 * MIB, length: PAGE_NBYTES }, &mut sum);
+        assert_eq!(sum.s_rneed, 4 * PAGE_NBYTES + coming); // the device brings what came before a request first
     }
 
     #[test]

@@ -53,6 +53,9 @@ pub struct Variables {
     pub s_decode: u64,
     /// Bytes that codecs take in when encoding.
     pub s_encode: u64,
+    /// Bytes that read-ahead asked the device for, which have to be there by now: an access reads them for the first
+    /// time, or waits for something that was asked for after them. What remains of `s_rdisk - s_rseek` nobody waits for.
+    pub s_rneed: u64,
 }
 
 /// Name and value of each variable.
@@ -79,7 +82,7 @@ macro_rules! each_variable {
 each_variable!(
     n_memcpy, s_memcpy, n_cache, s_cache, n_rdisk, s_rdisk, n_rseek, s_rseek, n_rindex, s_rindex, n_wdisk,
     s_wdisk, n_wseek, n_windex, n_rrequest, s_rrequest, n_wrequest, s_wrequest, n_chunk, n_open, n_absent,
-    n_create, s_decode, s_encode
+    n_create, s_decode, s_encode, s_rneed
 );
 
 /// Formula 8, `cf`: how many of `processes` use one data server at a time, if the file is spread over `servers`. `None`

@@ -29,8 +29,8 @@ MOST_SIDE_BY_SIDE = 10
 # The first bytes of a request take longer than the rest: the device works on all pieces of a long one at a time.
 SHORT_NBYTES = 256 << 10
 # Rough seconds of computing, and of a byte from the device: they only decide which reads a call's computing covers.
-COPY_SECONDS, COPIED_BYTE_SECONDS, DECODED_BYTE_SECONDS, ELEMENT_SECONDS = 2e-8, 2e-10, 3e-9, 1e-7
-DEVICE_BYTE_SECONDS = 3.5e-10
+COPY_SECONDS, COPIED_BYTE_SECONDS, DECODED_BYTE_SECONDS, ELEMENT_SECONDS = 5e-9, 2e-10, 1e-9, 4e-8
+CALL_SECONDS, REQUEST_SECONDS, DEVICE_BYTE_SECONDS = 6e-6, 6e-7, 5.5e-10
 
 
 def one_by_one(library: Hdf5 | Zarr, step: Step, *, in_one_piece: bool = False) -> int:
@@ -179,26 +179,50 @@ def far(column: dict[str, Column], rows_nbytes: Column) -> float:
 
 
 def device_bytes(column: dict[str, Column], elements: Column, *, reads_side_by_side: bool) -> dict[str, float]:
-    """The bytes of the device by what the reader does meanwhile: it waits, or it computes, or neither."""
-    nbytes, requests, waited = column["s_rdisk"], column["n_rseek"], column["s_rseek"]
+    """The bytes of the device by what the reader does meanwhile: it waits, or it computes, or it never needs them."""
+    nbytes, requests, waited, needed = column["s_rdisk"], column["n_rseek"], column["s_rseek"], column["s_rneed"]
     if reads_side_by_side:
         requests = column["n_rdisk"]
         side_by_side = np.clip(requests, 1, MOST_SIDE_BY_SIDE)
         waited, requests = nbytes / side_by_side, requests / side_by_side
+        needed = nbytes - waited
     computing = (
-        COPY_SECONDS * column["n_memcpy"]
+        CALL_SECONDS
+        + REQUEST_SECONDS * (column["n_cache"] + column["n_rdisk"])
+        + COPY_SECONDS * column["n_memcpy"]
         + COPIED_BYTE_SECONDS * column["s_memcpy"]
         + DECODED_BYTE_SECONDS * column["s_decode"]
         + ELEMENT_SECONDS * elements
     )
-    ahead = np.maximum(nbytes - waited, 0.0)
-    covered = np.minimum(ahead, computing / DEVICE_BYTE_SECONDS)
+    ahead, computed = nbytes - waited, computing / DEVICE_BYTE_SECONDS
+    exposed = float(waited.sum()) + _still_coming(ahead, needed, computed)
+    hidden = max(float(nbytes.sum()) - exposed, 0.0)
+    covered = min(hidden, float(np.minimum(ahead, computed).sum()))
     return {
         "s_rseek": float(waited.sum()),
         "s_rshort": float(np.minimum(waited, requests * SHORT_NBYTES).sum()),
-        "s_covered": float(covered.sum()),
-        "s_exposed": float((nbytes - covered).sum()),
+        "s_covered": covered,
+        "s_later": hidden - covered,
+        "s_exposed": exposed,
     }
+
+
+def _still_coming(asked: Column, needed: Column, computed: Column) -> float:
+    """Of the bytes that are read ahead, those that a call still waits for.
+
+    The device brings what was asked for, in this order, while the reader computes, in this call and in later ones. A
+    call that needs more than has come waits for the rest.
+    """
+    busy = np.flatnonzero((asked > 0) | (needed > 0))
+    wanted, least = np.cumsum(asked)[busy], np.cumsum(needed)[busy]
+    gained = np.diff(np.cumsum(computed)[busy], prepend=0.0)
+    waited_for = came = 0.0
+    for most, reached, more in zip(wanted.tolist(), least.tolist(), gained.tolist(), strict=True):
+        came = min(came + more, most)
+        if came < reached:
+            waited_for += reached - came
+            came = reached
+    return waited_for
 
 
 class StepFacts(NamedTuple):

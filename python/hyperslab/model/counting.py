@@ -32,8 +32,10 @@ class Variables(NamedTuple):
     multiplied by the doublings beyond these caches. Zarr reads several files at the same time: its `s_rseek` is the
     bytes of a call divided by the number of files read at a time.
 
-    `s_rshort` is the part of `s_rseek` in the first bytes of each request. `s_covered` is the part of the other device
-    reads that arrives while the same call copies and decodes, and `s_exposed` is what remains of `s_rdisk`.
+    `s_rshort` is the part of `s_rseek` in the first bytes of each request. `s_rneed` is the part of the other device
+    reads that a call needs, or waits behind. `s_covered` is the part of them that arrives while the same call copies
+    and decodes, `s_later` what arrives between calls and in later ones, or is never needed, and `s_exposed` is the rest
+    of `s_rdisk`: a call waits for it.
     `n_element` is the number of elements that a library handles one by one: HDF5 if a selection has steps along any
     of several axes, or lists points; Zarr if it has steps along the last axis, or lists points. `n_line` is the
     number of lines along the last axis that these elements form, counted in each chunk, `n_apart` the number of
@@ -45,7 +47,8 @@ class Variables(NamedTuple):
     `s_fresh` is the bytes of results, and `s_kept` those of HDF5's chunk cache, in memory that the process has not
     touched before. `s_unique` is the part of `s_cache` that the page cache has from before, `s_dirty` the part of
     `s_wdisk` that is not written over again, and `s_grown` the part of that which a new file needs room for; no
-    more than the touched chunks can be new. `s_decode_filler` and `s_encode_filler` are the parts of `s_decode` and
+    more than the touched chunks can be new. `n_decode` and `n_encode` are how often a chunk
+    is decoded and encoded. `s_decode_filler` and `s_encode_filler` are the parts of `s_decode` and
     `s_encode` in elements that hold the fill value: those of a chunk beyond the end of the array, and those of a
     new array that nobody has written. `s_decode_alone` and `s_encode_alone` are the parts in calls that touch a
     single chunk, of libraries that otherwise use several threads.
@@ -75,6 +78,7 @@ class Variables(NamedTuple):
     n_create: float
     s_decode: float
     s_encode: float
+    s_rneed: float = 0.0
     n_array: float = 1.0
     n_made: float = 0.0
     n_call: float = 0.0
@@ -82,6 +86,7 @@ class Variables(NamedTuple):
     n_element: float = 0.0
     s_rshort: float = 0.0
     s_covered: float = 0.0
+    s_later: float = 0.0
     s_exposed: float = 0.0
     s_decode_in: float = 0.0
     s_encode_out: float = 0.0
@@ -97,6 +102,8 @@ class Variables(NamedTuple):
     s_grown: float = 0.0
     s_decode_filler: float = 0.0
     s_encode_filler: float = 0.0
+    n_decode: float = 0.0
+    n_encode: float = 0.0
     s_decode_alone: float = 0.0
     s_encode_alone: float = 0.0
     n_again: float = 0.0
@@ -276,7 +283,10 @@ def _with_cache(variables: Variables, cell: ModelCell, is_kept: bool) -> Variabl
     if cell.cache in ("cold", "new"):
         return variables
     # Nothing comes from the device. If the store is memory, nothing comes from the page cache either.
-    gone = ("n_rdisk", "s_rdisk", "n_rseek", "s_rseek", "n_rindex", "s_rindex", "s_rshort", "s_covered", "s_exposed")
+    gone = (
+        *("n_rdisk", "s_rdisk", "n_rseek", "s_rseek", "n_rindex", "s_rindex"),
+        *("s_rshort", "s_rneed", "s_covered", "s_later", "s_exposed"),
+    )
     reads = dict.fromkeys(gone, 0.0)
     if cell.cache == "library-warm":
         return variables._replace(
@@ -344,6 +354,8 @@ def _summed(
         s_mshort=float(np.minimum(column["s_memcpy"], column["n_memcpy"] * SHORT_COPY_NBYTES).sum()),
         s_dirty=dirty,
         s_grown=dirty if is_new else 0.0,
+        n_decode=variables.s_decode / chunk_nbytes,
+        n_encode=variables.s_encode / chunk_nbytes,
         s_decode_filler=variables.s_decode * filler,
         s_encode_filler=variables.s_encode * filler,
         s_decode_alone=0.0 if is_hdf5 else _alone(column["s_decode"], chunk_nbytes),

@@ -23,8 +23,8 @@ from hyperslab.replacing import replace_with
 
 SCHEMA = "hyperslab-store-profile"
 VERSION = 6
-LATER = {"n_again"}
-"""Variables that older calibrations do not have. They count what no calibration does."""
+LATER = {"n_again", "s_rneed", "s_later", "n_decode", "n_encode"}
+"""Variables that older calibrations do not have: their fits price the same work by other terms."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _profile_of(document: dict[str, Any]) -> StoreProfile:
         scale=str(document["scale"]),
         hyperslab_version=str(document["hyperslab_version"]),
         cells=tuple(_cell_of(each, names) for each in document["cells"]),
-        fits=tuple(_fit_of(each) for each in document["fits"]),
+        fits=tuple(_fit_of(each if "s_later" in names else _with_later(each)) for each in document["fits"]),
         notes=tuple(map(str, document["notes"])),
         is_far=bool(document.get("far", False)),
         busy_share=busy_share,
@@ -256,6 +256,17 @@ def _fit_of(given: dict[str, Any]) -> Coefficients:
         raise ValueError("a coefficient is not a finite number of at least 0")
     ranges = {name: (float(low), float(high)) for name, (low, high) in given["ranges"].items()}
     return Coefficients(**{name: given[name] for name in FIT_FIELDS}, each=each, covariance=covariance, ranges=ranges)
+
+
+def _with_later(given: dict[str, Any]) -> dict[str, Any]:
+    """The fit of an older calibration: it priced what was read ahead for later calls like what its call covers."""
+    each, covariance = given["coefficients"], np.array(given["covariance"], np.float64)
+    for place, one in enumerate(each):
+        if one["term"]["variable"] == "s_covered" and covariance.ndim == 2:
+            order = [*range(len(each)), place]
+            later = {**one, "name": "s_later", "term": {**one["term"], "variable": "s_later"}}
+            return {**given, "coefficients": [*each, later], "covariance": covariance[np.ix_(order, order)].tolist()}
+    return given
 
 
 def profile_if_any(path: Path | None) -> StoreProfile | None:

@@ -123,10 +123,14 @@ EXTENSIONS: dict[str, tuple[Term, ...]] = {
         Term("s_dirty", "device_write", extension="once"),
         Term("s_grown", "device_write", extension="once"),
     ),
-    "codec": (),  # encoding and decoding, for every codec that was trained
+    "codec": (  # and encoding and decoding bytes, for every codec that was trained
+        Term("n_decode", "codec", extension="codec"),
+        Term("n_encode", "codec", extension="codec"),
+    ),
     "overlap": (
         Term("s_exposed", "device_read", extension="overlap"),
         Term("s_covered", "device_read", extension="overlap"),
+        Term("s_later", "device_read", extension="overlap"),
     ),
 }
 # What only HDF5 does.

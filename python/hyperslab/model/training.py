@@ -166,7 +166,7 @@ class _Stored:
     readers: bool = False
     caches: tuple[CellCache, ...] = ("cold", "page-warm", "library-warm")
     steps: bool = False
-    kind: Literal["usual", "codec", "large"] = "usual"
+    kind: Literal["usual", "codec", "large", "piece"] = "usual"
     elements: Elements | None = None
     slabs: int = 0
 
@@ -193,6 +193,9 @@ def _layouts(size: TrainingSize) -> Iterator[_Stored]:
             # the ratio is measured when the array is written
             layout = Layout((rows * factor, columns), ratio=1.0, codec=codec)
             yield _Stored(long, layout, (300, 4), True, ("cold", "page-warm"))
+    # Programs that read an array in one piece row by row compute while the system reads ahead.
+    piece = Layout(size.wide_shape, contiguous=True)
+    yield _Stored(wide, piece, (4, size.wide_shape[1]), caches=("cold", "page-warm"), kind="piece")
     yield from _codecs(size, short)
     yield from _large(size)
 
@@ -204,6 +207,9 @@ def _codecs(size: TrainingSize, short: dict[str, Any]) -> Iterator[_Stored]:
         for elements in ELEMENTS[: 1 + len(size.encoded_chunks)]:
             layout = Layout((max(1, rows // 8), columns), ratio=1.0, codec=codec)
             yield _Stored(short, layout, (100, 6), True, ("page-warm",), kind="codec", elements=elements)
+        # Many small chunks: each is handed to a codec by itself, which takes longer than its bytes.
+        small = Layout((max(1, rows // 64), columns // 8), ratio=1.0, codec=codec)
+        yield _Stored(short, small, (100, 6), True, ("cold", "page-warm"), kind="codec", elements="waves")
 
 
 def _large(size: TrainingSize) -> Iterator[_Stored]:
@@ -256,7 +262,10 @@ def _has_codec(library: str, codec: str | None) -> bool:
 def _special_cells(
     stored: _Stored, library: Library, whole: Workload, boxes: Workload, writes: Workload
 ) -> Iterator[ModelCell]:
-    """Cells that a small array with a codec, or the large array, adds."""
+    """Cells that a small array with a codec, the large array, or an array in one piece adds."""
+    if stored.kind == "piece":
+        yield from _cells_in_order(stored, library) if library.name == "hdf5" else ()
+        return
     made = stored.elements
     for cache in stored.caches:
         yield ModelCell(whole, stored.layout, library, cache, made)
@@ -275,6 +284,19 @@ def _special_cells(
         caches: tuple[CellCache, ...] = ("new", "page-warm")
         for cache in caches:
             yield ModelCell(asked, stored.layout, library, cache, made)
+
+
+def _cells_in_order(stored: _Stored, library: Library) -> Iterator[ModelCell]:
+    """Boxes of rows that follow each other, of one size and another, in calls of their own: few of them, and all."""
+    rows, columns = stored.array["shape"]
+    for length in (stored.box[0], 16 * stored.box[0]):
+        starts = range(0, rows - length + 1, length)
+        few = max(1, len(starts) // 16)
+        for first, count in ((0, len(starts)), (0, few), (len(starts) // 2, few)):
+            listed = [{"start": [start, 0], "shape": [length, columns]} for start in starts[first : first + count]]
+            asked = _workload(stored, "read", {"select": "list", "boxes": listed})
+            for cache in stored.caches:
+                yield ModelCell(asked, stored.layout, library, cache)
 
 
 def _stepped_cells(size: TrainingSize, stored: _Stored, library: Library) -> Iterator[ModelCell]:

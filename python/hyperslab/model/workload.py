@@ -22,6 +22,7 @@ from pydantic import (
     NonNegativeFloat,
     NonNegativeInt,
     PositiveInt,
+    PrivateAttr,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -224,6 +225,7 @@ class Workload(Declared):
     threads: PositiveInt = Field(
         default=1, description=("threads that make the accesses at the same time; only 1 for now")
     )
+    _openings: tuple[tuple[bool, float], ...] = PrivateAttr(())
 
     @field_validator("threads")
     @classmethod
@@ -231,6 +233,19 @@ class Workload(Declared):
         if count > 1:
             raise ValueError(f"{count} {info.field_name} cannot be priced yet; describe what one of them does alone")
         return count
+
+    def in_file(self, openings: Sequence[tuple[bool, float]]) -> Workload:
+        """The same accesses to one of several arrays of a file.
+
+        Parameters
+        ----------
+        openings : Sequence[tuple[bool, float]]
+            For each access, as often as all are repeated: whether the file was closed and opened again since the last
+            access to this array, and `Step.shared`.
+        """
+        workload = self.model_copy()
+        workload._openings = tuple(openings)
+        return workload
 
     @property
     def is_parallel(self) -> bool:
@@ -279,7 +294,7 @@ class Workload(Declared):
         """The calls in the order of the workload. They are the same each time."""
         steps: list[Step] = []
         length = self.array.shape[0]
-        for access in self.accesses * self.repeat:
+        for place, access in enumerate(self.accesses * self.repeat):
             if access.rows is not None:
                 calls = (access.count or 1) * access.weight
                 made = [self._append(length + k * access.rows, access.rows) for k in range(calls)]
@@ -292,12 +307,13 @@ class Workload(Declared):
                 made = once * access.weight
             if access.compute_seconds:
                 made = [step._replace(compute_seconds=access.compute_seconds) for step in made]
-            if access.reopen:
-                made[0] = made[0]._replace(reopens=True)
+            reopens, shared = self._openings[place] if self._openings else (access.reopen, 0.0)
+            made[0] = made[0]._replace(reopens=reopens, shared=shared)
             steps += made
+        first = steps[0].shared
         if self.order == "shuffled":
             steps = [steps[position] for position in np.random.default_rng(self.seed).permutation(len(steps))]
-        steps[0] = steps[0]._replace(reopens=False)  # the file is open anyway
+        steps[0] = steps[0]._replace(reopens=False, shared=first)  # the file is open anyway
         return steps
 
     def _append(self, start: int, rows: int) -> Step:

@@ -59,14 +59,31 @@ class WorkloadFile(Workload):
         return self
 
     def apart(self) -> dict[str, Workload]:
-        """The workload of each array that is accessed, by its name."""
+        """The workload of each array that is accessed, by its name. All arrays are in one file."""
         arrays = self.arrays if self.arrays is not None else {ALONE: self.array}
         workloads = {}
         for name, array in arrays.items():
             mine = [k for k, access in enumerate(self.accesses) if (access.array or ALONE) == name]
             if mine and array is not None:
                 workloads[name] = self._of(array, mine)
-        return workloads
+        if self.arrays is None:
+            return workloads
+        openings = self._openings_of_each()
+        return {name: workload.in_file(openings[name]) for name, workload in workloads.items()}
+
+    def _openings_of_each(self) -> dict[str, list[tuple[bool, float]]]:
+        """What `Workload.in_file` needs for each array. Whoever is read first after the file was opened pays for it."""
+        openings: dict[str, list[tuple[bool, float]]] = {}
+        last_seen: dict[str, int] = {}
+        opened, is_open = 0, False
+        for access in self.accesses * self.repeat:
+            name = access.array or ALONE
+            if access.reopen and is_open:
+                opened, is_open = opened + 1, False
+            begins = last_seen.get(name) != opened
+            openings.setdefault(name, []).append((begins and name in last_seen, float(begins and is_open)))
+            last_seen[name], is_open = opened, True
+        return openings
 
     def _of(self, array: WorkloadArray, positions: list[int]) -> Workload:
         given = self.model_dump(exclude={"array", "arrays", "accesses"}, exclude_unset=True)

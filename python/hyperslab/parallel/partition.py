@@ -124,7 +124,8 @@ def divided(workload: Workload, layout: Layout, processes: int, partition: Parti
             elif boxes:
                 accesses.append(Access(select="list", boxes=boxes, operation=operation))
         if accesses:
-            parts.append(workload.model_copy(update={"accesses": accesses, "order": "listed", "repeat": 1}))
+            part = workload.in_file([])  # each process opens the file for itself
+            parts.append(part.model_copy(update={"accesses": accesses, "order": "listed", "repeat": 1}))
     return parts
 
 
