@@ -51,8 +51,8 @@ pub(crate) enum NotPut {
     Failed,
 }
 
-/// The encoded chunks of a write, in their order; `None` if we failed.
-type Encoded = Option<Vec<Vec<u8>>>;
+/// The encoded chunks of a write with the masks of skipped filters, in their order; `None` if we failed.
+type Encoded = Option<Vec<(Vec<u8>, u32)>>;
 
 #[derive(Default)]
 enum State {
@@ -261,8 +261,8 @@ impl Job {
 
     fn encoded(&self) -> Encoded {
         let mut chunks = Vec::new();
-        let take = |_, chunk| {
-            chunks.push(chunk);
+        let take = |_, chunk, mask| {
+            chunks.push((chunk, mask));
             Ok(())
         };
         self.write.chunks.encode(&self.bytes, 1, take).is_ok().then_some(chunks)
@@ -312,11 +312,11 @@ impl Job {
         drop(self.array.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    fn store_chunks(&self, chunks: &[Vec<u8>]) -> Option<()> {
+    fn store_chunks(&self, chunks: &[(Vec<u8>, u32)]) -> Option<()> {
         let library = self.write.libhdf5.library()?;
         let stored = library.stored_chunks(self.write.array).ok()?;
-        for (number, chunk) in (0..).zip(chunks) {
-            stored.write(&self.write.chunks.start(number)?, chunk, 0).ok()?;
+        for (number, (chunk, mask)) in (0..).zip(chunks) {
+            stored.write(&self.write.chunks.start(number)?, chunk, *mask).ok()?;
         }
         Some(())
     }
