@@ -23,7 +23,7 @@ use crate::recording::{self, Asked, Operation, Part};
 use crate::request::Call;
 use crate::serving::{Outcome, is_small_changed, opened, serve};
 use crate::settings::is_serving;
-use crate::several::{Lists, Rest};
+use crate::several::{Lists, Rest, are_different};
 use crate::write_reason::Left;
 use crate::writers::writers_changed;
 use crate::{binding, known, settings, stack, writing};
@@ -186,6 +186,9 @@ pub(crate) unsafe extern "C-unwind" fn read_multi(called: &Called) -> Next {
 /// Several arrays at once.
 pub(crate) unsafe extern "C-unwind" fn write_multi(called: &Called) -> Next {
     let Some(site) = site(Hook::WriteMulti, called) else { return Next::done(FAILURE) };
+    if settings::settings().writes && stack::is_enough() {
+        return several(site, Operation::Write, called, write_several);
+    }
     several(site, Operation::Write, called, pass_seven)
 }
 
@@ -207,17 +210,8 @@ fn several(
 /// Serves the arrays that are ours, and passes the others on in one call.
 #[inline(never)]
 fn serve_several(site: &Site, arguments: Arguments, memory: usize) -> usize {
-    let (count, arrays, types, spaces, selections, properties) = arguments;
-    let lists = Lists {
-        count,
-        arrays: arrays as *const Id,
-        memory_types: types as *const Id,
-        memory_spaces: spaces as *const Id,
-        file_spaces: selections as *const Id,
-        memories: memory as *const *mut u8,
-    };
     // SAFETY: the program says that its lists have so many entries.
-    let Some(calls) = (unsafe { lists.calls(id(properties)) }) else {
+    let Some(calls) = (unsafe { calls_of(arguments, memory) }) else {
         return pass_seven(site, arguments, memory);
     };
     let mut is_changed = false;
@@ -228,23 +222,60 @@ fn serve_several(site: &Site, arguments: Arguments, memory: usize) -> usize {
             left.push(*call);
         }
     }
-    if count == 0 {
-        return pass_seven(site, arguments, memory);
-    }
-    if left.is_empty() {
+    if left.is_empty() && !calls.is_empty() {
         return 0;
     }
-    pass_on(site, &left, is_changed, |calls| {
-        if calls.len() == count {
-            return pass_seven(site, arguments, memory);
+    pass_on(site, &left, is_changed, |calls| pass_some(site, arguments, memory, calls))
+}
+
+/// Writes the arrays that are ours, and passes the others on in one call. Writes that waited are stored by now.
+#[inline(never)]
+fn write_several(site: &Site, arguments: Arguments, memory: usize) -> usize {
+    // SAFETY: the program says that its lists have so many entries.
+    let calls = unsafe { calls_of(arguments, memory) };
+    let Some(calls) = calls.filter(|calls| are_different(site.libhdf5.library(), calls)) else {
+        return pass_seven(site, arguments, memory);
+    };
+    let mut left = Vec::new();
+    for call in &calls {
+        // A panic would be our fault, and libhdf5 can still do the write.
+        let outcome = catch_unwind(AssertUnwindSafe(|| writing::write(site, call)));
+        let Err((why, nbytes)) = outcome.unwrap_or(Err((Left::Failed, 0))) else { continue };
+        counts::add_left(why, nbytes);
+        if why == Left::Stuck {
+            return FAILURE; // libhdf5 has the errors
         }
-        let rest = Rest::of(calls);
-        let lists = rest.lists();
-        let (arrays, types) = (lists.arrays as usize, lists.memory_types as usize);
-        let (spaces, selections) = (lists.memory_spaces as usize, lists.file_spaces as usize);
-        let arguments = (lists.count, arrays, types, spaces, selections, properties);
-        pass_seven(site, arguments, lists.memories as usize)
-    })
+        left.push(*call);
+    }
+    if left.is_empty() && !calls.is_empty() { 0 } else { pass_some(site, arguments, memory, &left) }
+}
+
+/// What a call says of several arrays, one by one.
+unsafe fn calls_of(arguments: Arguments, memory: usize) -> Option<Vec<Call>> {
+    let (count, arrays, types, spaces, selections, properties) = arguments;
+    let lists = Lists {
+        count,
+        arrays: arrays as *const Id,
+        memory_types: types as *const Id,
+        memory_spaces: spaces as *const Id,
+        file_spaces: selections as *const Id,
+        memories: memory as *const *mut u8,
+    };
+    // SAFETY: as the caller promises.
+    unsafe { lists.calls(id(properties)) }
+}
+
+/// Passes a call on for some of its arrays.
+fn pass_some(site: &Site, arguments: Arguments, memory: usize, calls: &[Call]) -> usize {
+    if calls.len() == arguments.0 {
+        return pass_seven(site, arguments, memory);
+    }
+    let rest = Rest::of(calls);
+    let lists = rest.lists();
+    let (arrays, types) = (lists.arrays as usize, lists.memory_types as usize);
+    let (spaces, selections) = (lists.memory_spaces as usize, lists.file_spaces as usize);
+    let arguments = (lists.count, arrays, types, spaces, selections, arguments.5);
+    pass_seven(site, arguments, lists.memories as usize)
 }
 
 /// Calls what the program meant to call.
