@@ -385,9 +385,10 @@ FILLED = (
 )
 
 
-@pytest.mark.parametrize("number", ["ENOSPC", "EIO"])
-@pytest.mark.parametrize("kind", ["within", "waits"])
-def test_a_full_or_broken_disk_is_told(kind: str, number: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "number"), [("within", "ENOSPC"), ("waits", "EIO"), ("within", "EDQUOT"), ("waits", "EROFS")]
+)
+def test_a_full_or_broken_disk_a_quota_and_a_read_only_one_are_told(kind: str, number: str, tmp_path: Path) -> None:
     """By the same call if that has many chunks, otherwise at the latest by one that could see the difference."""
     system_libhdf5()  # which also looks for a compiler
     shim = tmp_path / "failing.so"

@@ -10,7 +10,7 @@ use std::slice::from_ref;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Instant;
 
-use hyperslab_libhdf5::{Id, Real, libraries};
+use hyperslab_libhdf5::{Id, Real, has_failed, libraries};
 
 use crate::callers::{Hook, Site, site};
 use crate::counts::{self, Count};
@@ -26,7 +26,7 @@ use crate::settings::is_serving;
 use crate::several::{Lists, Rest, are_different};
 use crate::write_reason::Left;
 use crate::writers::writers_changed;
-use crate::{binding, known, settings, stack, writing};
+use crate::{binding, known, settings, stack, write_queue, writing};
 
 /// What libhdf5's functions return if they fail.
 const FAILURE: usize = usize::MAX;
@@ -56,7 +56,7 @@ recorded! {
 /// `H5Dwrite`.
 pub(crate) unsafe extern "C-unwind" fn write(called: &Called) -> Next {
     let Some(site) = site(Hook::Write, called) else { return Next::done(FAILURE) };
-    if !settings::settings().writes || !stack::is_enough() {
+    if !settings::is_encoding() || !stack::is_enough() {
         if writing::is_settled(site, id(called.first)) {
             return recorded(site, called, written);
         }
@@ -148,7 +148,22 @@ macro_rules! closing {
 closing! {
     close_array CloseArray;
     close_object CloseObject;
-    release Release;
+}
+
+/// `H5Idec_ref`, which returns how often the program still holds the identifier: not counting writes that wait.
+pub(crate) unsafe extern "C-unwind" fn release(called: &Called) -> Next {
+    let Some(site) = site(Hook::Release, called) else { return Next::done(FAILURE) };
+    let held = write_queue::held_count(site.libhdf5, id(called.first));
+    let closing = recording::closing(site, id(called.first));
+    if held == 0 && closing.is_none() {
+        return Next::jump(site.real);
+    }
+    let result = pass(site, called.arguments());
+    let result = if has_failed(result) { result } else { (result & 0x7fff_ffff).saturating_sub(held) };
+    if let Some(closing) = closing {
+        recording::closed(site, closing, result);
+    }
+    Next::done(result)
 }
 
 /// An identifier among the arguments.
@@ -186,7 +201,7 @@ pub(crate) unsafe extern "C-unwind" fn read_multi(called: &Called) -> Next {
 /// Several arrays at once.
 pub(crate) unsafe extern "C-unwind" fn write_multi(called: &Called) -> Next {
     let Some(site) = site(Hook::WriteMulti, called) else { return Next::done(FAILURE) };
-    if settings::settings().writes && stack::is_enough() {
+    if settings::is_encoding() && stack::is_enough() {
         return several(site, Operation::Write, called, write_several);
     }
     several(site, Operation::Write, called, pass_seven)

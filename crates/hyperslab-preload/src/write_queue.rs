@@ -131,6 +131,12 @@ pub(crate) fn waits(key: ArrayKey, chunks: &WholeChunks) -> bool {
     is_waiting() && queue().waiting.iter().any(is_one)
 }
 
+/// How many writes that wait keep an array open by this identifier.
+pub(crate) fn held_count(libhdf5: &Libhdf5, array: Id) -> usize {
+    let is_one = |job: &&Arc<Job>| job.write.array == array && std::ptr::eq(job.write.libhdf5, libhdf5);
+    if is_waiting() { queue().waiting.iter().filter(is_one).count() } else { 0 }
+}
+
 fn is_full(nbytes: usize) -> bool {
     let queue = queue();
     queue.waiting.len() >= MOST || queue.nbytes > most_nbytes() - nbytes

@@ -25,7 +25,7 @@ use crate::request::{ALL, Call, Request, is_space, makes_sense};
 use crate::settings::settings;
 use crate::signals::{Blocked, LetThrough};
 use crate::whole_chunks::WholeChunks;
-use crate::write_queue::{NotPut, Write, is_waiting, put, settle_array, waits};
+use crate::write_queue::{NotPut, Write, held_count, is_waiting, put, settle_array, waits};
 use crate::write_reason::Left;
 
 /// libhdf5 is as fast for fewer bytes than this.
@@ -151,8 +151,9 @@ impl<'l> Writing<'l> {
         // SAFETY: the program says that its memory has so many elements of this type, and waits until we return.
         let bytes = unsafe { std::slice::from_raw_parts(call.out.cast_const(), self.nbytes) };
         let place = self.stored.array().place();
-        let is_short = self.chunks.grid.chunk_count() < 2 * self.threads as u64;
-        let (Some(lock), Some(place), true) = (site.whole_lock(), place, is_short) else {
+        // In a process that ran before we came, calls may be bound that we do not see: nothing waits there.
+        let may_wait = settings().writes && self.chunks.grid.chunk_count() < 2 * self.threads as u64;
+        let (Some(lock), Some(place), true) = (site.whole_lock(), place, may_wait) else {
             return self.run(site, library, call, bytes);
         };
         let key = ArrayKey { library: site.libhdf5.number(), place };
@@ -222,6 +223,17 @@ pub(crate) fn is_a_file(real: usize, called: &Called) -> bool {
     let Some(library) = libhdf5_at(real).and_then(Libhdf5::library) else { return true };
     let id = called.first.cast_signed() as Id;
     library.is(Kind::File, id)
+}
+
+/// Whether the identifier that a call begins with is that of an array which the program has closed, so that only writes that
+/// wait keep it open.
+pub(crate) fn is_closed(real: usize, called: &Called) -> bool {
+    let id = called.first.cast_signed() as Id;
+    let held = libhdf5_at(real).map_or(0, |libhdf5| held_count(libhdf5, id));
+    let Some(library) = libhdf5_at(real).and_then(Libhdf5::library).filter(|_| held > 0) else {
+        return false;
+    };
+    library.reference_count(id).is_none_or(|count| count <= held)
 }
 
 /// libhdf5 does writes of fewer bytes, unless small ones are ours too, for tests.
