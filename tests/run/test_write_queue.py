@@ -264,3 +264,25 @@ def test_an_array_that_the_program_has_closed_is_closed(tmp_path: Path, question
     assert (ran.status, ran.out, waited(ran)) == (0, expected.stdout, 1), ran.errors
     with h5py.File(tmp_path / "ours") as ours, h5py.File(tmp_path / "theirs") as theirs:
         assert (ours["x"][...] == theirs["x"][...]).all() and ours["x"][-1, -1] > 0
+
+
+def test_what_waits_takes_no_more_memory_than_was_allowed(tmp_path: Path) -> None:
+    """The peak of a program that writes faster than we encode: at most 64 MiB and `HYPERSLAB_MEMORY` above its own.
+
+    Without a limit, 48 writes of 2 MiB would wait.
+    """
+    code = textwrap.dedent(STEPS) + textwrap.dedent("""
+    step = np.arange(512 * 1024, dtype="f4").reshape(512, 1024) // 999
+    count = int(sys.argv[2])
+    with h5py.File(path, "w") as file:
+        x = file.create_dataset("x", (count, *step.shape), "f4", chunks=(1, *step.shape), compression=4, shuffle=True)
+        for k in range(count):
+            x[k] = step
+    print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+    """)
+    ran = run(sys.executable, "-c", code, tmp_path / "ours", 48, HYPERSLAB_WRITES="1", HYPERSLAB_MEMORY="8M")
+    line = [sys.executable, "-c", code, str(tmp_path / "theirs"), "2"]
+    expected = int(subprocess.run(line, capture_output=True, check=True).stdout)
+    assert (ran.status, ran.counts["writes"]["encoded"]) == (0, 48), ran.errors
+    assert waited(ran) > 0
+    assert int(ran.out) <= expected + (8 + 64) * 1024, "KiB"
