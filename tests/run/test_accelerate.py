@@ -122,3 +122,34 @@ print(accelerations().served_reads)
     words = [sys.executable, "-m", "hyperslab", "trace", "-o", "run.trace", "--", sys.executable, "-c", code]
     done = subprocess.run([*words, str(file)], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout.split()) == (0, ["1", "1"]), done.stderr
+
+
+def test_writes_are_encoded_within_their_calls_if_asked_for(tmp_path: Path) -> None:
+    """Nothing waits, because calls may be bound that we do not see."""
+    pytest.importorskip("netCDF4")
+    code = """
+    import sys, h5py, netCDF4, numpy as np, hyperslab
+    from hyperslab.running.accelerating import accelerations
+    values = np.random.default_rng(1).integers(0, 9, (400, 300))
+    def write(path):
+        with h5py.File(path + ".h5", "w") as file:
+            x = file.create_dataset("x", values.shape, "i8", chunks=(50, 300), compression="gzip")
+            x[:50] = values[:50]
+            x[50:] = values[50:]
+        with netCDF4.Dataset(path + ".nc", "w") as file:
+            file.createDimension("a", 400), file.createDimension("b", 300)
+            file.createVariable("x", "i8", ("a", "b"), zlib=True, chunksizes=(50, 300))[:] = values
+        totals = accelerations()
+        with h5py.File(path + ".h5") as one, h5py.File(path + ".nc") as other:
+            print((one["x"][:] == values).all(), (other["x"][:] == values).all(), totals.encoded_writes, totals.waited_writes)
+    write(sys.argv[1] + "/before")
+    with hyperslab.accelerated():
+        write(sys.argv[1] + "/reads")
+    undo = hyperslab.accelerate(writes=True)
+    with hyperslab.accelerated(writes=True):
+        write(sys.argv[1] + "/within")
+    write(sys.argv[1] + "/still")
+    undo()
+    write(sys.argv[1] + "/after")
+    """
+    assert printed(code, tmp_path) == [f"True True {count} 0" for count in (0, 0, 3, 6, 6)]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import h5py
 import pytest
+from c_programs import alone, compiled, wheel_libhdf5
 from run_programs import Ran, run
 
 STEPS = """
@@ -228,3 +229,60 @@ def test_last_writes_that_cannot_be_stored_are_said_at_the_end(tmp_path: Path) -
     program = textwrap.dedent(STEPS + FULL + code)
     ran = run(sys.executable, "-c", program, tmp_path / "ours", HYPERSLAB_WRITES="1", HYPERSLAB_THREADS="8")
     assert "hyperslab run: the last writes could not be stored" in ran.errors, ran.errors
+
+
+CLOSING = r"""
+    int H5Idec_ref(long), H5Iinc_ref(long), H5Iis_valid(long), H5Iget_type(long);
+    int H5Dwrite(long, long, long, long, long, const void *), H5Eset_auto2(long, void *, void *);
+    int main(int count, char **words) {
+        H5open();
+        H5Eset_auto2(0, NULL, NULL);
+        long file = H5Fopen(words[1], 1, 0), x = H5Dopen2(file, "x", 0);
+        int *values = calloc(300 * 400, 4);
+        for (int n = 0; n < 300 * 400; n++) values[n] = n / 7;
+        printf("%d", H5Dwrite(x, H5T_NATIVE_INT_g, 0, 0, 0, values));
+        printf(" %d", H5Iinc_ref(x) > 1);
+        printf(" %d", H5Idec_ref(x));
+        printf(" %d", H5Idec_ref(x));
+        printf(" %d", words[2][0] == 'v' ? H5Iis_valid(x) : words[2][0] == 't' ? H5Iget_type(x) :
+                      words[2][0] == 'w' ? H5Dwrite(x, H5T_NATIVE_INT_g, 0, 0, 0, values) : H5Idec_ref(x));
+        printf(" %d\n", H5Fclose(file));
+        return 0;
+    }
+"""
+
+
+@pytest.mark.parametrize("question", ["valid", "type", "write", "release"])
+def test_an_array_that_the_program_has_closed_is_closed(tmp_path: Path, question: str) -> None:
+    """A write that waits keeps it open for us. Questions by its identifier were answered as if it were open."""
+    program = compiled(tmp_path, "program", CLOSING, *wheel_libhdf5())
+    for path in (tmp_path / "ours", tmp_path / "theirs"):
+        with h5py.File(path, "w", libver="earliest") as made:
+            made.create_dataset("x", (300, 400), "i4", chunks=(300, 400), compression="gzip")
+    expected = alone(program, tmp_path / "theirs", question)
+    ran = run(program, tmp_path / "ours", question, HYPERSLAB_WRITES="1", HYPERSLAB_THREADS="2")
+    assert (ran.status, ran.out, waited(ran)) == (0, expected.stdout, 1), ran.errors
+    with h5py.File(tmp_path / "ours") as ours, h5py.File(tmp_path / "theirs") as theirs:
+        assert (ours["x"][...] == theirs["x"][...]).all() and ours["x"][-1, -1] > 0
+
+
+def test_what_waits_takes_no_more_memory_than_was_allowed(tmp_path: Path) -> None:
+    """The peak of a program that writes faster than we encode: at most 64 MiB and `HYPERSLAB_MEMORY` above its own.
+
+    Without a limit, 48 writes of 2 MiB would wait.
+    """
+    code = textwrap.dedent(STEPS) + textwrap.dedent("""
+    step = np.arange(512 * 1024, dtype="f4").reshape(512, 1024) // 999
+    count = int(sys.argv[2])
+    with h5py.File(path, "w") as file:
+        x = file.create_dataset("x", (count, *step.shape), "f4", chunks=(1, *step.shape), compression=4, shuffle=True)
+        for k in range(count):
+            x[k] = step
+    print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+    """)
+    ran = run(sys.executable, "-c", code, tmp_path / "ours", 48, HYPERSLAB_WRITES="1", HYPERSLAB_MEMORY="8M")
+    line = [sys.executable, "-c", code, str(tmp_path / "theirs"), "2"]
+    expected = int(subprocess.run(line, capture_output=True, check=True).stdout)
+    assert (ran.status, ran.counts["writes"]["encoded"]) == (0, 48), ran.errors
+    assert waited(ran) > 0
+    assert int(ran.out) <= expected + (8 + 64) * 1024, "KiB"

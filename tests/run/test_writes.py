@@ -101,7 +101,9 @@ def must_be_equal(one: Path, other: Path, most_larger: float = 0.02) -> None:
             made, expected = ours[name], theirs[name]
             assert (made.shape, made.dtype, made._filters) == (expected.shape, expected.dtype, expected._filters)
             assert made[...].tobytes() == expected[...].tobytes(), name
-            assert chunks(made) == chunks(expected), name
+            own, their = chunks(made), chunks(expected)
+            is_lz4 = "lz4" in name  # which compresses better than LZ4 at a low level, so that less is skipped
+            assert own == their or (is_lz4 and own.keys() == their.keys() and max(own.values()) == 0), name
             tiny = 100 * len(chunks(made))
             assert made.id.get_storage_size() <= (1 + most_larger) * expected.id.get_storage_size() + tiny, name
 
@@ -172,11 +174,38 @@ def test_stored_sizes_are_near_those_of_zlib_at_each_level(library: str, tmp_pat
     must_be_equal(tmp_path / "ours", tmp_path / "theirs")
 
 
+BY_BLOSC = """
+    import itertools, h5py, hdf5plugin
+    whole = np.round(np.cumsum(random.normal(size=(64, 1500)), axis=1) * 20)
+    drawn = {"f4": (whole / 7).astype("f4"), "i2": whole.astype("i2")}
+    drawn |= {"noise": random.integers(0, 256, (64, 1500)).astype("u1"), "u1": random.poisson(3, (64, 1500)).astype("u1")}
+    with h5py.File(path, "w") as file:
+        for name, values in drawn.items():
+            file.create_dataset(f"{name} lzf", data=values, chunks=(64, 200), compression="lzf", shuffle=True)
+            for compressor, shuffle, level in itertools.product(("lz4", "zlib", "zstd", "blosclz"), (0, 1, 2), (1, 6)):
+                settings = hdf5plugin.Blosc(compressor, level, shuffle)
+                file.create_dataset(f"{name} {compressor} {shuffle} {level}", data=values, chunks=(50, 1500), **settings)
+"""
+
+
+def test_blosc_and_lzf_store_as_much_as_the_real_ones(tmp_path: Path) -> None:
+    """Blosc stored up to 63 % more, because it did not divide blocks. Of BloscLZ, the same bytes are stored."""
+    code = DATA + BY_BLOSC
+    assert alone(code, tmp_path / "theirs").returncode == 0
+    ran = write(code, tmp_path / "ours")
+    assert (encoded(ran), left(ran)) == (4 * 25, {})
+    must_be_equal(tmp_path / "ours", tmp_path / "theirs", 0.02)
+    with h5py.File(tmp_path / "ours") as ours, h5py.File(tmp_path / "theirs") as theirs:
+        for name in (name for name in ours if "blosclz" in name):
+            made, expected = ours[name].id.read_direct_chunk((0, 0)), theirs[name].id.read_direct_chunk((0, 0))
+            assert made == expected, name
+
+
 PASSING = {
     "small": "file.create_dataset('x', data=data[0, 0], chunks=(100,), **settings)",
     "plain": "file.create_dataset('x', data=data, chunks=(1, 64, 200))",
     "parts": "file.create_dataset('x', data.shape, 'f4', chunks=(8, 64, 200), **settings)[1:9] = data[1:9]",
-    "filter": "file.create_dataset('x', data=data, chunks=(1, 64, 200), compression='lzf')",
+    "filter": "file.create_dataset('x', data=data, chunks=(1, 64, 200), **hdf5plugin.Blosc('lz4hc'))",
     "conversion": "file.create_dataset('x', data.shape, 'f8', chunks=(1, 64, 200), **settings)[...] = data",
     "pointers": """
         x = file.create_dataset('x', (40000,), h5py.string_dtype(), chunks=(4000,), **settings)
@@ -198,7 +227,7 @@ PASSING = {
 @pytest.mark.parametrize("reason", PASSING)
 def test_the_line_says_why_libhdf5_does_a_write(reason: str, tmp_path: Path) -> None:
     code = textwrap.dedent(DATA) + textwrap.dedent(f"""
-import h5py
+import h5py, hdf5plugin
 settings = dict(compression="gzip", shuffle=True, track_times=False)
 file = h5py.File(path, "w", libver="latest")
 {textwrap.dedent(PASSING[reason])}
@@ -356,9 +385,10 @@ FILLED = (
 )
 
 
-@pytest.mark.parametrize("number", ["ENOSPC", "EIO"])
-@pytest.mark.parametrize("kind", ["within", "waits"])
-def test_a_full_or_broken_disk_is_told(kind: str, number: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "number"), [("within", "ENOSPC"), ("waits", "EIO"), ("within", "EDQUOT"), ("waits", "EROFS")]
+)
+def test_a_full_or_broken_disk_a_quota_and_a_read_only_one_are_told(kind: str, number: str, tmp_path: Path) -> None:
     """By the same call if that has many chunks, otherwise at the latest by one that could see the difference."""
     system_libhdf5()  # which also looks for a compiler
     shim = tmp_path / "failing.so"

@@ -19,7 +19,8 @@ FILTERS: list[dict[str, Any]] = [
     {"compression": "gzip", "compression_opts": 4, "shuffle": True}, {"compression": "gzip", "compression_opts": 1},
     {"compression": "gzip", "compression_opts": 9, "fletcher32": True}, {"fletcher32": True}, {"shuffle": True},
     {"compression": "lzf", "shuffle": True}, {"shuffle": True, **hdf5plugin.Zstd(clevel=3)}, dict(hdf5plugin.LZ4()),
-    dict(hdf5plugin.Bitshuffle()), dict(hdf5plugin.Blosc()), {},
+    dict(hdf5plugin.Bitshuffle()), dict(hdf5plugin.Blosc("zstd")), dict(hdf5plugin.Blosc("blosclz")),
+    dict(hdf5plugin.Blosc("lz4hc")), {},
 ]  # fmt: skip
 
 

@@ -40,6 +40,12 @@ impl Library {
         }
     }
 
+    /// How often an identifier is held; nothing if there is no such.
+    pub fn reference_count(&self, id: Id) -> Option<usize> {
+        // SAFETY: the function takes any number.
+        usize::try_from(unsafe { (self.call.id_references)(id) }).ok()
+    }
+
     /// A file that stays open until it is dropped. libhdf5 decides whether the identifier stands for one.
     pub fn held_file(&self, id: Id) -> Result<Owned<File<'_>>, Problem> {
         self.keep(Kind::File, id).map(|()| Owned::new(self.file(id)))

@@ -15,6 +15,8 @@ const FILL_NEVER: c_int = 1;
 const FILL_UNDEFINED: c_int = 0;
 /// `H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS`.
 const PLAIN_EDGES: u32 = 2;
+/// A chunk may be stored without the filter.
+const OPTIONAL: u32 = 1;
 /// More parameters than any filter has that we know.
 const MOST_VALUES: usize = 64;
 /// `H5FD_MPIO_COLLECTIVE`.
@@ -60,6 +62,8 @@ pub struct FilterSettings {
     pub number: u32,
     /// Its parameters.
     pub values: Vec<u32>,
+    /// Whether a chunk may be stored without it, if it fails.
+    pub is_optional: bool,
 }
 
 /// libhdf5's cache of the chunks of an array.
@@ -130,7 +134,11 @@ impl Properties<'_> {
                 filter(self.id, place, flags_out, count_out, room, 0, ptr::null_mut(), &raw mut config)
             };
             values.truncate(Some(count).filter(|&count| count <= MOST_VALUES)?);
-            Some(FilterSettings { number: u32::try_from(number).ok()?, values })
+            Some(FilterSettings {
+                number: u32::try_from(number).ok()?,
+                values,
+                is_optional: flags & OPTIONAL != 0,
+            })
         };
         (0..u32::try_from(count).ok()?).map(settings).collect()
     }

@@ -50,6 +50,7 @@ functions! {
     id_name c"H5Iget_name" (Id, *mut c_char, usize) -> isize;
     id_keep c"H5Iinc_ref" (Id) -> c_int;
     id_release c"H5Idec_ref" (Id) -> c_int;
+    id_references c"H5Iget_ref" (Id) -> c_int;
     errors_are_new c"H5Eauto_is_v2" (Id, *mut c_uint) -> c_int;
     errors_get c"H5Eget_auto2" (Id, *mut *mut c_void, *mut *mut c_void) -> c_int;
     errors_set c"H5Eset_auto2" (Id, *mut c_void, *mut c_void) -> c_int;

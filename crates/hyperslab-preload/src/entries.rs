@@ -362,7 +362,10 @@ fn settled(settling: Settling, called: &Called, real: usize, lock: &'static Lock
         Settling::Before => (true, FAILURE),
         Settling::BeforeNbytes => (true, 0),
         Settling::BeforeShrinking => (!writing::only_grows(real, called), FAILURE),
-        Settling::BeforeRelease => (writing::is_a_file(real, called), FAILURE),
+        Settling::BeforeRelease => {
+            (writing::is_a_file(real, called) || writing::is_closed(real, called), FAILURE)
+        }
+        Settling::IfClosed => (writing::is_closed(real, called), FAILURE),
     };
     (is_due && !write_queue::settle(lock)).then_some(failure)
 }

@@ -10,7 +10,7 @@ use std::slice::from_ref;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Instant;
 
-use hyperslab_libhdf5::{Id, Real, libraries};
+use hyperslab_libhdf5::{Id, Real, has_failed, libraries};
 
 use crate::callers::{Hook, Site, site};
 use crate::counts::{self, Count};
@@ -23,10 +23,10 @@ use crate::recording::{self, Asked, Operation, Part};
 use crate::request::Call;
 use crate::serving::{Outcome, is_small_changed, opened, serve};
 use crate::settings::is_serving;
-use crate::several::{Lists, Rest};
+use crate::several::{Lists, Rest, are_different};
 use crate::write_reason::Left;
 use crate::writers::writers_changed;
-use crate::{binding, far, known, settings, stack, writing};
+use crate::{binding, far, known, settings, stack, write_queue, writing};
 
 /// What libhdf5's functions return if they fail.
 const FAILURE: usize = usize::MAX;
@@ -56,7 +56,7 @@ recorded! {
 /// `H5Dwrite`.
 pub(crate) unsafe extern "C-unwind" fn write(called: &Called, _: usize) -> Next {
     let Some(site) = site(Hook::Write, called) else { return Next::done(FAILURE) };
-    if !settings::settings().writes || !stack::is_enough() {
+    if !settings::is_encoding() || !stack::is_enough() {
         if writing::is_settled(site, id(called.first)) {
             return recorded(site, called, written);
         }
@@ -149,7 +149,22 @@ macro_rules! closing {
 closing! {
     close_array CloseArray;
     close_object CloseObject;
-    release Release;
+}
+
+/// `H5Idec_ref`, which returns how often the program still holds the identifier: not counting writes that wait.
+pub(crate) unsafe extern "C-unwind" fn release(called: &Called, _: usize) -> Next {
+    let Some(site) = site(Hook::Release, called) else { return Next::done(FAILURE) };
+    let held = write_queue::held_count(site.libhdf5, id(called.first));
+    let closing = recording::closing(site, id(called.first));
+    if held == 0 && closing.is_none() {
+        return Next::jump(site.real);
+    }
+    let result = pass(site, called.arguments());
+    let result = if has_failed(result) { result } else { (result & 0x7fff_ffff).saturating_sub(held) };
+    if let Some(closing) = closing {
+        recording::closed(site, closing, result);
+    }
+    Next::done(result)
 }
 
 /// An identifier among the arguments.
@@ -187,6 +202,9 @@ pub(crate) unsafe extern "C-unwind" fn read_multi(called: &Called, _: usize) -> 
 /// Several arrays at once.
 pub(crate) unsafe extern "C-unwind" fn write_multi(called: &Called, _: usize) -> Next {
     let Some(site) = site(Hook::WriteMulti, called) else { return Next::done(FAILURE) };
+    if settings::is_encoding() && stack::is_enough() {
+        return several(site, Operation::Write, called, write_several);
+    }
     several(site, Operation::Write, called, pass_seven)
 }
 
@@ -208,17 +226,8 @@ fn several(
 /// Serves the arrays that are ours, and passes the others on in one call.
 #[inline(never)]
 fn serve_several(site: &Site, arguments: Arguments, memory: usize) -> usize {
-    let (count, arrays, types, spaces, selections, properties) = arguments;
-    let lists = Lists {
-        count,
-        arrays: arrays as *const Id,
-        memory_types: types as *const Id,
-        memory_spaces: spaces as *const Id,
-        file_spaces: selections as *const Id,
-        memories: memory as *const *mut u8,
-    };
     // SAFETY: the program says that its lists have so many entries.
-    let Some(calls) = (unsafe { lists.calls(id(properties)) }) else {
+    let Some(calls) = (unsafe { calls_of(arguments, memory) }) else {
         return pass_seven(site, arguments, memory);
     };
     let mut is_changed = false;
@@ -229,26 +238,63 @@ fn serve_several(site: &Site, arguments: Arguments, memory: usize) -> usize {
             left.push(*call);
         }
     }
-    if count == 0 {
-        return pass_seven(site, arguments, memory);
-    }
-    if left.is_empty() {
+    if left.is_empty() && !calls.is_empty() {
         return 0;
     }
-    let pass = |calls: &[Call]| {
-        if calls.len() == count {
-            return pass_seven(site, arguments, memory);
-        }
-        let rest = Rest::of(calls);
-        let lists = rest.lists();
-        let (arrays, types) = (lists.arrays as usize, lists.memory_types as usize);
-        let (spaces, selections) = (lists.memory_spaces as usize, lists.file_spaces as usize);
-        let arguments = (lists.count, arrays, types, spaces, selections, properties);
-        pass_seven(site, arguments, lists.memories as usize)
-    };
+    let pass = |calls: &[Call]| pass_some(site, arguments, memory, calls);
     let library = site.libhdf5.library().filter(|_| far::has_any());
     let guarded = library.and_then(|library| far::leading::guarded(library, &left, || pass(&left)));
     guarded.unwrap_or_else(|| pass_on(site, &left, is_changed, pass))
+}
+
+/// Writes the arrays that are ours, and passes the others on in one call. Writes that waited are stored by now.
+#[inline(never)]
+fn write_several(site: &Site, arguments: Arguments, memory: usize) -> usize {
+    // SAFETY: the program says that its lists have so many entries.
+    let calls = unsafe { calls_of(arguments, memory) };
+    let Some(calls) = calls.filter(|calls| are_different(site.libhdf5.library(), calls)) else {
+        return pass_seven(site, arguments, memory);
+    };
+    let mut left = Vec::new();
+    for call in &calls {
+        // A panic would be our fault, and libhdf5 can still do the write.
+        let outcome = catch_unwind(AssertUnwindSafe(|| writing::write(site, call)));
+        let Err((why, nbytes)) = outcome.unwrap_or(Err((Left::Failed, 0))) else { continue };
+        counts::add_left(why, nbytes);
+        if why == Left::Stuck {
+            return FAILURE; // libhdf5 has the errors
+        }
+        left.push(*call);
+    }
+    if left.is_empty() && !calls.is_empty() { 0 } else { pass_some(site, arguments, memory, &left) }
+}
+
+/// What a call says of several arrays, one by one.
+unsafe fn calls_of(arguments: Arguments, memory: usize) -> Option<Vec<Call>> {
+    let (count, arrays, types, spaces, selections, properties) = arguments;
+    let lists = Lists {
+        count,
+        arrays: arrays as *const Id,
+        memory_types: types as *const Id,
+        memory_spaces: spaces as *const Id,
+        file_spaces: selections as *const Id,
+        memories: memory as *const *mut u8,
+    };
+    // SAFETY: as the caller promises.
+    unsafe { lists.calls(id(properties)) }
+}
+
+/// Passes a call on for some of its arrays.
+fn pass_some(site: &Site, arguments: Arguments, memory: usize, calls: &[Call]) -> usize {
+    if calls.len() == arguments.0 {
+        return pass_seven(site, arguments, memory);
+    }
+    let rest = Rest::of(calls);
+    let lists = rest.lists();
+    let (arrays, types) = (lists.arrays as usize, lists.memory_types as usize);
+    let (spaces, selections) = (lists.memory_spaces as usize, lists.file_spaces as usize);
+    let arguments = (lists.count, arrays, types, spaces, selections, arguments.5);
+    pass_seven(site, arguments, lists.memories as usize)
 }
 
 /// Calls what the program meant to call.

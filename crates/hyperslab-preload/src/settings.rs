@@ -52,6 +52,19 @@ pub(crate) fn set_serving(is_wanted: bool) {
     IS_SERVING.store(is_wanted, Ordering::Relaxed);
 }
 
+static IS_ENCODING: AtomicBool = AtomicBool::new(false);
+
+/// Whether writes are encoded at all.
+#[inline]
+pub(crate) fn is_encoding() -> bool {
+    settings().writes || IS_ENCODING.load(Ordering::Relaxed)
+}
+
+/// Begins to encode writes, or ends it.
+pub(crate) fn set_encoding(is_wanted: bool) {
+    IS_ENCODING.store(is_wanted, Ordering::Relaxed);
+}
+
 /// The settings.
 pub(crate) fn settings() -> &'static Settings {
     SETTINGS.get_or_init(|| {

@@ -13,20 +13,14 @@ pub(crate) enum Settling {
     BeforeNbytes,
     /// If the array does not only grow.
     BeforeShrinking,
-    /// If the identifier stands for a file.
+    /// If the identifier stands for a file, or for an array that the program has closed.
     BeforeRelease,
+    /// If the identifier stands for an array that the program has closed, and that is open only for its writes.
+    IfClosed,
 }
 
 /// Functions beside those of whole families that neither see nor change what files hold. `H5Dwrite` looks for itself.
-const HARMLESS: [&[u8]; 17] = [
-    b"H5Dwrite",
-    b"H5Dget_space",
-    b"H5Dget_type",
-    b"H5Dget_create_plist",
-    b"H5Dget_access_plist",
-    b"H5Iget_type",
-    b"H5Iis_valid",
-    b"H5Iinc_ref",
+const HARMLESS: [&[u8]; 9] = [
     b"H5open",
     b"H5get_libversion",
     b"H5check_version",
@@ -36,6 +30,17 @@ const HARMLESS: [&[u8]; 17] = [
     b"H5free_memory",
     b"H5Zfilter_avail",
     b"H5Zget_filter_info",
+];
+/// The same for those of an array, as long as the program has it open.
+const HARMLESS_IF_OPEN: [&[u8]; 8] = [
+    b"H5Dwrite",
+    b"H5Dget_space",
+    b"H5Dget_type",
+    b"H5Dget_create_plist",
+    b"H5Dget_access_plist",
+    b"H5Iget_type",
+    b"H5Iis_valid",
+    b"H5Iinc_ref",
 ];
 /// Families of functions for dataspaces, properties, errors and types. What they do is done in memory, but for these.
 const FAMILIES: [&[u8]; 4] = [b"H5S", b"H5P", b"H5E", b"H5T"];
@@ -50,6 +55,9 @@ impl Settling {
             b"H5Idec_ref" => return Self::BeforeRelease,
             b"H5Dget_storage_size" | b"H5Aget_storage_size" => return Self::BeforeNbytes,
             _ => {}
+        }
+        if HARMLESS_IF_OPEN.contains(&name) {
+            return Self::IfClosed;
         }
         let is_of_family = name.get(..3).is_some_and(|family| FAMILIES.contains(&family))
             && name.get(3).is_some_and(u8::is_ascii_lowercase)
@@ -76,9 +84,11 @@ mod tests {
         ] {
             assert_eq!(Settling::of(name), Settling::Before, "{name:?}");
         }
-        for name in
-            [c"H5Sselect_hyperslab", c"H5Tequal", c"H5Pcreate", c"H5Eprint2", c"nc_put_vara", c"H5Dwrite"]
-        {
+        assert_eq!(
+            (Settling::of(c"H5Iis_valid"), Settling::of(c"H5Dwrite")),
+            (Settling::IfClosed, Settling::IfClosed)
+        );
+        for name in [c"H5Sselect_hyperslab", c"H5Tequal", c"H5Pcreate", c"H5Eprint2", c"nc_put_vara"] {
             assert_eq!(Settling::of(name), Settling::Never, "{name:?}");
         }
         // The high-level library's, whose names begin like those of families.

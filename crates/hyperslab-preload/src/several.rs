@@ -1,10 +1,10 @@
-//! Reads of several arrays in one call, `H5Dread_multi`: each is ours or libhdf5's, as if it were a call of its own.
+//! Several arrays in one call, `H5Dread_multi` and `H5Dwrite_multi`: each is ours or libhdf5's, as if it were a call of its own.
 
 #![allow(unsafe_code)]
 
 use std::slice::from_raw_parts;
 
-use hyperslab_libhdf5::Id;
+use hyperslab_libhdf5::{Id, Library, Quiet};
 
 use crate::request::Call;
 
@@ -56,6 +56,19 @@ impl Lists {
         };
         Some((0..self.count).map(call).collect())
     }
+}
+
+/// Whether all calls are about different arrays. Otherwise it matters in which order they are done.
+pub(crate) fn are_different(library: Option<&Library>, calls: &[Call]) -> bool {
+    let places = || {
+        let library = library?;
+        let _quiet = Quiet::new(library)?;
+        let mut places =
+            calls.iter().map(|call| library.array(call.array).place()).collect::<Option<Vec<_>>>()?;
+        places.sort_unstable_by_key(|place| (place.file_number, place.address));
+        Some(places.windows(2).all(|pair| pair[0] != pair[1]))
+    };
+    places().unwrap_or(false)
 }
 
 impl Rest {

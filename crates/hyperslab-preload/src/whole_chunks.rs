@@ -14,6 +14,8 @@ pub(crate) struct WholeChunks {
     /// Where the box begins in the array.
     pub first: Vec<u64>,
     pub filters: Vec<Filter>,
+    /// A bit for each filter that may be skipped for a chunk.
+    pub optional: u32,
     /// One element, for what a chunk has outside the array.
     pub fill: Vec<u8>,
 }
@@ -33,18 +35,20 @@ impl WholeChunks {
             .all(|((own, length), (start, others))| *own < start + others && *start < own + length)
     }
 
-    /// Encodes the elements of the box. `take` gets each chunk with its number, in order, in the calling thread.
+    /// Encodes the elements of the box. `take` gets each chunk with its number and the mask of skipped filters, in order, in
+    /// the calling thread.
     pub fn encode(
         &self,
         bytes: &[u8],
         threads: usize,
-        mut take: impl FnMut(u64, Vec<u8>) -> Result<(), Left>,
+        mut take: impl FnMut(u64, Vec<u8>, u32) -> Result<(), Left>,
     ) -> Result<(), Left> {
         let slab = Slab { bytes, grid: &self.grid, fill: &self.fill };
         let encoding =
             Encoding { filters: &self.filters, threads, leaves_out_fill: false, keeps_bytes: true };
         let done = encode_slab(slab, encoding, |number, chunk| {
-            take(number as u64, chunk.bytes.filter(|_| chunk.mask == 0).ok_or(Left::Filter)?)
+            let may_be = chunk.mask & !self.optional == 0;
+            take(number as u64, chunk.bytes.filter(|_| may_be).ok_or(Left::Filter)?, chunk.mask)
         });
         done.map_err(|error| match error {
             EncodeError::Taking(why) => why,

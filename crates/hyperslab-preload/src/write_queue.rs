@@ -51,8 +51,8 @@ pub(crate) enum NotPut {
     Failed,
 }
 
-/// The encoded chunks of a write, in their order; `None` if we failed.
-type Encoded = Option<Vec<Vec<u8>>>;
+/// The encoded chunks of a write with the masks of skipped filters, in their order; `None` if we failed.
+type Encoded = Option<Vec<(Vec<u8>, u32)>>;
 
 #[derive(Default)]
 enum State {
@@ -129,6 +129,12 @@ pub(crate) fn put(write: Write, bytes: &[u8]) -> Result<(), NotPut> {
 pub(crate) fn waits(key: ArrayKey, chunks: &WholeChunks) -> bool {
     let is_one = |job: &Arc<Job>| job.write.key == key && job.write.chunks.overlaps(chunks);
     is_waiting() && queue().waiting.iter().any(is_one)
+}
+
+/// How many writes that wait keep an array open by this identifier.
+pub(crate) fn held_count(libhdf5: &Libhdf5, array: Id) -> usize {
+    let is_one = |job: &&Arc<Job>| job.write.array == array && std::ptr::eq(job.write.libhdf5, libhdf5);
+    if is_waiting() { queue().waiting.iter().filter(is_one).count() } else { 0 }
 }
 
 fn is_full(nbytes: usize) -> bool {
@@ -261,8 +267,8 @@ impl Job {
 
     fn encoded(&self) -> Encoded {
         let mut chunks = Vec::new();
-        let take = |_, chunk| {
-            chunks.push(chunk);
+        let take = |_, chunk, mask| {
+            chunks.push((chunk, mask));
             Ok(())
         };
         self.write.chunks.encode(&self.bytes, 1, take).is_ok().then_some(chunks)
@@ -312,11 +318,11 @@ impl Job {
         drop(self.array.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    fn store_chunks(&self, chunks: &[Vec<u8>]) -> Option<()> {
+    fn store_chunks(&self, chunks: &[(Vec<u8>, u32)]) -> Option<()> {
         let library = self.write.libhdf5.library()?;
         let stored = library.stored_chunks(self.write.array).ok()?;
-        for (number, chunk) in (0..).zip(chunks) {
-            stored.write(&self.write.chunks.start(number)?, chunk, 0).ok()?;
+        for (number, (chunk, mask)) in (0..).zip(chunks) {
+            stored.write(&self.write.chunks.start(number)?, chunk, *mask).ok()?;
         }
         Some(())
     }

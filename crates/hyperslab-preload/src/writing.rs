@@ -25,7 +25,7 @@ use crate::request::{ALL, Call, Request, is_space, makes_sense};
 use crate::settings::settings;
 use crate::signals::{Blocked, LetThrough};
 use crate::whole_chunks::WholeChunks;
-use crate::write_queue::{NotPut, Write, is_waiting, put, settle_array, waits};
+use crate::write_queue::{NotPut, Write, held_count, is_waiting, put, settle_array, waits};
 use crate::write_reason::Left;
 
 /// libhdf5 is as fast for fewer bytes than this.
@@ -114,14 +114,14 @@ impl<'l> Writing<'l> {
         }
         let part = whole_chunks(&request, &chunk_shape).ok_or(Left::Parts)?;
         let fill = check_elements(library, call, &creation, width)?;
-        let filters = filters(&creation)?;
+        let (filters, optional) = filters(&creation)?;
         let threads = thread_count(chunk_nbytes).ok_or(Left::Memory)?;
         let access = array.access().ok_or(Left::Failed)?;
         let cache_nbytes = access.chunk_cache().map_or(0, |cache| cache.nbytes as u64);
         let stored = library.stored_chunks(call.array).map_err(|_| Left::Failed)?;
         let (first, lengths) = part;
         let grid = ChunkGrid::new(lengths, chunk_shape).map_err(|_| Left::Failed)?;
-        let chunks = WholeChunks { grid, first, filters, fill };
+        let chunks = WholeChunks { grid, first, filters, optional, fill };
         let found = Self { stored, chunks, nbytes, fits_in_cache: nbytes as u64 <= cache_nbytes, threads };
         if found.fits_in_cache && found.writes_again() {
             return Err(Left::Again);
@@ -151,8 +151,9 @@ impl<'l> Writing<'l> {
         // SAFETY: the program says that its memory has so many elements of this type, and waits until we return.
         let bytes = unsafe { std::slice::from_raw_parts(call.out.cast_const(), self.nbytes) };
         let place = self.stored.array().place();
-        let is_short = self.chunks.grid.chunk_count() < 2 * self.threads as u64;
-        let (Some(lock), Some(place), true) = (site.whole_lock(), place, is_short) else {
+        // In a process that ran before we came, calls may be bound that we do not see: nothing waits there.
+        let may_wait = settings().writes && self.chunks.grid.chunk_count() < 2 * self.threads as u64;
+        let (Some(lock), Some(place), true) = (site.whole_lock(), place, may_wait) else {
             return self.run(site, library, call, bytes);
         };
         let key = ArrayKey { library: site.libhdf5.number(), place };
@@ -181,10 +182,10 @@ impl<'l> Writing<'l> {
         }
         let _quiet = Quiet::new(library).ok_or(Left::Library)?;
         let _blocked = Blocked::new();
-        self.chunks.encode(bytes, self.threads, |number, chunk| {
+        self.chunks.encode(bytes, self.threads, |number, chunk, mask| {
             let _ = LetThrough.check(); // a signal may end the program between two chunks
             let start = self.chunks.start(number).ok_or(Left::Failed)?;
-            self.stored.write(&start, &chunk, 0).map_err(|_| Left::Failed)
+            self.stored.write(&start, &chunk, mask).map_err(|_| Left::Failed)
         })
     }
 }
@@ -222,6 +223,17 @@ pub(crate) fn is_a_file(real: usize, called: &Called) -> bool {
     let Some(library) = libhdf5_at(real).and_then(Libhdf5::library) else { return true };
     let id = called.first.cast_signed() as Id;
     library.is(Kind::File, id)
+}
+
+/// Whether the identifier that a call begins with is that of an array which the program has closed, so that only writes that
+/// wait keep it open.
+pub(crate) fn is_closed(real: usize, called: &Called) -> bool {
+    let id = called.first.cast_signed() as Id;
+    let held = libhdf5_at(real).map_or(0, |libhdf5| held_count(libhdf5, id));
+    let Some(library) = libhdf5_at(real).and_then(Libhdf5::library).filter(|_| held > 0) else {
+        return false;
+    };
+    library.reference_count(id).is_none_or(|count| count <= held)
 }
 
 /// libhdf5 does writes of fewer bytes, unless small ones are ours too, for tests.
@@ -267,14 +279,16 @@ fn whole_chunks(request: &Request, chunk_shape: &[u64]) -> Option<(Vec<u64>, Vec
     })
 }
 
-/// The steps that do what the array's filters do.
-fn filters(creation: &Properties<'_>) -> Result<Vec<Filter>, Left> {
+/// The steps that do what the array's filters do, and a bit for each that may be skipped.
+fn filters(creation: &Properties<'_>) -> Result<(Vec<Filter>, u32), Left> {
     let settings = creation.filter_settings().ok_or(Left::Filter)?;
     if creation.lacked_filter().is_some() || creation.leaves_edges_plain() != Some(false) {
         return Err(Left::Filter);
     }
     let steps = settings.iter().map(|one| Filter::of_hdf5(one.number, &one.values));
-    steps.collect::<Option<_>>().ok_or(Left::Filter)
+    let steps = steps.collect::<Option<Vec<_>>>().ok_or(Left::Filter)?;
+    let bits = settings.iter().zip(0..u32::BITS).filter(|(one, _)| one.is_optional);
+    Ok((steps, bits.fold(0, |all, (_, place)| all | 1 << place)))
 }
 
 /// Whether the program's elements are the file's, byte by byte. Returns what fills chunks beyond the array.

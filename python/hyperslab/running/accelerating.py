@@ -17,17 +17,24 @@ from hyperslab.running.records import MAGIC, Totals
 
 _lock = threading.Lock()
 _depth = 0
+_encoding_depth = 0
 _loaded: ctypes.CDLL | None = None
 _serves_anyway = False  # `hyperslab run` stays in effect
 
 
-def accelerate() -> Callable[[], None]:
+def accelerate(*, writes: bool = False) -> Callable[[], None]:
     """Let our engine serve reads of HDF5 files that this process makes through libhdf5, from now on.
 
     Everything that calls libhdf5 is served: h5py, netCDF4, PyTables, and what is built on them, imported or not yet.
     Files that are open stay open. Reads that are not ours go to libhdf5, as under `hyperslab run`. xarray opens files
     with the engine "hyperslab" if no engine is named. Names that are URLs are opened as `hyperslab.open` opens them,
     with the same credentials.
+
+    Parameters
+    ----------
+    writes
+        Whether compressed chunks that the process writes are encoded by all cores too, as `hyperslab run --writes` does.
+        libhdf5 has all of them when a call returns: none waits, because calls may be bound that we do not see.
 
     Returns
     -------
@@ -43,6 +50,7 @@ def accelerate() -> Callable[[], None]:
         preloaded = _library()
         preloaded.hyperslab_patch()
         _count(preloaded, 1)
+        _count_writes(preloaded, int(writes))
     undone = threading.Event()
 
     def undo() -> None:
@@ -52,14 +60,15 @@ def accelerate() -> Callable[[], None]:
         undone.set()
         with _lock:
             _count(preloaded, -1)
+            _count_writes(preloaded, -int(writes))
 
     return undo
 
 
 @contextlib.contextmanager
-def accelerated() -> Iterator[None]:
+def accelerated(*, writes: bool = False) -> Iterator[None]:
     """`accelerate` for a block: `with hyperslab.accelerated(): …`."""
-    undo = accelerate()
+    undo = accelerate(writes=writes)
     try:
         yield
     finally:
@@ -86,6 +95,12 @@ def _count(library: ctypes.CDLL, step: int) -> None:
         _prefer_our_engine()
     elif _depth == 0:
         _prefer_xarrays_engines()
+
+
+def _count_writes(library: ctypes.CDLL, step: int) -> None:
+    global _encoding_depth
+    _encoding_depth += step
+    library.hyperslab_encode(int(_encoding_depth > 0))
 
 
 def _library() -> ctypes.CDLL:

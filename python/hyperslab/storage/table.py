@@ -123,11 +123,7 @@ class KnownCodec:
         if text is None:
             return None
         name, *parameters = text.split()
-        given = dict(words)
-        if self.name == "blosc-zstd":  # Blosc 1 has ten levels of its own for Zstandard's
-            level = given["level"]
-            given["level"] = {8: 20, 9: 22}.get(level, 2 * level - 1 if level else 1)
-        return name, [int(_value(word, given)) for word in parameters]
+        return name, [int(_value(word, words)) for word in parameters]
 
     @staticmethod
     def settings(text: str, words: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

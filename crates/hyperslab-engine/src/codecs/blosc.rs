@@ -13,8 +13,8 @@ use crate::Error;
 pub(super) const CODEC: &str = "blosc";
 
 /// Blosc 1 splits blocks of elements up to this width, if each stream has at least this many bytes.
-const MAX_SPLITS: usize = 16;
-const MIN_SPLIT_NBYTES: usize = 128;
+pub(super) const MAX_SPLITS: usize = 16;
+pub(super) const MIN_SPLIT_NBYTES: usize = 128;
 
 fn damaged(problem: &'static str) -> Error {
     Error::Damaged { codec: CODEC, problem }

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use libdeflater::{CompressionLvl, Compressor};
 use zstd_safe::CCtx;
 
-use super::{lz4, zstd};
+use super::{blosclz_encode, lz4, zstd};
 
 /// What compresses the blocks of Blosc and bitshuffle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub enum Inner {
     Plain,
     /// LZ4.
     Lz4,
+    /// `BloscLZ`, at a level of Blosc's, and whether the stream is one of several of its block.
+    BloscLz { level: usize, is_split: bool },
     /// Deflate, at a level.
     Deflate(u32),
     /// Zstandard, at a level.
@@ -26,10 +28,14 @@ pub enum Inner {
 pub struct Blosc {
     /// What compresses the blocks.
     pub inner: Inner,
+    /// Blosc's own level, from 0 to 9: blocks depend on it.
+    pub level: u8,
     /// Whether bytes or bits of equal significance are put together first: 0 neither, 1 bytes, 2 bits.
     pub shuffle: u8,
     /// Bytes of an element.
     pub element_nbytes: usize,
+    /// Whether a chunk that would not become shorter is skipped, as HDF5's filter does. Otherwise it is copied.
+    pub is_skipped: bool,
 }
 
 /// The compressors of one thread.
@@ -69,6 +75,9 @@ impl Compressors {
         match inner {
             Inner::Plain => Some(bytes.to_vec()),
             Inner::Lz4 => lz4::encode_block(bytes),
+            Inner::BloscLz { level, is_split } => {
+                Some(blosclz_encode::encode(bytes, level, is_split).unwrap_or_else(|| bytes.to_vec()))
+            }
             Inner::Deflate(level) => self.deflate(bytes, level, false),
             Inner::Zstd(level) => zstd::encode(bytes, level, &mut self.zstd),
         }

@@ -18,6 +18,12 @@ const USUAL_ZSTD_LEVEL: i64 = 3;
 /// The level that makes chunks no more than 2 % larger than zlib does at each of its levels, and sooner.
 const LEVELS_OF_ZLIB: [i64; 10] = [0, 4, 4, 4, 4, 5, 7, 8, 9, 9];
 
+/// The same for the levels of Zlib in Blosc, whose streams are shorter.
+const LEVELS_OF_ZLIB_IN_BLOSC: [u32; 10] = [0, 4, 4, 4, 4, 6, 7, 8, 9, 10];
+
+/// The level of Zstandard that each level of Blosc stands for.
+const ZSTD_LEVELS_OF_BLOSC: [i32; 10] = [1, 1, 3, 5, 7, 9, 11, 13, 15, 22];
+
 /// What a step makes of bytes: nothing if it cannot; `Some(None)` if it is skipped for this chunk.
 type Made = Option<Option<Vec<u8>>>;
 type Encode = dyn Fn(&[u8], &mut Compressors) -> Made + Send + Sync;
@@ -55,10 +61,26 @@ impl Filter {
             ("bitshuffle", &[_, _, width, 0, 3, level @ 1..=22]) => Self::of(step, &[width, 5, level]),
             ("zstd", &[level @ 1..=22]) => Self::of(step, &[level]),
             ("zstd", []) => Self::of(step, &[USUAL_ZSTD_LEVEL]),
+            ("lzf", _) => Self::of(step, &[]),
+            ("blosc", &[_, _, width, _, ref rest @ ..]) => Self::of_blosc(width, rest),
             ("lz4", []) => Self::of("lz4_hdf5", &[0]),
             ("lz4", &[block]) => Self::of("lz4_hdf5", &[block]),
             _ => None,
         }
+    }
+
+    /// HDF5's filter of Blosc, given what it leaves out.
+    fn of_blosc(width: i64, values: &[i64]) -> Option<Self> {
+        let value = |place: usize, usual: i64| values.get(place).copied().unwrap_or(usual);
+        let (level, shuffle, compressor) = (value(0, 5), value(1, 1), value(2, 0));
+        let mut blosc =
+            blosc(compressor, level, shuffle, width).filter(|_| values.len() <= 3 && shuffle <= 2)?;
+        if let Inner::Deflate(_) = blosc.inner {
+            blosc.inner = Inner::Deflate(*LEVELS_OF_ZLIB_IN_BLOSC.get(usize::from(blosc.level))?);
+        }
+        blosc.is_skipped = true;
+        let encode: Arc<Encode> = Arc::new(move |bytes, by| blosc_encode::encode(bytes, blosc, by));
+        Some(Self { hdf5: KnownCodec::all().find(|one| one.name == "blosc").map(|one| one.hdf5), encode })
     }
 
     /// The number of the filter in HDF5, if it is one.
@@ -93,9 +115,8 @@ fn encoder(step: &str, numbers: &[i64]) -> Option<Arc<Encode>> {
         }
         ("lz4", []) => Arc::new(|bytes, _| lz4_numcodecs::encode(bytes).map(Some)),
         ("blosc", &[compressor, level, shuffle, element]) => {
-            let (inner, shuffle) = (inner(compressor, level)?, u8::try_from(shuffle).ok()?);
-            let blosc = Blosc { inner, shuffle, element_nbytes: width(element)? };
-            Arc::new(move |bytes, by| blosc_encode::encode(bytes, blosc, by).map(Some))
+            let blosc = blosc(compressor, level, shuffle, element)?;
+            Arc::new(move |bytes, by| blosc_encode::encode(bytes, blosc, by))
         }
         ("bitshuffle", &[element, compressor, level]) => {
             let (element, inner) = (width(element)?, inner(compressor, level)?);
@@ -103,6 +124,18 @@ fn encoder(step: &str, numbers: &[i64]) -> Option<Arc<Encode>> {
         }
         _ => return None,
     })
+}
+
+/// What Blosc does, by its numbers. Zlib's levels are libdeflate's.
+fn blosc(compressor: i64, level: i64, shuffle: i64, element: i64) -> Option<Blosc> {
+    let own_level = u8::try_from(level).ok().filter(|level| *level <= 9)?;
+    let inner = match compressor {
+        0 => Inner::BloscLz { level: own_level.into(), is_split: false },
+        5 => Inner::Zstd(*ZSTD_LEVELS_OF_BLOSC.get(usize::from(own_level))?),
+        other => inner(other, level)?,
+    };
+    let (shuffle, element_nbytes) = (u8::try_from(shuffle).ok()?, usize::try_from(element).ok()?);
+    Some(Blosc { inner, level: own_level, shuffle, element_nbytes, is_skipped: false })
 }
 
 /// What compresses blocks, by Blosc's numbers; -1 for nothing.
@@ -144,7 +177,7 @@ pub fn encode(chunk: &[u8], filters: &[Filter]) -> Option<(Vec<u8>, u32)> {
 mod tests {
     use super::super::buffer::{Buffer, Size};
     use super::super::scratch::{Coded, Tools};
-    use super::super::{checksum, lzf, shuffle};
+    use super::super::{blosclz, blosclz_encode, checksum, lzf, shuffle};
     use super::{Checksum, Filter, encode};
 
     pub(in super::super) fn noise(count: u64) -> Vec<u8> {
@@ -167,6 +200,51 @@ mod tests {
             let nbytes = lzf::decode(&coded, &mut out, &mut Tools::default());
             assert_eq!(nbytes, Ok(bytes.len()));
             assert_eq!(out.filled(bytes.len()), bytes);
+        }
+    }
+
+    #[test]
+    fn what_blosclz_makes_is_decoded() {
+        let words: Vec<u8> = (0..3000_u32).flat_map(|i| (i / 9).to_le_bytes()).collect();
+        let far = [noise(900), vec![1; 70_000], noise(900), vec![1; 9000], noise(900)].concat();
+        for bytes in [vec![5; 10_000], vec![0; 66], words, far] {
+            for (level, is_split) in [(1, true), (5, false), (9, true)] {
+                let Some(encoded) = blosclz_encode::encode(&bytes, level, is_split) else { continue };
+                let mut out = vec![0; bytes.len()];
+                assert_eq!(blosclz::decode_into(&encoded, &mut out), Ok(()));
+                assert!(out == bytes && encoded.len() < bytes.len());
+            }
+        }
+        assert!(blosclz_encode::encode(&vec![5; 10_000], 1, true).is_some());
+        for short in [0, 1, 15, 65] {
+            assert_eq!(blosclz_encode::encode(&vec![0; short], 9, true), None);
+        }
+        assert_eq!(blosclz_encode::encode(&noise(5000), 9, true), None);
+    }
+
+    #[test]
+    fn blosc_is_skipped_where_hdf5_skips_it() {
+        for (values, chunk, is_skipped) in [
+            (vec![2, 2, 4, 0, 5, 1, 1], vec![7; 4000], false),
+            (vec![2, 2, 4, 0], vec![7; 4000], false),
+            (vec![2, 2, 4, 0, 0, 1, 1], vec![7; 4000], true),
+            (vec![2, 2, 4, 0, 5, 1, 5], noise(4000), true),
+            (vec![2, 2, 4, 0, 5, 1, 0], vec![7; 100], true),
+        ] {
+            let filters: Vec<_> = Filter::of_hdf5(32001, &values).into_iter().collect();
+            assert_eq!(filters.len(), 1);
+            let (stored, mask) = encode(&chunk, &filters).unwrap_or_default();
+            assert_eq!((stored == chunk, mask == 1), (is_skipped, is_skipped), "{values:?}");
+        }
+        // LZ4HC, Snappy, a level and a shuffle that Blosc does not have, and too little said.
+        for values in [
+            &[2, 2, 4, 0, 5, 1, 2][..],
+            &[2, 2, 4, 0, 5, 1, 3],
+            &[2, 2, 4, 0, 10],
+            &[2, 2, 4, 0, 5, 3],
+            &[2, 2],
+        ] {
+            assert!(Filter::of_hdf5(32001, values).is_none(), "{values:?}");
         }
     }
 

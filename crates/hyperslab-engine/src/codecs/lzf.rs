@@ -11,7 +11,7 @@ const CODEC: &str = "lzf";
 const MOST_DISTANCE: usize = 1 << 13;
 const MOST_LENGTH: usize = 264;
 const MOST_LITERALS: usize = 32;
-const TABLE_BITS: u32 = 14;
+const TABLE_BITS: u32 = 17;
 
 /// Decodes one block. Each step is a run of literals or a copy of earlier output.
 pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, _: &mut Tools) -> Result<usize, Error> {
@@ -89,30 +89,49 @@ impl<'o> Copier<'o> {
     }
 }
 
-/// Encodes as runs of literals and copies of earlier bytes. Encoded pieces can be joined and decoded as one.
+/// Encodes as runs of literals and copies of earlier bytes, and looks for these where liblzf does, so that stored sizes are
+/// those of h5py's filter. Encoded pieces can be joined and decoded as one.
 pub fn encode(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
-    let mut last_seen = vec![usize::MAX; 1 << TABLE_BITS];
+    let mut seen = LastSeen { bytes, places: vec![0; 1 << TABLE_BITS] };
     let (mut at, mut literals) = (0, 0);
-    while let Some(&[a, b, c]) = bytes.get(at..at + 3).and_then(<[u8]>::first_chunk::<3>) {
-        let three = u32::from_le_bytes([a, b, c, 0]);
-        let seen = &mut last_seen[(three.wrapping_mul(0x9e37_79b1) >> (32 - TABLE_BITS)) as usize];
-        let before = std::mem::replace(seen, at);
-        let is_near = before < at && at - before <= MOST_DISTANCE;
-        if !is_near || bytes[before..before + 3] != [a, b, c] {
+    while at + 2 < bytes.len() {
+        let before = seen.replace(at);
+        let is_near = before > 0 && before < at && at - before <= MOST_DISTANCE && at + 4 < bytes.len();
+        if !is_near || bytes[before..before + 3] != bytes[at..at + 3] {
             at += 1;
             continue;
         }
-        let most = MOST_LENGTH.min(bytes.len() - at);
+        let most = MOST_LENGTH.min(bytes.len() - at - 2);
         let same = bytes[before..].iter().zip(&bytes[at..at + most]).take_while(|(one, other)| one == other);
-        let length = same.count();
+        let length = same.count().max(3);
         push_literals(&mut out, &bytes[literals..at]);
         push_copy(&mut out, at - before, length);
         at += length;
         literals = at;
+        if at + 2 < bytes.len() {
+            seen.replace(at - 1);
+        }
     }
     push_literals(&mut out, &bytes[literals..]);
     out
+}
+
+/// Where three bytes were seen last; 0 if nowhere.
+struct LastSeen<'b> {
+    bytes: &'b [u8],
+    places: Vec<u32>,
+}
+
+impl LastSeen<'_> {
+    /// Where the three bytes at this place were seen last. From now on, it is here.
+    #[allow(clippy::cast_possible_truncation)] // chunks of HDF5 are smaller than 4 GiB
+    fn replace(&mut self, at: usize) -> usize {
+        let three = &self.bytes[at..at + 3];
+        let number = u32::from(three[0]) << 16 | u32::from(three[1]) << 8 | u32::from(three[2]);
+        let place = (number >> (24 - TABLE_BITS)).wrapping_sub(number) & ((1 << TABLE_BITS) - 1);
+        std::mem::replace(&mut self.places[place as usize], at as u32) as usize
+    }
 }
 
 #[allow(clippy::cast_possible_truncation)] // lengths and distances are bounded by the constants above

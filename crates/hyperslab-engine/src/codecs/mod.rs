@@ -9,6 +9,7 @@
 
 mod blosc_encode;
 mod blosclz;
+mod blosclz_encode;
 mod buffer;
 mod chain;
 mod checksum;
