@@ -123,8 +123,8 @@ WRITING = r"""
 
 @pytest.mark.parametrize(
     ("names", "encoded", "left"),
-    [("abc", 3, {}), (["a", "small", "c"], 2, {"small": 1}), (["plain", "b"], 1, {"plain": 1}), (["a", "b", "a"], 0, {}),
-     (["a", "closed"], 0, {}), ("", 0, {})],
+    [("abc", 3, {}), (["a", "small", "c"], 2, {"small": 1}), (["plain", "b"], 1, {"plain": 1}),
+     (["a", "b", "a"], 0, {}), (["a", "closed"], 0, {}), ("", 0, {})],
 )  # fmt: skip
 def test_several_arrays_are_written(tmp_path: Path, names: list[str], encoded: int, left: dict[str, int]) -> None:
     """Of one array twice, the order of the writes matters: they are libhdf5's, as is a call that makes no sense."""

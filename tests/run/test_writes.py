@@ -178,18 +178,20 @@ BY_BLOSC = """
     import itertools, h5py, hdf5plugin
     whole = np.round(np.cumsum(random.normal(size=(64, 1500)), axis=1) * 20)
     drawn = {"f4": (whole / 7).astype("f4"), "i2": whole.astype("i2")}
-    drawn |= {"noise": random.integers(0, 256, (64, 1500)).astype("u1"), "u1": random.poisson(3, (64, 1500)).astype("u1")}
+    noise, counts = random.integers(0, 256, (64, 1500)), random.poisson(3, (64, 1500))
+    drawn |= {"noise": noise.astype("u1"), "u1": counts.astype("u1")}
     with h5py.File(path, "w") as file:
         for name, values in drawn.items():
             file.create_dataset(f"{name} lzf", data=values, chunks=(64, 200), compression="lzf", shuffle=True)
-            for compressor, shuffle, level in itertools.product(("lz4", "zlib", "zstd", "blosclz"), (0, 1, 2), (1, 6)):
-                settings = hdf5plugin.Blosc(compressor, level, shuffle)
-                file.create_dataset(f"{name} {compressor} {shuffle} {level}", data=values, chunks=(50, 1500), **settings)
+            compressors = "lz4", "zlib", "zstd", "blosclz"
+            for compressor, shuffle, level in itertools.product(compressors, (0, 1, 2), (1, 6)):
+                settings = dict(chunks=(50, 1500), **hdf5plugin.Blosc(compressor, level, shuffle))
+                file.create_dataset(f"{name} {compressor} {shuffle} {level}", data=values, **settings)
 """
 
 
 def test_blosc_and_lzf_store_as_much_as_the_real_ones(tmp_path: Path) -> None:
-    """Blosc stored up to 63 % more, because it did not divide blocks. Of BloscLZ, the same bytes are stored."""
+    """Blosc stored up to 63 % more, as it did not divide blocks. Of BloscLZ, the same bytes are stored."""
     code = DATA + BY_BLOSC
     assert alone(code, tmp_path / "theirs").returncode == 0
     ran = write(code, tmp_path / "ours")

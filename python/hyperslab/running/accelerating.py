@@ -33,7 +33,7 @@ def accelerate(*, writes: bool = False) -> Callable[[], None]:
     Parameters
     ----------
     writes
-        Whether compressed chunks that the process writes are encoded by all cores too, as `hyperslab run --writes` does.
+        Whether compressed chunks that the process writes are encoded by all cores, as `hyperslab run --writes` does.
         libhdf5 has all of them when a call returns: none waits, because calls may be bound that we do not see.
 
     Returns

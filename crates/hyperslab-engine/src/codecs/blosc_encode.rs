@@ -5,7 +5,7 @@
 //! significance compress alike, so streams of their own make chunks of Zlib up to 60 % smaller.
 
 use super::blosc::{MAX_SPLITS, MIN_SPLIT_NBYTES};
-use super::compress::{Blosc, Compressors, Inner};
+use super::compress::{Blosc, Compressors, Inner, Made};
 use super::{bitshuffle, shuffle};
 
 const HEADER_NBYTES: usize = 16;
@@ -21,7 +21,7 @@ const ONE_STREAM: u8 = 0x10;
 
 /// Encodes one chunk. Returns nothing if it is too large, or a compressor refuses its level; `Some(None)` if it would not
 /// become shorter, and is not to be copied then.
-pub(super) fn encode(bytes: &[u8], settings: Blosc, encoder: &mut Compressors) -> Option<Option<Vec<u8>>> {
+pub(super) fn encode(bytes: &[u8], settings: Blosc, encoder: &mut Compressors) -> Made {
     let width = if (1..=255).contains(&settings.element_nbytes) { settings.element_nbytes } else { 1 };
     if bytes.len() > MOST_NBYTES {
         return None;

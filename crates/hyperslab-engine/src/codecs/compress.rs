@@ -8,6 +8,9 @@ use zstd_safe::CCtx;
 
 use super::{blosclz_encode, lz4, zstd};
 
+/// What a step makes of bytes: nothing if it cannot; `Some(None)` if it is skipped for this chunk.
+pub(super) type Made = Option<Option<Vec<u8>>>;
+
 /// What compresses the blocks of Blosc and bitshuffle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inner {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use hyperslab_core::{Checksum, KnownCodec};
 
-use super::compress::{Blosc, Compressors, Inner};
+use super::compress::{Blosc, Compressors, Inner, Made};
 use super::{bitshuffle, blosc_encode, checksum, lz4, lz4_numcodecs, lzf, shuffle};
 
 /// `ZSTD_CLEVEL_DEFAULT`.
@@ -24,8 +24,6 @@ const LEVELS_OF_ZLIB_IN_BLOSC: [u32; 10] = [0, 4, 4, 4, 4, 6, 7, 8, 9, 10];
 /// The level of Zstandard that each level of Blosc stands for.
 const ZSTD_LEVELS_OF_BLOSC: [i32; 10] = [1, 1, 3, 5, 7, 9, 11, 13, 15, 22];
 
-/// What a step makes of bytes: nothing if it cannot; `Some(None)` if it is skipped for this chunk.
-type Made = Option<Option<Vec<u8>>>;
 type Encode = dyn Fn(&[u8], &mut Compressors) -> Made + Send + Sync;
 
 /// One step between elements and stored bytes.
@@ -56,12 +54,11 @@ impl Filter {
         match (step, &given[..]) {
             ("deflate", &[level]) => Self::of(step, &[*LEVELS_OF_ZLIB.get(usize::try_from(level).ok()?)?]),
             ("shuffle", &[width]) => Self::of(step, &[width]),
-            ("fletcher32", []) => Self::of(step, &[]),
+            ("fletcher32", []) | ("lzf", _) => Self::of(step, &[]),
             ("bitshuffle", &[_, _, width, 0, 2]) => Self::of(step, &[width, 1, 0]),
             ("bitshuffle", &[_, _, width, 0, 3, level @ 1..=22]) => Self::of(step, &[width, 5, level]),
             ("zstd", &[level @ 1..=22]) => Self::of(step, &[level]),
             ("zstd", []) => Self::of(step, &[USUAL_ZSTD_LEVEL]),
-            ("lzf", _) => Self::of(step, &[]),
             ("blosc", &[_, _, width, _, ref rest @ ..]) => Self::of_blosc(width, rest),
             ("lz4", []) => Self::of("lz4_hdf5", &[0]),
             ("lz4", &[block]) => Self::of("lz4_hdf5", &[block]),
