@@ -1,5 +1,7 @@
 //! What is fetched on the guess that structures lie together, and what is not.
 
+#![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+
 use std::sync::Mutex;
 
 use super::{Error, FetchError, Pages, Policy, Source, TOGETHER_NBYTES};
