@@ -43,9 +43,9 @@ hyperslab.convert(sys.argv[1], sys.argv[2], overwrite=True, sync=False, **json.l
 """
 CMIP7_CODE = """
 import sys, hyperslab
-options = dict(overwrite=True, sync=False, verify="none", threads={threads})
+options = dict(purpose="cmip7", overwrite=True, sync=False, verify="none", threads={threads})
 for source in sys.argv[1:]:
-    hyperslab.convert(source, source + "-ours.nc", purpose="cmip7", **options)
+    hyperslab.convert(source, source + "{suffix}", in_place={in_place}, **options)
 """
 DASK = """
 import sys, dask, xarray
@@ -347,7 +347,7 @@ def model_output(files: Files, name: str, rest: tuple[int, ...], nbytes: int, *,
 def cmip7(where: Path, megabytes: int, quick: bool) -> Iterator[dict[str, Any]]:
     """What the archive of CMIP7 asks for: four variables, two of them with levels, against its own tool."""
     grids = {"a": (192, 288), "b": (180, 360), "c": (19, 96, 192), "d": (8, 192, 288)}
-    code, tool = CMIP7_CODE.format(threads=peers.THREADS), Path(sys.executable).with_name("cmip7repack")
+    tool = str(Path(sys.executable).with_name("cmip7repack"))
     for key, is_good, target in (("cmip7", False, 0.22), ("cmip7-good", True, 0.3)):
         each = (megabytes << 20) // len(grids)
         sources = [
@@ -355,12 +355,15 @@ def cmip7(where: Path, megabytes: int, quick: bool) -> Iterator[dict[str, Any]]:
             for name, rest in grids.items()
         ]
         names = [str(source) for source in sources]
-        mine, theirs = [Path(f"{name}-ours.nc") for name in names], [Path(f"{name}_cmip7repack") for name in names]
+        suffix = "" if is_good else "-ours.nc"
+        code = CMIP7_CODE.format(threads=peers.THREADS, suffix=suffix, in_place=is_good)
+        mine = [Path(f"{name}{suffix}") for name in names]
+        theirs = sources if is_good else [Path(f"{name}_cmip7repack") for name in names]
         sides: dict[str, Any] = {
-            OURS: several([sys.executable, "-c", code, *names], mine),
-            "cmip7repack": several([str(tool), *names], theirs),
+            OURS: several([sys.executable, "-c", code, *names], mine, is_in_place=is_good),
+            "cmip7repack": several([tool, *["-o"] * is_good, *names], theirs, is_in_place=is_good),
         }
-        work = f"{len(names)} files for CMIP7, {megabytes} MiB{', good already' if is_good else ''}"
+        work = f"{len(names)} files for CMIP7, {megabytes} MiB{', good already, in place' if is_good else ''}"
         made = Row(key, work, sources, content(sources), sides, {"cmip7repack": target}, turns=TURNS, warms_up=False)
         measured = comparison.measure(made, quick)
         sizes = {side: sum(map(nbytes_of, paths)) for side, paths in ((OURS, mine), ("cmip7repack", theirs))}
@@ -376,9 +379,10 @@ def content(paths: Sequence[Path]) -> Any:
     return np.concatenate(found)
 
 
-def several(words: list[str], targets: Sequence[Path]) -> Callable[[], Side]:
-    """A side that is a program which writes several files."""
-    ready = program(words, targets[0], *targets[1:])
+def several(words: list[str], targets: Sequence[Path], *, is_in_place: bool) -> Callable[[], Side]:
+    """A side that is a program which writes several files, or replaces its own."""
+    first, *others = targets if not is_in_place else [targets[0].with_name("nothing")]
+    ready = program(words, first, *others)
     return lambda: Side(ready().run, lambda _: content(targets))
 
 

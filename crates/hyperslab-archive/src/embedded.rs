@@ -185,7 +185,7 @@ fn joined(mut ranges: Vec<ByteRange>) -> Vec<ByteRange> {
     for range in ranges.into_iter().filter(|range| range.length > 0) {
         match joined.last_mut() {
             Some(last) if range.offset <= last.end() => {
-                last.length = last.end().max(range.end()) - last.offset
+                last.length = last.end().max(range.end()) - last.offset;
             }
             _ => joined.push(range),
         }

@@ -52,6 +52,11 @@ impl Policy {
         Self { page_nbytes: 32 << 10, first_nbytes: 512 << 10, last_nbytes: 512 << 10, gap_pages: 8 };
 }
 
+/// What of the last of several structures may be fetched in vain.
+const LAST_NBYTES: u64 = 4 << 20;
+/// The most bytes that are fetched on the guess that structures lie together: a hostile file may say anything.
+const TOGETHER_NBYTES: u64 = 128 << 20;
+
 /// The pages of one file that are held.
 pub struct Pages<'a> {
     source: &'a dyn Source,
@@ -183,7 +188,13 @@ impl<'a> Pages<'a> {
         let (Some(first), Some(last)) = (expected.first(), expected.last()) else { return };
         if first != last && expected.iter().zip(expected.iter().skip(1)).all(|(one, next)| follows(one, next))
         {
-            self.want(ByteRange { offset: first.offset, length: last.end().saturating_sub(first.offset) });
+            let before = last.offset - first.offset;
+            // Nothing shows where the last one ends: of an array with few chunks, it may be far shorter.
+            let length = last.length.min(before.saturating_mul(2).max(LAST_NBYTES));
+            let together = ByteRange { offset: first.offset, length: before.saturating_add(length) };
+            if together.length <= TOGETHER_NBYTES {
+                self.want(together);
+            }
         }
     }
 
@@ -357,3 +368,7 @@ impl Source for Memory<'_> {
             .collect()
     }
 }
+
+#[cfg(test)]
+#[path = "pages_tests.rs"]
+mod tests;

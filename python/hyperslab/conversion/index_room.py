@@ -22,8 +22,8 @@ from hyperslab.libhdf5 import loaded
 if TYPE_CHECKING:
     from hyperslab.archive.tree.group import Group
 
-# Half of the most chunks in a node of a chunk index.
-WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
+# Half of the most chunks in a node of a chunk index. In wider ones, chunks that come out of order move much.
+WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024)
 USUAL_WIDTH = 32  # libhdf5's
 MOST_HEAP_NBYTES = (1 << 32) - 1  # libhdf5 keeps the size in 32 bits
 # Indexes that are smaller together come with the first bytes that a reader fetches.
