@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 import pytest
-from disks import Trials
+from disks import Killed, Trials
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -20,6 +22,7 @@ import hyperslab as hs
 from hyperslab.cli.versions import app
 from hyperslab.errors import DamagedFile, FileReplaced, HyperslabError, Unsupported, UsageError
 from hyperslab.versions import apply, bundle, pull, push
+from hyperslab.versions.commit import writing
 from hyperslab.versions.transfer.applying import Bundle, apply_bundle
 
 
@@ -273,6 +276,27 @@ def test_kills(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         same(path, trials.path, names, verify=False)
         push(path, trials.path)
         same(path, trials.path)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # from a process that is dead
+def test_a_kill_while_the_target_is_made_leaves_none_or_one_to_go_on_with(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "made" / "other.h5"
+    other.parent.mkdir()
+    for last in range(1, 14, 3):
+        killed = Killed(last, 0.5)
+        monkeypatch.setattr(writing, "SYSTEM", killed)
+        with suppress(OSError, RuntimeError):
+            push(path, other)
+        monkeypatch.setattr(writing, "SYSTEM", os)
+        assert killed.count >= last
+        if other.exists():
+            with hs.VersionedFile(other) as file:
+                assert set(file.versions) <= {"a1", "b1", "a2", "m", "a3"}
+        assert push(path, other).branches == {"main": "a3", "side": "b1"}
+        for one in other.parent.iterdir():
+            one.unlink()
 
 
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
