@@ -25,7 +25,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 # A timing never fails a test: machines are busy at times. A failure belongs to a commit, so the same examples are drawn
-# each time; HYPERSLAB_DRAWS=new draws others, and three times as many.
+# each time; HYPERSLAB_DRAWS=new draws others, and four times as many.
 is_fixed = os.environ.get("HYPERSLAB_DRAWS") != "new"
 settings.register_profile("hyperslab", deadline=None, derandomize=is_fixed, max_examples=few(100))
 settings.load_profile("hyperslab")
