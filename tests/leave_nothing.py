@@ -20,7 +20,7 @@ def main(command: list[str]) -> int:
     folder = Path(tempfile.mkdtemp(prefix="hs-"))  # short: sockets have paths of 107 bytes at most
     folder.chmod(0o1777)  # as /tmp: some tests work as another user
     with tempfile.TemporaryDirectory(prefix="hs-dask-", ignore_cleanup_errors=True) as workers:
-        # Several tests run side by side: threads of BLAS, which multiplies small matrices, would only wait for each other.
+        # Tests run side by side, and multiply small matrices: threads of BLAS would only wait for each other.
         own = {"TMPDIR": str(folder), "DASK_TEMPORARY_DIRECTORY": workers, "OPENBLAS_NUM_THREADS": "1"}
         environment = {**os.environ, **own}
         status = subprocess.run(command, env=environment, check=False).returncode
