@@ -29,6 +29,10 @@ def test_the_recipe_for_a_store_names_every_file_that_tells_stores_apart() -> No
 @pytest.mark.parametrize("schemes", STORES, ids=lambda schemes: schemes[0])
 def test_every_table_knows_every_scheme_of_a_store(schemes: tuple[str, ...]) -> None:
     assert set(remote.SCHEMES) == {scheme for each in STORES for scheme in each}
+    engine = (ROOT / "crates/hyperslab-engine/src/stores/remote/url_parts.rs").read_text()
+    listed = re.search(r"URL_SCHEMES: [^=]*=\s*\[([^]]*)\]", engine)
+    assert listed is not None
+    assert set(re.findall(r'"(\w+)"', listed[1])) == set(remote.SCHEMES), "programs under `run` open them too"
     assert schemes in store_options.NAMES, "the names of its options, for misspelt ones"
     kinds = set()
     for scheme in schemes:

@@ -36,8 +36,8 @@ pub use points::read_points;
 pub use read_error::ReadError;
 pub use stores::{
     AsFarStore, ByteCache, Expected, FarStore, FileStore, FileVersion, GivenStore, Identity, Location,
-    MemoryStore, ObjectEnd, Opener, OtherFile, ROUND_PART_NBYTES, RangeReader, RemoteFolder, RemoteOptions, RemoteStatistics,
-    RemoteStore, Stop, Store, Stores, UrlParts, WebUrl, remote_statistics,
+    MemoryStore, ObjectEnd, Opener, OtherFile, ROUND_PART_NBYTES, RangeReader, RemoteFolder, RemoteOptions,
+    RemoteStatistics, RemoteStore, Stop, Store, Stores, URL_SCHEMES, UrlParts, WebUrl, remote_statistics,
 };
 pub use threads::{default_thread_count, in_shares, with_helpers};
 pub use tidy::{is_tidy, tidy};

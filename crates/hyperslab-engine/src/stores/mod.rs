@@ -17,7 +17,7 @@ pub use file_version::FileVersion;
 pub use given::{GivenStore, MemoryStore, RangeReader};
 pub use remote::{
     ByteCache, Expected, Identity, Location, ObjectEnd, RemoteFolder, RemoteOptions, RemoteStatistics,
-    RemoteStore, UrlParts, WebUrl, remote_statistics,
+    RemoteStore, URL_SCHEMES, UrlParts, WebUrl, remote_statistics,
 };
 pub(crate) use table::Found;
 pub use table::{Opener, OtherFile, Stores};

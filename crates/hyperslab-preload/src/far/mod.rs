@@ -28,14 +28,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 pub(crate) use file::FarFile;
+use hyperslab_engine::URL_SCHEMES;
 pub(crate) use view::FarView;
 
 use crate::settings::{is_serving, settings};
 use crate::shared::{OverFork, Shared};
-
-/// Schemes of URLs that we open.
-const SCHEMES: [&str; 11] =
-    ["http", "https", "s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl"];
 
 /// Those that are open, by number.
 #[derive(Default)]
@@ -76,7 +73,7 @@ pub(crate) fn url(name: &[u8]) -> Option<&str> {
         return None;
     }
     let name = std::str::from_utf8(name).ok()?;
-    SCHEMES.iter().any(|scheme| name[..end].eq_ignore_ascii_case(scheme)).then_some(name)
+    URL_SCHEMES.iter().any(|scheme| name[..end].eq_ignore_ascii_case(scheme)).then_some(name)
 }
 
 /// The process is about to fork.

@@ -45,7 +45,7 @@ pub use identity::Identity;
 pub use location::Location;
 pub use options::RemoteOptions;
 use process::Process;
-pub use url_parts::{UrlParts, WebUrl};
+pub use url_parts::{URL_SCHEMES, UrlParts, WebUrl};
 
 /// How often a thread that waits for the network checks whether to stop.
 const POLL: Duration = Duration::from_millis(20);
