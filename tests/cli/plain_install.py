@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[int, str]] = {
     "read a.h5 tmp": (2, "did you mean '/temp'?"),
     "read a.h5 temp -o t.npy": (0, ""),
     "verify a.h5": (0, "ok"),
+    "audit a.h5": (0, "a.h5: good"),
     "index a.h5 -o a.hs": (0, "a.hs"),
     "index a.h5 -o a.json": (0, "a.json"),
     "index a.h5 -o a.parquet": (2, "pip install 'hyperslab[report]'"),

@@ -15,8 +15,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 # Distributions whose modules have other names.
 MODULES = {"obspec-utils": "obspec_utils", "iris-sample-data": "iris_sample_data", "versioned-hdf5": "versioned_hdf5"}
-NOT_IMPORTED = {"maturin", "pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "ruff", "mypy", "types-PyYAML",
-                "flask", "flask-cors", "mkdocs-material", "cmip7-repack"}  # fmt: skip
+NOT_IMPORTED = {"maturin", "sp-repo-review", "pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "ruff", "mypy",
+                "types-PyYAML", "flask", "flask-cors", "mkdocs-material", "cmip7-repack"}  # fmt: skip
 
 
 def libraries(extra: str) -> set[str]:

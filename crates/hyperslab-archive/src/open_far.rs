@@ -8,7 +8,7 @@ use hyperslab_engine::{
     AsFarStore, FileStore, Location, ReadError, RemoteFolder, RemoteOptions, RemoteStore, Store, Stores,
 };
 use hyperslab_parsers::references::References;
-use hyperslab_parsers::{self as parsers, Noted, Pages, Policy, Source, Statistics};
+use hyperslab_parsers::{self as parsers, Noted, Pages, Policy, Source};
 
 use crate::archive::{Archive, ArchiveKind, FarArrays};
 use crate::embedded::{Embedded, Indexed};
@@ -17,6 +17,7 @@ use crate::format::Format;
 use crate::interrupt::Interruptible;
 use crate::open_local::OpenOptions;
 use crate::open_references::OpenReferences;
+use crate::opening::Opening;
 use crate::referenced::Referenced;
 use crate::sought::Keys;
 use crate::source_resolver::SourceResolver;
@@ -118,23 +119,6 @@ impl Archive {
         let (name, kind) = (path.display().to_string(), ArchiveKind::Keys(Box::new(far)));
         let archive = Self::new(name, &path, Format::Zarr, found.tree, kind, stores, options.cache());
         Ok(archive.interrupted_by(Arc::clone(&options.interrupts)))
-    }
-}
-
-/// What opening a far file takes.
-#[derive(Clone, Debug)]
-pub struct Opening {
-    /// The length of the file.
-    pub nbytes: u64,
-    /// Rounds, requests and bytes, with the request that brings the first bytes.
-    pub asked: Statistics,
-    /// The structures that were read, if they were noted.
-    pub metadata: Noted,
-}
-
-impl Opening {
-    fn new(source: &RemoteSource<'_>, metadata: Noted) -> Self {
-        Self { nbytes: source.length(), asked: source.asked(), metadata }
     }
 }
 

@@ -5,13 +5,10 @@
 use std::ffi::{c_uint, c_void};
 
 use crate::Id;
-use crate::driver::{
-    close, compare, copy_information, end, file_end, free_information, handle, information, open, query,
-    read, set_end, write,
+use crate::driven::{
+    MOST_LIBRARIES, close, compare, copy_information, end, file_end, free_information, handle, information,
+    open, query, read, set_end, write,
 };
-
-/// How many libhdf5 of a process can have our driver: each has functions of its own, because a call does not say whose it is.
-pub(crate) const MOST_LIBRARIES: usize = 8;
 
 /// The largest offset.
 const MOST_OFFSET: u64 = i64::MAX as u64;

@@ -21,6 +21,7 @@
 mod array;
 mod dataspace;
 mod datatype;
+mod driven;
 mod driver;
 mod driver_class;
 mod error_stack;
@@ -44,7 +45,8 @@ mod table;
 pub use array::{Array, ArrayKey, Place};
 pub use dataspace::{Dataspace, Selected, intervals};
 pub use datatype::{Class, Order, Type};
-pub use driver::{DrivenFile, Driver, Opening, forget_drivers};
+pub use driven::{DrivenFile, Opening};
+pub use driver::{Driver, forget_drivers};
 pub use error_stack::{Quiet, SetAside};
 pub use file::{File, Intent};
 pub use kinds::Kind;

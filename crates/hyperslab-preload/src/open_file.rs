@@ -82,7 +82,7 @@ impl OpenFile {
             Self::Here { descriptor, identity: before } => {
                 identity(*descriptor).is_some_and(|now| now.is_file(before))
             }
-            Self::Far(number) => far::file(*number).is_some(),
+            Self::Far(number) => far::numbered(*number).is_some(),
         }
     }
 
@@ -101,7 +101,7 @@ impl OpenFile {
     pub fn far(&self) -> Option<Arc<FarFile>> {
         match self {
             Self::Here { .. } => None,
-            Self::Far(number) => far::file(*number),
+            Self::Far(number) => far::numbered(*number),
         }
     }
 

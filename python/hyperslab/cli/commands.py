@@ -95,7 +95,8 @@ ENTRIES = {
         "trace:app", "Record what a program reads and writes: hyperslab trace -o run.trace -- python analysis.py"
     ),
     "versions": Entry(
-        "versions:app", "List, compare, check, export and delete the versions of a file. See docs/versions.md."
+        "versions:app",
+        "Keep versions of arrays in one file: list, compare, merge, import, export and delete them. See docs/versions.md.",
     ),
     "completion": Entry(
         "completion:completion",

@@ -17,7 +17,8 @@ use hyperslab_libhdf5::DrivenFile;
 use hyperslab_libhdf5::libraries::module_at;
 use hyperslab_libhdf5::objects::each;
 
-use super::{FarFile, told};
+use super::file::FarFile;
+use super::told;
 use crate::open_file::borrowed;
 use crate::patching::replace;
 

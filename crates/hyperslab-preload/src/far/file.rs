@@ -1,22 +1,23 @@
 //! One file at a URL. What libhdf5 reads of it comes in blocks that are kept; all metadata that our parser finds come when it
 //! is opened, side by side, so that libhdf5 finds them here.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use hyperslab_archive::read_metadata;
 use hyperslab_engine::{
     ByteCache, FarStore, Location, ReadError, RemoteOptions, RemoteStore, Store, lock_briefly,
     remote_statistics,
 };
 use hyperslab_libhdf5::{DrivenFile, Opening};
 
+use super::failure::Failure;
 use super::leading::{not_opened, target};
 use super::told;
-use super::view::FarView;
 use crate::counts::{self, Count};
 use crate::settings::settings;
+use crate::shared::Shared;
 use crate::signals::{Blocked, is_interrupted};
 
 /// What the first request brings.
@@ -33,34 +34,24 @@ const MEMORY_PART: usize = 4;
 /// For how long a failure stands for later ones: libhdf5 may ask several times for the same.
 const FAILURE_STANDS: Duration = Duration::from_secs(2);
 
+/// Those that are open, by number.
+pub(super) static OPEN: Shared<Open> = Shared::new();
 static NEXT: AtomicU64 = AtomicU64::new(1);
 static CACHE: OnceLock<Arc<ByteCache>> = OnceLock::new();
 
-/// Why a file cannot be opened.
-#[derive(Clone, Debug)]
-pub(crate) struct Failure {
-    /// The number of the system's error that is most like it.
-    pub number: i32,
-    /// What is wrong, for people.
-    pub text: String,
+/// Files by number.
+#[derive(Default)]
+pub(super) struct Open(HashMap<u64, Weak<FarFile>>);
+
+/// The file of this number, if it is open.
+pub(crate) fn numbered(number: u64) -> Option<Arc<FarFile>> {
+    OPEN.lock()?.0.get(&number)?.upgrade()
 }
 
-impl Failure {
-    /// A URL or an option that makes no sense, or a place that may not be reached.
-    pub fn refused(text: String) -> Self {
-        Self { number: libc::EINVAL, text }
-    }
-
-    fn of(error: &ReadError) -> Self {
-        let number = match error {
-            ReadError::NoSuchObject { .. } => libc::ENOENT,
-            ReadError::Remote { problem, .. } if problem.contains("401") || problem.contains("403") => {
-                libc::EACCES
-            }
-            ReadError::Cancelled => libc::EINTR,
-            _ => libc::EIO,
-        };
-        Self { number, text: error.to_string() }
+fn register(file: &Arc<FarFile>) {
+    if let Some(mut open) = OPEN.lock() {
+        open.0.retain(|_, file| file.strong_count() > 0);
+        open.0.insert(file.number(), Arc::downgrade(file));
     }
 }
 
@@ -113,15 +104,8 @@ impl FarFile {
             kept.with_options(RemoteOptions { cache: Arc::new(ByteCache::new(0)), ..options.clone() });
         let (url, reads) = (url.to_owned(), Mutex::default());
         let file = Arc::new(Self { number, url, options, identity, kept, passing, head, reads });
-        super::register(&file);
+        register(&file);
         Ok(file)
-    }
-
-    /// Fetches all metadata, side by side. Whatever fails will fail again when the program needs it.
-    pub fn fetch_metadata(self: &Arc<Self>) {
-        let _blocked = Blocked::new();
-        let _ = read_metadata(&FarView::of_metadata(Arc::clone(self)));
-        count();
     }
 
     /// The number of the file.

@@ -2,11 +2,10 @@
 
 use std::cell::RefCell;
 
-use hyperslab_engine::UrlParts;
+use hyperslab_engine::{URL_SCHEMES, UrlParts};
 use hyperslab_libhdf5::{Layout, Library};
 
-use super::SCHEMES;
-use super::file::Failure;
+use super::failure::Failure;
 use crate::request::Call;
 
 thread_local! {
@@ -104,6 +103,6 @@ fn without_query(url: &str) -> &str {
 fn starts(name: &str) -> impl Iterator<Item = usize> {
     name.match_indices("://").filter_map(|(end, _)| {
         let start = name[..end].rfind('/').map_or(0, |slash| slash + 1);
-        SCHEMES.contains(&&name[start..end]).then_some(start)
+        URL_SCHEMES.contains(&&name[start..end]).then_some(start)
     })
 }

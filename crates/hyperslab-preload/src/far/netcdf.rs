@@ -10,8 +10,10 @@ use std::sync::Arc;
 use hyperslab_libhdf5::DrivenFile;
 
 use super::classic::{StandIn, Standing, function, read_for};
+use super::file::FarFile;
 use super::opening::{self, Expected, SIGNATURE, signature};
-use super::{FarFile, told, url};
+use super::reaching::url;
+use super::told;
 use crate::instructions::{Called, Next};
 use crate::settings::settings;
 use crate::shared::Shared;

@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use hyperslab_libhdf5::{DrivenFile, Opening, SetAside, has_failed};
 
-use super::file::{Failure, FarFile};
-use super::reaching::reached;
-use super::url;
+use super::failure::Failure;
+use super::file::FarFile;
+use super::presence;
+use super::reaching::{reached, url};
 use crate::callers::Site;
 use crate::instructions::Arguments;
+use crate::known;
 
 /// How HDF5 files begin, at 0 or at a power of two from 512 on.
 pub(super) const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
@@ -44,7 +46,11 @@ impl Drop for Expected {
 /// Opens what is at a URL, in so many attempts if others may know more of it.
 pub(super) fn open(url: &str, most_attempts: Option<u32>) -> Result<Arc<FarFile>, Failure> {
     let (url, options) = reached(url)?;
-    FarFile::open(&url, options, most_attempts)
+    let file = FarFile::open(&url, options, most_attempts)?;
+    if presence::note() {
+        known::share_memory();
+    }
+    Ok(file)
 }
 
 /// Where the signature of an HDF5 file is among its first bytes.

@@ -11,9 +11,10 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use hyperslab_engine::RemoteOptions;
+use hyperslab_engine::{RemoteOptions, URL_SCHEMES};
 
-use super::file::Failure;
+use super::failure::Failure;
+use crate::settings::{is_serving, settings};
 use crate::signals::Blocked;
 
 /// What Python answers at most.
@@ -31,6 +32,16 @@ static ASK: AtomicUsize = AtomicUsize::new(0);
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hyperslab_ask(ask: *const ()) {
     ASK.store(ask as usize, Ordering::Release);
+}
+
+/// The URL that a name is, if we open such names now; `None` for all others.
+pub(super) fn url(name: &[u8]) -> Option<&str> {
+    let end = name.iter().position(|&byte| byte == b':')?;
+    if !name[end..].starts_with(b"://") || !settings().urls || !is_serving() {
+        return None;
+    }
+    let name = std::str::from_utf8(name).ok()?;
+    URL_SCHEMES.iter().any(|scheme| name[..end].eq_ignore_ascii_case(scheme)).then_some(name)
 }
 
 /// The URL to ask for, and how.

@@ -4,11 +4,12 @@ use std::io::IoSliceMut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use hyperslab_archive::read_metadata;
 use hyperslab_core::CoalescePolicy;
 use hyperslab_engine::{FarStore, Identity, ReadError, Stop, Store};
 
-use super::FarFile;
-use super::file::{count, most_kept_nbytes};
+use super::file::{FarFile, count, most_kept_nbytes};
+use crate::signals::Blocked;
 
 /// A file at a URL. Metadata are kept, and chunks are not.
 pub(crate) struct FarView {
@@ -48,6 +49,15 @@ impl FarView {
         let Some(rest) = left.checked_sub(nbytes) else { return Err(ReadError::Cancelled) };
         self.left_nbytes.store(rest, Ordering::Relaxed);
         self.file.kept().fill(wanted, stop)
+    }
+}
+
+impl FarFile {
+    /// Fetches all metadata, side by side. Whatever fails will fail again when the program needs it.
+    pub fn fetch_metadata(self: &Arc<Self>) {
+        let _blocked = Blocked::new();
+        let _ = read_metadata(&FarView::of_metadata(Arc::clone(self)));
+        count();
     }
 }
 
