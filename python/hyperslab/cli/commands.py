@@ -96,7 +96,7 @@ ENTRIES = {
     ),
     "versions": Entry(
         "versions:app",
-        "Keep versions of arrays in one file: list, compare, merge, import, export and delete them. See docs/versions.md.",
+        "Keep versions of arrays: list, compare, merge, import, export and delete them. See docs/versions.md.",
     ),
     "completion": Entry(
         "completion:completion",

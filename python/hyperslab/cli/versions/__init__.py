@@ -28,7 +28,7 @@ from hyperslab.cli.versions import (
 )
 
 app = typer.Typer(
-    help="Keep versions of arrays in one file: list, compare, merge, import, export and delete them. See docs/versions.md.",
+    help="Keep versions of arrays: list, compare, merge, import, export and delete them. See docs/versions.md.",
     no_args_is_help=True,
 )
 # A version may begin with a minus sign: "-1" is the parent of the current version, not an option.
