@@ -264,10 +264,8 @@ class _Copier:
             return
         except BaseException as error:  # the calling thread raises it
             self._error = error
-            if isinstance(error, OSError):
-                self._file.failure = (
-                    self._file.failure or error
-                )  # nothing more is written, so libhdf5 can close the file
+            if isinstance(error, OSError) and self._file.failure is None:
+                self._file.failure = error  # nothing more is written, so libhdf5 can close the file
 
     def _copy(self, at: int, start: int, nbytes: int, buffer: memoryview) -> None:
         while nbytes:
