@@ -195,10 +195,10 @@ class Repairing:
         parents = {one.name: one.parent for one in versions}
         order = sorted(versions, key=lambda one: (one.time, one.name))
         self._fitting = Fitting(self._root, self._recorded, {one.name: one.time for one in versions})
-        if self._refs.problem is not None:
-            self._repair.notes.append(Loss("all", None, self._refs.problem))
         if self._fitting.problem is not None:
             self._repair.notes.append(Loss("all", None, f"{self._fitting.problem}: they prove nothing here"))
+        if self._refs.problem is not None:
+            self._repair.notes.append(Loss("all", None, self._refs.problem))
         self._find_interruption(order)
         with VersionedFile(self._repair.output, "w") as file:
             for one in parents_first(order):
