@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from command_line import run_hyperslab
-from hyperslab.advise.cloud import ENOUGH_NBYTES, MOST_GROWN_NBYTES, chunks_for_cloud
 from hyperslab.audit.distance import Distance
 from hyperslab.audit.file_audit import FileAudit
 from hyperslab.audit.judging import Question, audit_file
 from hyperslab.audit.remedies import commands
+from hyperslab.chunk_grid import ENOUGH_NBYTES, MOST_GROWN_NBYTES, chunks_for_cloud
 
 Kept = Callable[..., Path]
 GRADES = {
