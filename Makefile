@@ -38,7 +38,7 @@ setup: .stamps/built
 	@touch $@
 
 # What tests use from outside: Silo (PDB), a browser, MPI-built HDF5, strace. A test that misses one says so and is skipped.
-system: .stamps/system .stamps/versitygw
+system: .stamps/system .stamps/versitygw .stamps/actionlint
 .stamps/system: tests/system-packages.txt
 	@mkdir -p .stamps
 	@sh tests/install-system-packages.sh tests/system-packages.txt $@

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +81,13 @@ def test_what_stands_against_a_release(repository: Path, name: str, old: str, ne
 
 def test_a_version_is_released_once(repository: Path) -> None:
     assert list(release.faults(repository, None, ["v1.2.0"])) == ["v1.2.0 is released: raise the version in Cargo.toml"]
+
+
+def test_the_conda_recipe_asks_for_what_the_wheel_asks_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    recipe = yaml.safe_load((ROOT / "packaging" / "conda" / "recipe.yaml").read_text())
+    needed = {"".join(line.split()) for line in recipe["requirements"]["run"]} - {"python"}
+    assert needed == set(project["dependencies"])
+    assert recipe["context"]["version"] == version
+    assert recipe["about"]["homepage"] == project["urls"]["Source"]
