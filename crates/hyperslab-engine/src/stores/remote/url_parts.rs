@@ -8,7 +8,7 @@ use super::host::host_name;
 /// After this many decodings, a path must hide nothing more.
 const MOST_ENCODINGS: usize = 8;
 
-/// The schemes of URLs that stores are opened for. python/hyperslab/archive/far/url_prefix.py has them by store.
+/// The schemes of URLs that stores are opened for. `python/hyperslab/archive/far/url_prefix.py` has them by store.
 pub const URL_SCHEMES: [&str; 11] =
     ["http", "https", "s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl"];
 
