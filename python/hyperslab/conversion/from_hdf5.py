@@ -32,6 +32,7 @@ from hyperslab.conversion.sources import check_external, missing_sources
 from hyperslab.conversion.stored_chunks import StoredCopy, copy_user_block
 from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of, usual_chunk_shape
 from hyperslab.errors import DamagedFile, HyperslabError, ReadError, Refused
+from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.storage.chain import CodecChain, hdf5_steps, needs
 from hyperslab.storage.hdf5_plugins import has_codec
 
@@ -102,6 +103,7 @@ class FromHdf5:
     def write_small(self) -> None:
         """Write the elements of these."""
         for old, new, dtype in self._small:
+            raise_pending_signals()
             _copy_elements(old, new, dtype)
 
     def _structure_copy(self) -> StructureCopy:

@@ -14,6 +14,7 @@ from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder, folded
 from hyperslab.conversion.journal import Finished
 from hyperslab.conversion.partial_file import PartialFile, Unwatched
 from hyperslab.errors import UsageError
+from hyperslab.journal.signals import defer_signals, raise_pending_signals
 from hyperslab.libhdf5 import loaded
 from hyperslab.storage.chain import OPTIONAL, Filter
 from hyperslab.storage.hdf5_plugins import has_codec
@@ -43,6 +44,7 @@ class Hdf5Array:
         self.encoder = encoder
         self.elsewhere = EncodesForHdf5(replace(encoder, threads=1))
 
+    @defer_signals()
     def write(self, box: Box, data: Bytes) -> Finished:
         """Encode and write a slab."""
         library = loaded()
@@ -62,6 +64,7 @@ class Hdf5Array:
             raise
         return Finished(folded(checksums), sizes, masks)
 
+    @defer_signals()
     def put(self, box: Box, made: Encoded) -> Finished:
         """Write a slab that another process encoded."""
         sizes = np.zeros(len(made.chunks), np.uint64)
@@ -73,6 +76,7 @@ class Hdf5Array:
                 self._put(tuple(starts[number].tolist()), encoded, mask)
         return Finished(made.checksum, sizes, masks)
 
+    @defer_signals()
     def replay(self, box: Box, finished: Finished) -> None:
         """Let libhdf5 give the chunks of a slab their places again."""
         assert finished.sizes is not None
@@ -134,6 +138,7 @@ class WrittenByLibhdf5:
         self._dtype = dtype
         self.encoder = encoder
 
+    @defer_signals()
     def write(self, box: Box, data: Bytes) -> Finished:
         """Write a slab."""
         shape = tuple(one.stop - one.start for one in box)
@@ -169,6 +174,7 @@ def created_array(parent: Any, name: bytes, kind: Any, space: Any, settings: Any
     h5py's libhdf5 may find the plugins of another libhdf5 (importing netCDF4 sets HDF5_PLUGIN_PATH). They decode, but
     the array is refused when they look at its properties in their own libhdf5. So it is created without them.
     """
+    raise_pending_signals()
     plugins = {number for number, flags, _ in filters_of(settings) if number >= FIRST_PLUGIN and flags & OPTIONAL}
     with _without_plugins() if plugins & FOREIGN_PLUGINS else nullcontext():
         try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.tree.array import Array
@@ -25,6 +26,7 @@ from hyperslab.errors import (
     Unsupported,
     UsageError,
 )
+from hyperslab.journal.signals import defer_signals
 from hyperslab.versions.layout.version_group import VersionGroup
 
 if TYPE_CHECKING:
@@ -55,6 +57,9 @@ def write(
             _hdf5_again(work)
         else:
             _hdf5(work)
+
+
+W = TypeVar("W", bound="ToHdf5 | FromHdf5")
 
 
 @dataclass
@@ -168,17 +173,13 @@ def _hdf5(work: Work) -> None:
     file = PartialFile(journal.data, is_new=not journal.is_resumed)
     try:
         is_netcdf = settings.format == "netcdf4"
-        writing = ToHdf5(work.group, file, settings.wish, settings.threads, is_netcdf=is_netcdf)
-        try:
-            writing.build()
-            check(file)  # a full disk is not a loss
+        with _begun(lambda: ToHdf5(work.group, file, settings.wish, settings.threads, is_netcdf=is_netcdf)) as writing:
+            _build(writing, file)
             work.begin(writing)
             _reserve(work, writing, file)
             work.filler.fill(writing.fillings)
             check(file)
             file.is_replaying = False
-        finally:
-            writing.close()
         check(file)
     finally:
         file.close()
@@ -196,10 +197,8 @@ def _hdf5_again(work: Work) -> None:
     file = PartialFile(journal.data, is_new=not journal.is_resumed)
     try:
         kind = FromVersion if isinstance(group, VersionGroup) else FromHdf5
-        writing = kind(group, file, settings.wish, settings.threads)
-        try:
-            writing.build()
-            check(file)  # a full disk is not a loss
+        with _begun(lambda: kind(group, file, settings.wish, settings.threads)) as writing:
+            _build(writing, file)
             stored = StoredChunks(writing.copies)
             work.begin(writing, stored.nbytes)
             _reserve(work, writing, file, stored.indexed())
@@ -207,8 +206,6 @@ def _hdf5_again(work: Work) -> None:
             stored.copy(file, group.filename, work.meter)
             check(file)
             file.is_replaying = False
-        finally:
-            writing.close()
         check(file)
     finally:
         file.close()
@@ -217,6 +214,33 @@ def _hdf5_again(work: Work) -> None:
         verify_stored(writing.copies, group.filename, journal.data, work.meter)
 
 
+@contextmanager
+def _begun(make: Callable[[], W]) -> Iterator[W]:
+    """What writes the target by libhdf5, closed at the end.
+
+    Here and below, signals are deferred while libhdf5 calls our functions: it would drop what their handlers raise.
+    """
+    writing = None
+    try:
+        with defer_signals():
+            writing = make()
+        yield writing
+    finally:
+        if writing is not None:
+            with defer_signals():
+                writing.close()
+
+
+@defer_signals()
+def _build(writing: ToHdf5 | FromHdf5, file: PartialFile) -> None:
+    """Create everything but elements."""
+    from hyperslab.conversion.hdf5_target import check
+
+    writing.build()
+    check(file)  # a full disk is not a loss
+
+
+@defer_signals()
 def _reserve(work: Work, writing: ToHdf5 | FromHdf5, file: PartialFile, copied: Sequence[Indexed] = ()) -> None:
     """Make room for the chunk indexes, while the file has objects and no chunk yet; then write what is small."""
     from hyperslab.conversion.hdf5_target import check

@@ -24,6 +24,7 @@ from hyperslab.conversion.index_room import Indexed
 from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.partial_file import PartialFile
 from hyperslab.errors import FileChanged, RunError
+from hyperslab.journal.signals import defer_signals, raise_pending_signals
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree.array import Array
@@ -90,6 +91,7 @@ class StoredChunks:
         """The arrays that have chunks."""
         return [Indexed(copy.target, len(table), True) for copy, table in self._tables if copy.array.chunks]
 
+    @defer_signals()
     def copy(self, file: PartialFile, source: str, meter: Meter) -> None:
         """Copy all chunks.
 
@@ -115,6 +117,7 @@ class StoredChunks:
                 meter.is_copied(copy.path, len(table), sum(piece[3] for piece in table))
                 waiting = 0
                 for start, mask, position, size in table:
+                    raise_pending_signals()
                     copier.next = position
                     try:
                         copy.place(start, file.stand_in(size), mask)

@@ -35,6 +35,7 @@ from hyperslab.conversion.reading import (
 from hyperslab.conversion.sources import check_external, missing_sources
 from hyperslab.conversion.wishes import ArrayWish, Wish, shape_of, usual_chunk_shape
 from hyperslab.errors import HyperslabError, Refused, printable
+from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.references import zarr2
 from hyperslab.storage.chain import CodecChain, Filter, needs
 
@@ -122,6 +123,7 @@ class ToHdf5:
     def write_small(self) -> None:
         """Write the elements of these."""
         for made, elements in self._small:
+            raise_pending_signals()
             made[...] = elements
         self._small.clear()
 
