@@ -23,7 +23,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 GLIBC = "2.28"
 MACHINES = ("x86_64", "aarch64")
-TOOLS = ["maturin>=1.7,<2", "ziglang==0.15.*", "cargo-zigbuild>=0.19"]
+# The assembler of this zig does not know the SHA-3 instructions of ARM, and its successors stumble over AVX-512.
+WITHOUT_SHA3 = {"aarch64": "-DLIBDEFLATE_ASSEMBLER_DOES_NOT_SUPPORT_SHA3"}
+TOOLS = ["maturin>=1.7,<2", "ziglang==0.13.*", "cargo-zigbuild>=0.19"]
 PACKAGE = ROOT / "python" / "hyperslab"
 PAGE = ROOT / "hyperslab._core.data" / "data" / "share" / "man" / "man1" / "hyperslab.1"
 SHIPPED = ("hyperslab/py.typed", "hyperslab/NOTICES.txt", "hyperslab/_core.abi3.so",
@@ -31,13 +33,14 @@ SHIPPED = ("hyperslab/py.typed", "hyperslab/NOTICES.txt", "hyperslab/_core.abi3.
 
 
 def tools() -> Path:
-    """The folder with the programs that build, made once."""
+    """The folder with the programs that build, made once for each list of them."""
     folder = ROOT / "target" / "wheel-tools"
-    if not (folder / "done").exists():
+    done = folder / "done"
+    if not done.exists() or done.read_text() != repr(TOOLS):
         venv.create(folder, clear=True, with_pip=True)
         pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, *TOOLS], check=True)
-        (folder / "done").touch()
+        done.write_text(repr(TOOLS))
     return folder / "bin"
 
 
@@ -83,7 +86,7 @@ def flags(machine: str) -> dict[str, str]:
     variable = f"CFLAGS_{target_of(machine).replace('-', '_')}"
     return {
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join([*os.environ.get("RUSTFLAGS", "").split(), *rust]),
-        variable: " ".join([os.environ.get(variable, ""), *c]).strip(),
+        variable: " ".join([os.environ.get(variable, ""), *c, WITHOUT_SHA3.get(machine, "")]).strip(),
         "CARGO_PROFILE_RELEASE_STRIP": "symbols",
     }
 
