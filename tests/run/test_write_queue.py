@@ -184,6 +184,14 @@ FULL = """
     file.flush()
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, most))
+    def wait():
+        # One that our thread has encoded before the call returns fails within the call.
+        while True:
+            try:
+                x[0] = data[0]
+                return
+            except OSError:
+                pass
 """
 
 
@@ -204,7 +212,7 @@ def test_a_write_that_cannot_be_stored_is_told_by_the_next_call_that_sees_it(tmp
 def test_a_write_that_a_fork_could_not_store_still_waits(tmp_path: Path) -> None:
     """A fork stores what waits, but cannot say if that fails. Here the disk has room again before anyone asks."""
     code = """
-    x[0] = data[0]
+    wait()
     if os.fork() == 0:
         os._exit(0)
     os.wait()
@@ -216,7 +224,7 @@ def test_a_write_that_a_fork_could_not_store_still_waits(tmp_path: Path) -> None
     """
     ran = run(sys.executable, "-c", textwrap.dedent(STEPS + FULL + code), tmp_path / "a.h5", HYPERSLAB_WRITES="1")
     assert ran.out == b"[True, True]\n", ran.errors
-    assert waited(ran) == 2
+    assert waited(ran) >= 2
 
 
 def test_last_writes_that_cannot_be_stored_are_said_at_the_end(tmp_path: Path) -> None:
@@ -224,7 +232,7 @@ def test_last_writes_that_cannot_be_stored_are_said_at_the_end(tmp_path: Path) -
     code = """
     for kept in (file.id, x.id):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
-    x[0] = data[0]
+    wait()
     """
     program = textwrap.dedent(STEPS + FULL + code)
     ran = run(sys.executable, "-c", program, tmp_path / "ours", HYPERSLAB_WRITES="1", HYPERSLAB_THREADS="8")
