@@ -19,8 +19,9 @@ from typer.testing import CliRunner
 import hyperslab as hs
 from hyperslab.chunk_grid import MOST_GROWN_NBYTES
 from hyperslab.cli.program import app
+from hyperslab.conversion.cmip7 import LEAST_NBYTES
 from hyperslab.conversion.converting import Task
-from hyperslab.conversion.purposes import LEAST_NBYTES, plan_for
+from hyperslab.conversion.purposes import plan_for
 from hyperslab.errors import RunError, UsageError
 
 STEPS = 40
