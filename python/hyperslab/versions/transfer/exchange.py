@@ -15,7 +15,6 @@ from hyperslab.versions.file import TIMEOUT, VersionedFile
 from hyperslab.versions.inspect.chunk_stack import chunk_stacks
 from hyperslab.versions.layout.refs import target_of
 from hyperslab.versions.transfer.applying import Bundle, Taken, apply_bundle
-from hyperslab.versions.transfer.beginning import begin
 from hyperslab.versions.transfer.bundling import Wanted, write_bundle
 
 
@@ -86,7 +85,6 @@ def push(
         raise UsageError(f"{os.fspath(source)} is both files: name two")
     with VersionedFile(source) as one:
         wanted = Wanted.of(one.table, one.refs, names)
-        begin(target)
         with VersionedFile(target, "a", timeout=timeout) as other:
             have = frozenset(target_of(name, other.table) for name in other.table)
             stacks, _ = chunk_stacks(other.path)
@@ -166,7 +164,5 @@ def apply(
     those of `push`.
     """
     path = os.path.abspath(os.fspath(bundled))  # noqa: PTH100
-    with Bundle(path) as opened:
-        begin(file)
-        with VersionedFile(file, "a", timeout=timeout) as other:
-            return apply_bundle(other, opened, progress)
+    with Bundle(path) as opened, VersionedFile(file, "a", timeout=timeout) as other:
+        return apply_bundle(other, opened, progress)

@@ -21,7 +21,6 @@ from hyperslab.progress import Progress
 from hyperslab.versions.file import VersionedFile
 from hyperslab.versions.layout.names import DATA, as_datetime, check_name
 from hyperslab.versions.layout.seen import SeenVersions
-from hyperslab.versions.transfer.beginning import begin
 from hyperslab.versions.transfer.receiving import Received, Receiving
 
 FROM = "imported_from"  # the attribute of a version that says which file it was made from
@@ -148,7 +147,6 @@ def import_files(
     target = os.path.abspath(os.fspath(output))  # noqa: PTH100
     sources = list(_sources([os.path.abspath(os.fspath(one)) for one in files], target, time))  # noqa: PTH100
     cut = {path.strip("/"): tuple(map(int, shape)) for path, shape in (chunks or {}).items()}
-    begin(target)
     with VersionedFile(target, "a", timeout=timeout) as file:
         importing = _Importing(file, sources, cut, skip_unsupported)
         importing.check()
