@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hyperslab.errors import UsageError
 from hyperslab.progress import Progress
-from hyperslab.versions.branching.ancestry import ancestors
+from hyperslab.versions.branching.ancestry import all_ancestors
 from hyperslab.versions.file import TIMEOUT, VersionedFile
 from hyperslab.versions.inspect.chunk_stack import chunk_stacks
 from hyperslab.versions.layout.refs import target_of
@@ -143,7 +143,7 @@ def bundle(
         if Path(output).exists() and os.path.samefile(file, output):  # noqa: PTH121
             raise UsageError(f"{os.fspath(output)} is the file with the versions: choose another name")
         wanted = Wanted.of(one.table, one.refs, names)
-        before = set[str]().union(*(ancestors(one.find(name), one.table, one.refs) for name in since))
+        before = all_ancestors(map(one.find, since), one.table, one.refs)
         have = frozenset(target_of(name, one.table) for name in before)
         said = write_bundle(one.table, one.refs, wanted, Path(output), have)
     names_sent = tuple(version["target"][0] for version in said["versions"])
