@@ -69,11 +69,11 @@ class Faulty:
 def state_of(path: Path) -> State:
     """What a file holds, as we read it: versions with their elements, branches and tags."""
     nothing: State = {"versions": {}, "branches": {}, "tags": {}}
-    if not path.exists():
+    if not path.exists() or not path.stat().st_size:  # its creation was cut short
         return nothing
     try:
         file = hs.VersionedFile(path)
-    except (Unsupported, DamagedFile):  # its creation was cut short, or it is lost: `lost` says so if it had versions
+    except (Unsupported, DamagedFile):  # it is lost: `lost` says so if it had versions
         return nothing
     with file:
         versions = {name: file[name]["x"][...] for name in file.versions}
@@ -226,8 +226,6 @@ def run(folder: Path, seed: int, counts: Counter[str]) -> str | None:
         put_back(folder, found)
         for path, old, new in zip(files, before, after, strict=True):
             said = lost(path, old, new, verify=how != "nothing") if path.exists() else None
-            if not old["versions"] and not state_of(path)["versions"]:
-                path.unlink(missing_ok=True)  # half of a new file
             if said is not None:
                 return f"step {history.number} ({name}, {how}) in {path.name}: {said}"
     return None

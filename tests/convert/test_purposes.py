@@ -19,8 +19,9 @@ from typer.testing import CliRunner
 import hyperslab as hs
 from hyperslab.chunk_grid import MOST_GROWN_NBYTES
 from hyperslab.cli.program import app
+from hyperslab.conversion.cmip7 import LEAST_NBYTES
 from hyperslab.conversion.converting import Task
-from hyperslab.conversion.purposes import LEAST_NBYTES, plan_for
+from hyperslab.conversion.purposes import plan_for
 from hyperslab.errors import RunError, UsageError
 
 STEPS = 40
@@ -274,3 +275,33 @@ def test_files_without_time_without_variable_and_with_odd_attributes_get_their_m
         with hs.open(path) as group:
             assert plan_for(group, "cmip7").suits
             assert (group["fx"].chunks == (600,)) == (isinstance(odd, str) and odd == "fx")
+
+
+def test_a_file_that_another_program_writes_is_not_replaced(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.nc", steps=3)
+    with h5py.File(path, "r+", locking=True) as file:
+        with pytest.raises(UsageError, match="open for writing in another program"):
+            hs.convert(path, path, purpose="cmip7", in_place=True)
+        file["time"][1] = 77
+    with h5py.File(path, "r", locking=True) as reader:
+        hs.convert(path, path, purpose="cmip7", in_place=True)
+        assert reader["time"].chunks == (1,)
+    with h5py.File(path) as file:
+        assert (file["time"][1], file["time"].chunks) == (77, (3,))
+    assert [one.name for one in tmp_path.iterdir()] == ["a.nc"]
+
+
+def test_lists_of_numbers_of_any_length_do_not_stand_in_front_of_indexes(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        lists = file.create_dataset("lists", (600,), h5py.vlen_dtype("i4"), chunks=(5,), maxshape=(None,))
+        for number in range(600):
+            lists[number] = np.arange(number % 7)
+        file.create_dataset("others", data=np.arange(6000.0), chunks=(10,))
+    before = path.read_bytes()
+    first = hs.convert(path, path, purpose="cmip7", in_place=True)
+    assert not first.is_unchanged
+    assert path.read_bytes() != before
+    assert hs.convert(path, path, purpose="cmip7", in_place=True).is_unchanged
+    with h5py.File(path) as file:
+        assert [len(one) for one in file["lists"]] == [number % 7 for number in range(600)]

@@ -22,6 +22,8 @@ import hyperslab as hs
 from hyperslab.cli.versions import app
 from hyperslab.errors import NoSuchFile, Refused, UsageError
 from hyperslab.versions import import_files
+from hyperslab.versions.layout.table import Version, VersionTable
+from hyperslab.versions.transfer.importing import _versions_of
 
 CODECS: dict[str, Any] = {"compression": "gzip", "shuffle": True}
 
@@ -177,6 +179,31 @@ def test_an_import_goes_on_and_refuses_what_is_not_the_same(tmp_path: Path) -> N
     with pytest.raises(UsageError, match="no attribute 'time'"):
         import_files(sources, tmp_path / "new.h5", time="attribute:time")
     assert (tmp_path / "all.h5").read_bytes() == before
+
+
+def test_the_order_of_many_versions_is_found_in_one_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of twice as many versions twice as many are looked at, not four times as many."""
+    looked_at = 0
+    original = VersionTable.__getitem__
+
+    def counted(table: VersionTable, name: str) -> Version:
+        nonlocal looked_at
+        looked_at += 1
+        return original(table, name)
+
+    counts = []
+    for number in (15, 30):
+        path = tmp_path / f"{number}.h5"
+        with hs.VersionedFile(path, "w") as file:
+            for one in range(number):
+                with file.stage_version(f"v{one}") as version:
+                    version.attrs["number"] = one
+        with monkeypatch.context() as context:
+            context.setattr(VersionTable, "__getitem__", counted)
+            found = [one.name for one in _versions_of(str(path), path.stat(), None)]
+        assert found == [f"v{one}" for one in range(number)]
+        counts.append(looked_at - sum(counts))
+    assert counts[1] < 3 * counts[0]
 
 
 def test_an_import_follows_the_current_version(tmp_path: Path) -> None:

@@ -245,3 +245,21 @@ def test_repair(survey: Path, tmp_path: Path) -> None:
     assert "2 items are lost" in refused(1, "repair", tmp_path / "damaged.h5", "-o", tmp_path / "mended.h5")
     assert as_json("verify", tmp_path / "mended.h5")["is_whole"]
     assert "there is no file" in refused(2, "repair", tmp_path / "none.h5", "-o", tmp_path / "x.h5")
+
+
+@pytest.mark.parametrize(
+    "command", [("delete", "march", "--yes"), ("repack",), ("expire", "--keep-last", "1", "--yes")]
+)
+def test_what_rewrites_a_file_shows_its_progress(
+    survey: Path,
+    tmp_path: Path,
+    command: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = shutil.copy(survey, tmp_path / "survey.h5")
+    monkeypatch.setattr("hyperslab.cli.progress.LOG_EVERY_SECONDS", 0.0)
+    app([command[0], str(path), *command[1:]], standalone_mode=False)
+    shown = [line for line in capsys.readouterr().err.splitlines() if " parts, " in line]
+    assert [line.split()[0] for line in shown] == [str(number) for number in range(len(shown))]
+    assert shown[-1].split()[4] == str(len(shown)), "as many as it said"

@@ -18,6 +18,7 @@ from hyperslab.audit.faults import FAULTS, Judged, open_seconds, saved_by_openin
 from hyperslab.audit.file_audit import Fault, FileAudit, Grade, Remedy
 from hyperslab.audit.requirements import REQUIREMENTS
 from hyperslab.audit.traced import TracedFiles
+from hyperslab.conversion.purposes import changes_for
 from hyperslab.errors import HyperslabError, InternalError
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.panics import is_panic
@@ -75,9 +76,13 @@ def audit_file(name: str, question: Question) -> FileAudit:
 
 
 def _unreadable(name: str, said: str, code: str, question: Question) -> FileAudit:
-    remedy = None if "://" in name else Remedy(remedies.check(name), 0.0, 0.0, 0, 0)
     fault, unmet = Fault("unreadable", said), (said,) if question.require else ()
-    return FileAudit(name, "unreadable", said, faults=(fault,), remedy=remedy, error=said, code=code, unmet=unmet)
+    return FileAudit(name, "unreadable", said, faults=(fault,), remedy=_check(name), error=said, code=code, unmet=unmet)
+
+
+def _check(name: str) -> Remedy | None:
+    """What to do about a file that cannot be read as a whole: `convert` refuses it."""
+    return None if "://" in name else Remedy(remedies.check(name), 0.0, 0.0, 0, 0)
 
 
 def _judged(facts: FileFacts, question: Question) -> FileAudit:
@@ -99,7 +104,8 @@ def _judged(facts: FileFacts, question: Question) -> FileAudit:
     local = [one.local_seconds for one in accesses if one.local_seconds is not None]
     return replace(
         _described(facts, judged), grade=grade, reason=reason, faults=tuple(found), unmet=tuple(unmet),
-        remedy=_remedy(judged, faults), seconds=seconds, open_seconds=opening,
+        remedy=_check(facts.name) if damage else _remedy(judged, faults, question.require if unmet else None),
+        seconds=seconds, open_seconds=opening,
         notes=(*notes, *facts.problems[:MOST_PROBLEMS]), local_seconds=sum(local) if local else None,
     )  # fmt: skip
 
@@ -122,13 +128,20 @@ def _grade(seconds: float, saved: float, faults: list[Fault], distance: Distance
     return "fair" if times < SLOW else "slow" if times < POOR else "poor"
 
 
-def _remedy(judged: Judged, faults: list[Fault]) -> Remedy | None:
-    """The commands for all faults that a command can remedy; none if there is nothing to gain."""
+def _remedy(judged: Judged, faults: list[Fault], unmet: str | None) -> Remedy | None:
+    """The command for what is required and not met, or else for all faults that a command can remedy."""
     kinds, facts = {fault.kind for fault in faults}, judged.facts
     wishes = {one.name: wished_chunks(one) for one in facts.arrays}
     chunks = {name: wish for name, wish in wishes.items() if wish is not None}
-    plain = "foreign-filters" in kinds
-    commands = remedies.commands(facts.name, chunks=chunks, relayout="scattered-metadata" in kinds, plain_codec=plain)
+    plain, purpose = "foreign-filters" in kinds, None
+    if unmet == "cmip7":
+        purpose, chunks = "cmip7", _grown_for(facts, "cmip7")
+    elif chunks and not plain and chunks == _grown_for(facts, "cloud"):
+        purpose = "cloud"
+    commands = remedies.commands(
+        facts.name, format=facts.format, purpose=purpose, chunks=chunks, relayout="scattered-metadata" in kinds,
+        plain_codec=plain,
+    )  # fmt: skip
     if not commands:
         return None
     saved = sum(cost.saved_seconds for cost in judged.accesses if cost.array in chunks)
@@ -136,8 +149,15 @@ def _remedy(judged: Judged, faults: list[Fault]) -> Remedy | None:
     stored = facts.nbytes or sum(one.stored_nbytes or 0 for one in facts.arrays)
     encoded = sum(one.nbytes for one in facts.arrays if one.name in chunks or (plain and one.foreign_filters))
     stored_count = sum(one.stored_chunk_count or 0 for one in facts.arrays)
-    cost, steps = estimated_rewrite(stored, encoded, stored_count, len(facts.arrays)), len(commands)
-    return Remedy(commands, saved, cost.seconds * steps, stored * steps, stored * steps)
+    cost = estimated_rewrite(stored, encoded, stored_count, len(facts.arrays))
+    return Remedy(commands, saved, cost.seconds, stored, stored)
+
+
+def _grown_for(facts: FileFacts, purpose: str) -> dict[str, tuple[int, ...]]:
+    """The chunks that `convert --for` would make, by array."""
+    if facts.root is None or (purpose == "cloud" and facts.format == "zarr"):  # Zarr stays Zarr
+        return {}
+    return {f"/{one.path}": one.chunks for one in changes_for(facts.root, purpose)}
 
 
 def _good(facts: FileFacts, seconds: float) -> str:

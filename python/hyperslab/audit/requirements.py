@@ -13,17 +13,15 @@ cmip7
     3. The variable that the attribute `variable_id` names has one chunk, or chunks of at least 4 MiB in memory. Chunks
        that have 4 MiB with one more step along the first axis are large enough.
 
-A contiguous array counts as one chunk. The rules of `cmip7` are those of `check_cmip7_packing`.
+A contiguous array counts as one chunk. The rules of `cmip7` are those of `check_cmip7_packing`; `conversion/cmip7.py`
+has what they ask of chunks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
-from hyperslab.archive.tree.group import Group
 from hyperslab.archive.views import display
-from hyperslab.audit.facts import ArrayFacts
 from hyperslab.audit.faults import (
     Judged,
     cut_coordinates,
@@ -32,9 +30,7 @@ from hyperslab.audit.faults import (
     small_chunks,
     unsupported_arrays,
 )
-from hyperslab.errors import HyperslabError
-
-CMIP7_NBYTES = 4 << 20
+from hyperslab.conversion.cmip7 import are_large_enough, data_variable, time_arrays
 
 
 def cloud(judged: Judged) -> Iterator[str]:
@@ -52,31 +48,15 @@ def cmip7(judged: Judged) -> Iterator[str]:
     last, first = facts.opening.last_index_offset, facts.first_chunk_offset
     if last is not None and first is not None and last > first:
         yield f"its metadata are not in front: a chunk index is at byte {last:,}, and the first chunk at byte {first:,}"
-    time = facts.array("time")
-    bounds = None if time is None else facts.array(_text(time.array, "bounds"))
-    for one in (time, bounds):
+    for array, _ in time_arrays(facts.root):
+        one = facts.array(array.name.strip("/"))
         if one is not None and one.is_cut:
             yield f"{one.name} has {one.stored_chunk_count:,} chunks, and must have one"
-    data = facts.array(_text(facts.root, "variable_id"))
-    if data is not None and data.is_cut and not _is_large(data):
+    variable = data_variable(facts.root)
+    data = None if variable is None else facts.array(variable.name.strip("/"))
+    if data is not None and data.is_cut and not are_large_enough(data.chunks or (), data.element_nbytes):
         size = display.nbytes(data.chunk_nbytes or 0)
         yield f"{data.name} has chunks of {size} in memory, and must have one, or chunks of at least 4 MiB"
-
-
-def _is_large(data: ArrayFacts) -> bool:
-    nbytes, chunks = data.chunk_nbytes or 0, data.chunks or (1,)
-    one_more = nbytes // max(chunks[0], 1) if len(chunks) > 1 else 0
-    return nbytes + one_more >= CMIP7_NBYTES
-
-
-def _text(holder: Any, name: str) -> str:
-    """A text attribute; empty if there is none."""
-    try:
-        value = holder.attrs.get(name) if isinstance(holder, Group) or holder is not None else None
-    except (HyperslabError, OSError):
-        return ""
-    value = value.decode(errors="replace") if isinstance(value, bytes) else value
-    return value if isinstance(value, str) else ""
 
 
 REQUIREMENTS: dict[str, Callable[[Judged], Iterator[str]]] = {"cloud": cloud, "cmip7": cmip7}

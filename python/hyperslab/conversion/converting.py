@@ -22,6 +22,7 @@ from hyperslab.conversion.steps import write
 from hyperslab.conversion.suffixes import SUFFIXES
 from hyperslab.conversion.wishes import Wish, wish
 from hyperslab.errors import DamagedFile, FileChanged, HyperslabError, NoSpace, ReadError, RunError, UsageError
+from hyperslab.journal.locks import without_writers
 from hyperslab.journal.signals import defer_signals
 from hyperslab.meant import meant
 from hyperslab.memory import available_nbytes
@@ -210,8 +211,13 @@ class Task:
 
     def run(self, group: Group, files: SourceFiles) -> Conversion:
         """Convert; see `convert`."""
-        if self.is_in_place:
-            check_in_place(self.path, self.place, group)
+        if not self.is_in_place:
+            return self._run(group, files)
+        check_in_place(self.path, self.place, group)
+        with without_writers(self.place, writes=False):  # what it writes would go to a file without a name
+            return self._run(group, files)
+
+    def _run(self, group: Group, files: SourceFiles) -> Conversion:
         check_target(
             self.path, self.place, files, overwrite=self.overwrite or self.is_in_place, is_in_place=self.is_in_place
         )

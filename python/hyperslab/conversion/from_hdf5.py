@@ -361,12 +361,19 @@ def _sure_dtype(array: Any) -> Any:
     kind = array.get_type()
     if not has_pointers(kind):
         return np.dtype(f"V{kind.get_size()}")
-    return array.dtype if kind.get_class() == h5py.h5t.STRING else None
+    hdf5_class = kind.get_class()
+    if hdf5_class == h5py.h5t.VLEN:  # lists
+        inner = kind.get_super()
+        is_sure = inner.get_class() in (h5py.h5t.INTEGER, h5py.h5t.FLOAT) and is_plain(inner)
+    else:
+        is_sure = hdf5_class == h5py.h5t.STRING
+    return array.dtype if is_sure else None
 
 
 def _copy_elements(old: Any, new: Any, dtype: Any) -> None:
     """Copy the elements of an array through h5py, some rows at a time."""
-    memory = old.get_type() if dtype.kind == "V" and dtype.names is None and not dtype.hasobject else None
+    kind = old.get_type()
+    memory = None if has_pointers(kind) else kind
     if old.get_space().get_simple_extent_type() == h5py.h5s.NULL or 0 in old.shape:
         return
     settings = old.get_create_plist()

@@ -10,13 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
-
-import numpy as np
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from hyperslab.archive.tree.array import Array
 from hyperslab.archive.views import display
 from hyperslab.chunk_grid import ENOUGH_NBYTES, MOST_GROWN_NBYTES, ceil_div, chunks_for_cloud
+from hyperslab.conversion.cmip7 import (
+    LEAST_NBYTES,
+    are_large_enough,
+    attribute_text,
+    data_variable,
+    spare_nbytes,
+    time_arrays,
+)
 from hyperslab.conversion.front import has_metadata_in_front
 from hyperslab.conversion.wishes import ArrayWish, Wish, usual_chunk_shape
 from hyperslab.errors import HyperslabError, UsageError
@@ -28,7 +34,6 @@ if TYPE_CHECKING:
 
 Purpose: TypeAlias = Literal["cmip7", "cloud"]
 PURPOSES: tuple[str, ...] = get_args(Purpose)
-LEAST_NBYTES = 4 << 20  # of a decoded chunk: the rule of CMIP7's archive
 SMALL_NBYTES = 64 << 10  # an array without chunks of at most this many bytes gets none
 CMIP7_CODEC = CodecChain.parse("shuffle+deflate:4+fletcher32")
 CHECKSUM = Codec("fletcher32")
@@ -110,38 +115,40 @@ def plan_for(group: Group, purpose: str) -> PurposePlan:
     """
     if purpose not in PURPOSES:
         raise UsageError(f"{purpose!r} is no purpose{meant_or_choose(purpose, PURPOSES)}")
-    changes = _of_cmip7(group) if purpose == "cmip7" else _of_cloud(group)
     is_local = isinstance(getattr(group.opened, "location", None), str)
     is_in_front = is_local and group.format == "hdf5" and has_metadata_in_front(group)
-    return PurposePlan(purpose, tuple(changes), is_in_front)  # type: ignore[arg-type]
+    return PurposePlan(purpose, changes_for(group, purpose), is_in_front)  # type: ignore[arg-type]
+
+
+def changes_for(group: Group, purpose: str) -> tuple[Change, ...]:
+    """The arrays whose chunks do not suit a purpose, and the chunks that they get."""
+    return tuple(_of_cmip7(group) if purpose == "cmip7" else _of_cloud(group))
 
 
 def _of_cmip7(group: Group) -> Iterator[Change]:
-    time = _member(group, "time")
-    bounds = None if time is None else _member(group, _text(time.attrs.get("bounds")))
-    for array, what in ((time, "the time coordinate"), (bounds, "the time bounds")):
-        if array is not None and (count := _chunk_count(array)) > 1:
+    times = [(array, what) for array, what in time_arrays(group) if _is_plain(array)]
+    for array, what in times:
+        if (count := _chunk_count(array)) > 1:
             reason = f"{what} must be in one chunk, but it has {count}"
             yield Change(_path(group, array), array.chunks, array.shape, CMIP7_CODEC, reason)
-    data = _member(group, _text(group.attrs.get("variable_id")))
-    if data is None or data in (time, bounds) or _chunk_count(data) <= 1:
+    data = data_variable(group)
+    if data is None or not _is_plain(data) or data in [array for array, _ in times] or _chunk_count(data) <= 1:
         return
     chunks, width = _today(data), data.dtype.itemsize
     assert chunks is not None  # it has several
-    row_nbytes = math.prod(chunks[1:]) * width
-    spare = row_nbytes if data.ndim > 1 else 0  # one row more would be enough
-    nbytes = math.prod(chunks) * width
-    if nbytes + spare >= LEAST_NBYTES:
+    if are_large_enough(chunks, width):
         return
-    rows = LEAST_NBYTES // row_nbytes if spare else ceil_div(LEAST_NBYTES, width)
+    spare = spare_nbytes(chunks, width)
+    rows = LEAST_NBYTES // spare if spare else ceil_div(LEAST_NBYTES, width)
     grown = _then_others((min(rows, data.shape[0]), *chunks[1:]), data.shape, width, spare)
-    reason = f"its chunks must have at least {display.nbytes(LEAST_NBYTES)}, but have {display.nbytes(nbytes)}"
+    had = display.nbytes(math.prod(chunks) * width)
+    reason = f"its chunks must have at least {display.nbytes(LEAST_NBYTES)}, but have {had}"
     yield Change(_path(group, data), data.chunks, grown, CMIP7_CODEC, reason)
 
 
 def _of_cloud(group: Group) -> Iterator[Change]:
     arrays = [array for array in group.walk() if _is_plain(array)]
-    bounds = {_text(array.attrs.get(name)) for array in arrays for name in ("bounds", "climatology")} - {""}
+    bounds = {attribute_text(one, name) for one in arrays for name in ("bounds", "climatology")} - {""}
     for array in arrays:
         chunks, count, width = _today(array), _chunk_count(array), array.dtype.itemsize
         if chunks is None or count <= 1:
@@ -203,24 +210,6 @@ def _is_plain(array: Array) -> bool:
         return is_whole and bool(array.shape) and not array.dtype.hasobject and array.dtype.kind != "U"
     except (HyperslabError, TypeError):
         return False
-
-
-def _member(group: Group, name: str) -> Array | None:
-    """An array in the root group that a name leads to, if there is one that we encode."""
-    if not name or "/" in name.strip("/"):
-        return None
-    try:
-        found = group.get(name.strip("/"))
-    except HyperslabError:
-        return None
-    return found if isinstance(found, Array) and _is_plain(found) else None
-
-
-def _text(value: Any) -> str:
-    """The text of an attribute, however it is stored."""
-    elements = np.asarray("" if value is None else value).reshape(-1)
-    one = elements[0] if elements.size == 1 else ""
-    return one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one)
 
 
 def _path(group: Group, array: Array) -> str:

@@ -67,8 +67,8 @@ class JournaledFile:
         The path of the file; it is created if it does not exist.
     link : str, optional
         Another path that leads to the file, by which the user knows it.
-    truncate : bool
-        Whether to empty the file.
+    is_replaced : bool
+        Whether another file is going to take its name, so that it does not matter what it holds.
     timeout : float
         How long to wait for another writer that has the file open, in seconds.
     system : System
@@ -89,7 +89,7 @@ class JournaledFile:
         path: str,
         *,
         link: str | None = None,
-        truncate: bool = False,
+        is_replaced: bool = False,
         timeout: float = 0.0,
         system: System = os,
     ) -> None:
@@ -99,11 +99,9 @@ class JournaledFile:
         self._process = os.getpid()
         self._descriptor = locked(path, self._opened, timeout)
         try:
-            if not truncate:
+            if not is_replaced:
                 check_has_journal(path, self._descriptor)
             recover(path, self._descriptor, system)
-            if truncate:
-                system.ftruncate(self._descriptor, 0)
         except BaseException:
             os.close(self._descriptor)
             raise

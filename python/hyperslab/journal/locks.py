@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import struct
@@ -132,6 +133,44 @@ _COMMITTED = (
     "the name before, not in what has it now, which was not touched. Close this object, check which file you want "
     "under that name, open the path again, and look whether the change is there"
 )
+
+
+@contextmanager
+def without_writers(path: str | os.PathLike[str], *, writes: bool) -> Iterator[int]:
+    """Keep a file open and locked, as libhdf5 locks it: no other program writes to it meanwhile.
+
+    Parameters
+    ----------
+    path : str | os.PathLike[str]
+        The file.
+    writes : bool
+        Whether you write to it; then nobody may read it through libhdf5 either.
+
+    Yields
+    ------
+    int
+        Its descriptor.
+
+    Raises
+    ------
+    UsageError
+        The file cannot be opened, or another program has it open.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR if writes else os.O_RDONLY)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be {'written' if writes else 'read'}: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(descriptor, (fcntl.LOCK_EX if writes else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                how = "" if writes else " for writing"
+                raise UsageError(f"{path} is open{how} in another program: close it there first") from None
+            # some file systems have no locks
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

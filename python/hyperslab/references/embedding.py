@@ -6,17 +6,14 @@ the index stands behind the end that the superblock tells, so a kill leaves the 
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from hyperslab._core import embedded_index
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.errors import NoSpace, Refused, UsageError
+from hyperslab.journal.locks import without_writers
 from hyperslab.regular_files import open_regular
 from hyperslab.replacing import FULL, followed
 from hyperslab.versions.layout.names import DATA
@@ -66,7 +63,7 @@ def embed(source: str | os.PathLike[str]) -> EmbeddedIndex:
             raise Refused(
                 f"{path} holds versions, and each commit would remove its index: save references with -o NAME.hs"
             )
-    with _locked(path) as descriptor:
+    with without_writers(path, writes=True) as descriptor:
         made = embedded_index(str(path))
         if made is None:
             raise Refused(f"{path} has more than 64 MiB of metadata, or no end: save its references with -o NAME.hs")
@@ -93,22 +90,3 @@ def _append(path: Path, descriptor: int, end: int, index: bytes) -> None:
         if error.errno in FULL:
             raise NoSpace(f"{path}: {error.strerror}: the file is as it was, without an index; make room") from error
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    """The file, open for writing and locked as libhdf5 locks it, so that no writer is at work."""
-    try:
-        descriptor = os.open(path, os.O_RDWR)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-                raise UsageError(f"{path} is open in another program: close it there first") from None
-            # some file systems have no locks
-        yield descriptor
-    finally:
-        os.close(descriptor)

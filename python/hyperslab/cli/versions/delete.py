@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from hyperslab.cli.output import console, line
+from hyperslab.cli.progress import live
 from hyperslab.cli.signals import as_signalled
 from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, Timeout, name_of, opened
 from hyperslab.errors import UsageError
@@ -36,7 +37,8 @@ def delete(
             names += dict.fromkeys(name_of(versions, said) for said in version)
             if not yes:
                 _ask(file, names, len(versions))
-            versions.delete_versions(names, repack=repack, force=force)
+            with live(console(stderr=True), unit="parts") as progress:
+                versions.delete_versions(names, repack=repack, force=force, progress=progress)
             left = versions.versions
     except (KeyboardInterrupt, SystemExit):  # all or none were deleted: say which
         with opened(file) as versions:

@@ -12,7 +12,13 @@ from hyperslab.versions.layout.table import VersionTable
 
 def ancestors(name: str, table: VersionTable, refs: Refs) -> set[str]:
     """A version and all before it."""
-    seen, waiting = {name}, [name]
+    return all_ancestors([name], table, refs)
+
+
+def all_ancestors(heads: Iterable[str], table: VersionTable, refs: Refs) -> set[str]:
+    """Some versions and all before any of them."""
+    seen = set(heads)
+    waiting = list(seen)
     while waiting:
         for parent in refs.parents_of(waiting.pop(), table):
             if parent not in seen:
@@ -30,7 +36,7 @@ def common_ancestor(one: str, other: str, table: VersionTable, refs: Refs) -> st
 
 def children_first(heads: Iterable[str], table: VersionTable, refs: Refs) -> list[str]:
     """Some versions and all before them, each after all that were made from it; otherwise the latest first."""
-    names = set[str]().union(*(ancestors(head, table, refs) for head in heads))
+    names = all_ancestors(heads, table, refs)
     parents = {name: refs.parents_of(name, table) for name in names}
     children = Counter(parent for name in names for parent in parents[name])
     latest = sorted(names, key=lambda name: (table[name].time, name))

@@ -87,15 +87,17 @@ class WritableFile:
         if mode == "r+" and not Path(path).stat().st_size:
             raise UsageError(f"{path} is empty and holds no versions: open it with mode='a' to begin")
         self._system = system
-        self.journaled = JournaledFile(path, link=link, truncate=mode == "w", timeout=timeout, system=system)
+        self.journaled = JournaledFile(path, link=link, is_replaced=mode == "w", timeout=timeout, system=system)
         self._earlier_count = 0  # commits to files that this one replaced
         self._held: list[Any] = [self.journaled]
         try:
             weakref.finalize(self, _let_go, self._held, os.getpid())  # while libhdf5 can still call Python
             _clean_up(f"{path}{BESIDE}", system)
-            is_new = self.journaled.committed_nbytes == 0
-            self._hold(_opened_file(self.journaled, "w" if is_new else "r+"))
-            if not is_new and mode == "r+" and DATA not in self.file:
+            if mode == "w" or not self.journaled.committed_nbytes:
+                self.replace(lambda made, _: prepare(made))  # a kill leaves the old file, or none that holds anything
+                return
+            self._hold(_opened_file(self.journaled))
+            if mode == "r+" and DATA not in self.file:
                 raise UsageError(f"{path} holds no versions: open it with mode='a' to begin")
             prepare(self.file)
             self.commit()
@@ -254,7 +256,7 @@ def _let_go(held: list[Any], process: int) -> None:
                 one.close()
 
 
-def _opened_file(journaled: JournaledFile, mode: str) -> h5py.File:
+def _opened_file(journaled: JournaledFile) -> h5py.File:
     """Open the file for the first time.
 
     Raises
@@ -265,7 +267,7 @@ def _opened_file(journaled: JournaledFile, mode: str) -> h5py.File:
         HDF5 cannot open it.
     """
     try:
-        return opened(journaled, mode)
+        return opened(journaled, "r+")
     except OSError as error:
         if error.errno is not None:
             raise

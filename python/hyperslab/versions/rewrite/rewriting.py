@@ -142,6 +142,7 @@ class Rewriting:
         self._target = target
         self._change = change
         self._progress, self._done = progress, 0
+        self._count = sum(make is not None for make in change.arrays.values()) + len(change.versions)
         self._chunks: dict[str, NewChunks] = {}
         self._made: dict[int, tuple[Any, bytes]] = {}  # links to what lies beside the versions, by old address
         self._version = ""
@@ -165,8 +166,7 @@ class Rewriting:
     def _tell(self, what: str) -> None:
         """Say what is written next."""
         if self._progress is not None:
-            count = sum(make is not None for make in self._change.arrays.values()) + len(self._change.versions)
-            self._progress(what, self._done, count)
+            self._progress(what, self._done, self._count)
             self._done += 1
 
     def _marks(self) -> dict[str, Marks]:

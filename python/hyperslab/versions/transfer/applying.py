@@ -92,7 +92,7 @@ class Bundle:
             number = self.root.attrs.get(MARK)
             if number is None:
                 raise Unsupported(f"{path} is no bundle of versions: `hyperslab versions bundle` writes them")
-            if number != FORMAT:
+            if np.ndim(number) or number != FORMAT:
                 raise Unsupported(f"{path} is a bundle of format {number}; hyperslab knows {FORMAT}: update hyperslab")
             said = self.root.get("said")
             stored = said[...].tobytes() if isinstance(said, Array) else b""

@@ -24,7 +24,7 @@ from hyperslab.errors import DamagedFile
 from hyperslab.journal.locks import shared
 from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.replacing import replacing
-from hyperslab.versions.branching.ancestry import ancestors
+from hyperslab.versions.branching.ancestry import children_first
 from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps
 from hyperslab.versions.inspect.chunk_stack import ChunkStack, chunk_stacks
 from hyperslab.versions.layout.fingerprint_log import packed
@@ -148,8 +148,8 @@ def write_bundle(
         A version cannot be read.
     """
     heads = [one.version for one in wanted.targets]
-    names = set[str]().union(*(ancestors(head, table, refs) for head in heads))
-    sent = [name for name in _parents_first(table, refs) if name in names and target_of(name, table) not in have]
+    names = reversed(children_first(heads, table, refs))
+    sent = [name for name in names if target_of(name, table) not in have]
     around = {parent for name in sent for parent in refs.parents_of(name, table)} | set(heads)
     needs = sorted(around - set(sent))
     with (
@@ -267,25 +267,6 @@ class _Bundling:
                 for row, stored, mask in stored_chunks(self.table.path, path, old, slots):
                     raw.id.write_direct_chunk((row * length, *origin), stored, mask)
             group.create_dataset("hashes", data=one.digests[slots])
-
-
-def _parents_first(table: VersionTable, refs: Refs) -> list[str]:
-    """All versions, each after its parents, if they are in no circle."""
-    order: list[str] = []
-    done = set[str]()
-    for name in table:
-        waiting = [name]
-        while waiting:
-            at = waiting[-1]
-            rest = [one for one in refs.parents_of(at, table) if one not in done and one not in waiting]
-            if rest:
-                waiting += rest
-                continue
-            waiting.pop()
-            if at not in done:
-                done.add(at)
-                order.append(at)
-    return order
 
 
 def _write_attributes(made: Any, old: Group | ArchiveArray, leave: tuple[str, ...]) -> None:

@@ -10,12 +10,11 @@ from pathlib import Path
 
 from hyperslab.errors import UsageError
 from hyperslab.progress import Progress
-from hyperslab.versions.branching.ancestry import ancestors
+from hyperslab.versions.branching.ancestry import all_ancestors
 from hyperslab.versions.file import TIMEOUT, VersionedFile
 from hyperslab.versions.inspect.chunk_stack import chunk_stacks
 from hyperslab.versions.layout.refs import target_of
 from hyperslab.versions.transfer.applying import Bundle, Taken, apply_bundle
-from hyperslab.versions.transfer.beginning import begin
 from hyperslab.versions.transfer.bundling import Wanted, write_bundle
 
 
@@ -86,7 +85,6 @@ def push(
         raise UsageError(f"{os.fspath(source)} is both files: name two")
     with VersionedFile(source) as one:
         wanted = Wanted.of(one.table, one.refs, names)
-        begin(target)
         with VersionedFile(target, "a", timeout=timeout) as other:
             have = frozenset(target_of(name, other.table) for name in other.table)
             stacks, _ = chunk_stacks(other.path)
@@ -145,7 +143,7 @@ def bundle(
         if Path(output).exists() and os.path.samefile(file, output):  # noqa: PTH121
             raise UsageError(f"{os.fspath(output)} is the file with the versions: choose another name")
         wanted = Wanted.of(one.table, one.refs, names)
-        before = set[str]().union(*(ancestors(one.find(name), one.table, one.refs) for name in since))
+        before = all_ancestors(map(one.find, since), one.table, one.refs)
         have = frozenset(target_of(name, one.table) for name in before)
         said = write_bundle(one.table, one.refs, wanted, Path(output), have)
     names_sent = tuple(version["target"][0] for version in said["versions"])
@@ -166,7 +164,5 @@ def apply(
     those of `push`.
     """
     path = os.path.abspath(os.fspath(bundled))  # noqa: PTH100
-    with Bundle(path) as opened:
-        begin(file)
-        with VersionedFile(file, "a", timeout=timeout) as other:
-            return apply_bundle(other, opened, progress)
+    with Bundle(path) as opened, VersionedFile(file, "a", timeout=timeout) as other:
+        return apply_bundle(other, opened, progress)

@@ -18,10 +18,10 @@ from hyperslab.archive.tree.group import Group
 from hyperslab.errors import FileChanged, HyperslabError, NoSuchFile, RunError, UsageError
 from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.progress import Progress
+from hyperslab.versions.branching.ancestry import children_first
 from hyperslab.versions.file import VersionedFile
 from hyperslab.versions.layout.names import DATA, as_datetime, check_name
 from hyperslab.versions.layout.seen import SeenVersions
-from hyperslab.versions.transfer.beginning import begin
 from hyperslab.versions.transfer.receiving import Received, Receiving
 
 FROM = "imported_from"  # the attribute of a version that says which file it was made from
@@ -148,7 +148,6 @@ def import_files(
     target = os.path.abspath(os.fspath(output))  # noqa: PTH100
     sources = list(_sources([os.path.abspath(os.fspath(one)) for one in files], target, time))  # noqa: PTH100
     cut = {path.strip("/"): tuple(map(int, shape)) for path, shape in (chunks or {}).items()}
-    begin(target)
     with VersionedFile(target, "a", timeout=timeout) as file:
         importing = _Importing(file, sources, cut, skip_unsupported)
         importing.check()
@@ -267,17 +266,15 @@ def _file(path: str, time: dt.datetime, stat: os.stat_result, last: str | None) 
 
 def _versions_of(path: str, stat: os.stat_result, last: str | None) -> list[Source]:
     """The versions of a file, each after its parent. The first ones follow the file before."""
-    table = SeenVersions(path, 0).table
-    found, waiting = dict[str, Source](), list(table)
-    while waiting:
-        ready = [name for name in waiting if table[name].parent not in waiting]
-        if not ready:
-            raise UsageError(f"the ancestors of version {waiting[0]!r} of {path} form a circle: repair the file first")
-        for name in ready:
-            parent = table[name].parent
-            known = last if parent is None or parent not in table else parent
-            found[name] = Source(name, path, name, known, table[name].time, stat)
-        waiting = [name for name in waiting if name not in found]
+    seen = SeenVersions(path, 0)
+    table = seen.table
+    found = dict[str, Source]()
+    for name in reversed(children_first(table, table, seen.refs)):
+        parent = table[name].parent
+        if parent in table and parent not in found:
+            raise UsageError(f"the ancestors of version {name!r} of {path} form a circle: repair the file first")
+        known = parent if parent in table else last
+        found[name] = Source(name, path, name, known, table[name].time, stat)
     return list(found.values())
 
 
