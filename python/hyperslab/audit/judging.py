@@ -100,7 +100,7 @@ def _judged(facts: FileFacts, question: Question) -> FileAudit:
     saved = saved_by_opening(facts, distance) + sum(one.saved_seconds for one in accesses)
     grade = _grade(seconds, saved, faults, distance, is_damaged=bool(damage))
     found = [*(Fault("damaged", said) for said in damage[:1]), *faults]
-    reason = found[0].said if found and grade != "good" else _good(facts, opening)
+    reason = found[0].said if found and grade != "good" else _good(facts, opening, has_faults=bool(found))
     local = [one.local_seconds for one in accesses if one.local_seconds is not None]
     return replace(
         _described(facts, judged), grade=grade, reason=reason, faults=tuple(found), unmet=tuple(unmet),
@@ -160,11 +160,12 @@ def _grown_for(facts: FileFacts, purpose: str) -> dict[str, tuple[int, ...]]:
     return {f"/{one.path}": one.chunks for one in changes_for(facts.root, purpose)}
 
 
-def _good(facts: FileFacts, seconds: float) -> str:
+def _good(facts: FileFacts, seconds: float, *, has_faults: bool) -> str:
     if facts.opening is None:
         return f"{display.counted(len(facts.arrays), 'array', 'arrays')}, nothing found that makes it slow"
     requests = display.counted(facts.opening.request_count, "request", "requests")
-    return f"opening it takes {requests} ({seconds_text(seconds)}), and its chunks suit far readers"
+    chunks = "what could be better costs little" if has_faults else "its chunks suit far readers"
+    return f"opening it takes {requests} ({seconds_text(seconds)}), and {chunks}"
 
 
 def _described(facts: FileFacts, judged: Judged) -> FileAudit:

@@ -53,7 +53,8 @@ def remedy_lines(audit: FileAudit) -> Iterator[str]:
         yield f"remedy: {command}"
     remedy = audit.remedy
     if remedy.read_nbytes:
-        saves = f"it would save {seconds_text(remedy.saved_seconds)} each time that all of this is done"
+        gain = seconds_text(remedy.saved_seconds) if remedy.saved_seconds > 0 else "nothing"
+        saves = f"it would save {gain} each time the file is opened and read"
         costs = f"costs about {seconds_text(remedy.seconds)} once (an estimate)"
         moves = f"it reads {nbytes_text(remedy.read_nbytes)} and writes {nbytes_text(remedy.written_nbytes)}"
         yield f"{saves}, and {costs}: {moves}"
@@ -65,10 +66,12 @@ def headline(sums: Sums) -> str:
         return "There is no file to judge"
     files = display.counted(sums.file_count, "file", "files")
     bad = [(count, grade) for grade, count in sums.grades.items() if count and grade not in ("good",)]
-    if not bad:
+    said = [f"{count:,} {'is' if count == 1 else 'are'} {grade}" for count, grade in reversed(bad)]
+    if sums.unmet_count:
+        said.append(f"{sums.unmet_count:,} {'lacks' if sums.unmet_count == 1 else 'lack'} what is required")
+    if not said:
         return f"All is well with {files}: opening and reading them takes hardly longer than it must"
-    said = names_text(f"{count:,} {'is' if count == 1 else 'are'} {grade}" for count, grade in reversed(bad))
-    return f"Of {files}, {said}"
+    return f"Of {files}, {names_text(said)}"
 
 
 def sum_lines(sums: Sums, distance: Distance) -> Iterator[str]:

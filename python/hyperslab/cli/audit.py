@@ -202,7 +202,12 @@ def _below(one: FileAudit) -> Iterator[str]:
 
 
 def _end(sums: Sums, require: str | None) -> None:
+    from hyperslab.archive.views import display
+
+    files = display.counted(sums.file_count, "file", "files")
     if require is not None and sums.unmet_count:
-        raise RunError(f"{sums.unmet_count:,} of {sums.file_count:,} files do not meet --require {require}")
+        verb = "does" if sums.unmet_count == 1 else "do"
+        raise RunError(f"{sums.unmet_count:,} of {files} {verb} not meet --require {require}")
     if sums.unreadable_count:
-        raise RunError(f"{sums.unreadable_count:,} of {sums.file_count:,} files are damaged or cannot be read")
+        verb = "is" if sums.unreadable_count == 1 else "are"
+        raise RunError(f"{sums.unreadable_count:,} of {files} {verb} damaged or cannot be read")
