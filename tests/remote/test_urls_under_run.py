@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -84,6 +85,22 @@ def test_it_can_be_turned_off(server: servers.Nginx, files: Path) -> None:
     assert b"No such file or directory" in done.stdout
     assert b"URL" not in done.stderr
     assert len(server.requests()) == before
+
+
+def test_a_trace_opens_them_and_names_them(server: servers.Nginx, files: Path, tmp_path: Path) -> None:
+    """The reads are the library's own, as in any trace, and so are their counts."""
+    code = "import sys, h5py; x = h5py.File(sys.argv[1])['v']; print(x[1:3, 5].sum() + x[0].sum())"
+    url, near, seen = f"{server.url}/four.nc", str(files / "four.nc"), {}
+    keys = ("file", "array", "shape", "reads", "decoded_chunks")
+    command, made = [sys.executable, "-m", "hyperslab", "trace"], tmp_path / "a.trace"
+    for where in (url, near):
+        ran = subprocess.run(
+            [*command, "-o", made, "--", sys.executable, "-c", code, where], capture_output=True, text=True
+        )
+        assert (ran.returncode, float(ran.stdout)) == (0, 535.0), ran.stderr
+        told = json.loads(subprocess.run([*command, "show", made, "--json"], capture_output=True, check=True).stdout)
+        seen[where] = [[one[key] for key in keys] for one in told["arrays"]]
+    assert seen[url] == [[url, *seen[near][0][1:]]]
 
 
 def test_credentials_of_object_stores(s3: str, root: Path, tmp_path: Path) -> None:

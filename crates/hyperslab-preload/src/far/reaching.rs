@@ -37,7 +37,8 @@ pub unsafe extern "C" fn hyperslab_ask(ask: *const ()) {
 /// The URL that a name is, if we open such names now; `None` for all others.
 pub(super) fn url(name: &[u8]) -> Option<&str> {
     let end = name.iter().position(|&byte| byte == b':')?;
-    if !name[end..].starts_with(b"://") || !settings().urls || !is_serving() {
+    let opens = || settings().urls && (is_serving() || settings().trace_folder.is_some());
+    if !name[end..].starts_with(b"://") || !opens() {
         return None;
     }
     let name = std::str::from_utf8(name).ok()?;
