@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from importlib.metadata import files as files_of
@@ -100,6 +102,45 @@ def test_the_archive_s_check_passes_all_that_cmip7_writes(tmp_path: Path) -> Non
             assert plan_for(group, "cmip7").suits, name
     assert verdict(*made) == ["PASS"] * len(KINDS)
     assert verdict(tmp_path / "0.nc") == ["FAIL"]
+
+
+@pytest.mark.parametrize(
+    "words", [("ncdump",), ("ncdump", "-h"), ("h5dump", "-A"), ("h5dump", "-d", "/tas")], ids=" ".join
+)
+def test_other_tools_see_the_same_file(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """All attributes too, such as those of CF, and the axes."""
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"{words[0]} is not installed: tests/install-system-packages.sh")
+    nc = pytest.importorskip("netCDF4")
+    source, target = tmp_path / "a" / "x.nc", tmp_path / "b" / "x.nc"
+    source.parent.mkdir()
+    target.parent.mkdir()
+    with nc.Dataset(source, "w") as made:
+        made.setncatts(
+            {"Conventions": "CF-1.11", "variable_id": "tas", "history": "made\nby a test", "forcing": [1, 2]}
+        )
+        for axis, length in (("time", None), ("lat", 30), ("bnds", 2)):
+            made.createDimension(axis, length)
+        time = made.createVariable("time", "f8", ("time",), chunksizes=(1,))
+        time.setncatts({"bounds": "time_bnds", "units": "days since 1850-01-01", "calendar": "360_day"})
+        made.createVariable("time_bnds", "f8", ("time", "bnds"), chunksizes=(1, 2))[:] = np.arange(40).reshape(20, 2)
+        made.createVariable("lat", "f4", ("lat",))[:] = np.arange(30)
+        data = made.createVariable("tas", "f4", ("time", "lat"), chunksizes=(1, 30), zlib=True, fill_value=1e20)
+        data.setncatts({"units": "K", "cell_methods": "time: mean", "missing_value": np.float32(1e20)})
+        time[:] = np.arange(20)
+        data[:] = np.ma.masked_less(np.random.default_rng(3).normal(280, 9, (20, 30)), 270)
+    hs.convert(source, target, purpose="cmip7")
+    assert source.read_bytes() != target.read_bytes()
+    before, after = (
+        subprocess.run([*words, "x.nc"], cwd=path.parent, capture_output=True, check=True).stdout
+        for path in (source, target)
+    )
+    assert without_addresses(after) == without_addresses(before)
+
+
+def without_addresses(shown: bytes) -> bytes:
+    """What h5dump shows, but for the addresses of what references lead to."""
+    return re.sub(rb"(DATASET|GROUP) \d+", rb"\1", shown)
 
 
 def test_cmip7_lengthens_only_the_slowest_axis_if_that_suffices(tmp_path: Path) -> None:

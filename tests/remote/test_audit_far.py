@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -95,3 +97,25 @@ def test_no_secret_of_a_url_is_in_what_is_found(server: servers.Nginx, served: d
         (found,) = audits([url], Question(require="cloud"))
         assert "secret" not in repr(found.to_dict())
         assert found.name == f"{server.url}/{name}"
+
+
+def test_a_pattern_in_a_bucket_names_its_files(
+    s3: str, served: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boto3 = pytest.importorskip("boto3", reason="not installed: pip install 'hyperslab[dev]'")
+    login = {"aws_access_key_id": "access", "aws_secret_access_key": "very secret", "region_name": "us-east-1"}
+    for name, value in login.items():
+        monkeypatch.setenv(name.upper(), value)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    client = boto3.client("s3", endpoint_url=s3, **login)
+    client.create_bucket(Bucket="archive")
+    for name in ("a/1.nc", "a/2.nc", "a/notes.txt", "b/3.nc"):
+        client.put_object(Bucket="archive", Key=name, Body=served["small-chunks"].read_bytes())
+    line = [sys.executable, "-m", "hyperslab", "audit", "--json", "--option", f"endpoint_url={s3}"]
+    done = subprocess.run([*line, "s3://archive/*/*.nc"], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)["files"]
+    assert {one["name"] for one in found} == {f"s3://archive/{name}" for name in ("a/1.nc", "a/2.nc", "b/3.nc")}
+    here = audit_file(str(served["small-chunks"]), Question())
+    assert {(one["grade"], one["request_count"]) for one in found} == {(here.grade, here.request_count)}
+    nothing = subprocess.run([*line, "s3://archive/*/*.zzz"], capture_output=True, text=True, check=False)
+    assert (nothing.returncode, "no file matches" in nothing.stderr) == (2, True), nothing.stderr
