@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from hyperslab.model.step_forms import StepList
 from hyperslab.model.workload import Step, Workload
 from hyperslab.trace.chunk_touches import Touches, all_touched
 from hyperslab.trace.recording.log import HYPERSLAB, POINTS
+from hyperslab.trace.selection import runs
 from hyperslab.trace.summaries import ArraySummary
 from hyperslab.trace.table import AccessTable
 
@@ -143,6 +145,21 @@ class Demand:
         ]
 
     @cached_property
+    def in_boxes(self) -> Demand:
+        """The same, but a call that lists its elements counts as one for each box: our engine has a price for those."""
+        if not any(isinstance(step.selection, Points) for step in self.steps):
+            return self
+        steps: list[Step] = []
+        starts = set()
+        for place, step in enumerate(self.steps):
+            if place in self.starts:
+                starts.add(len(steps))
+            first, *rest = _boxes_of(step)
+            steps.append(step._replace(selection=first, lists=None))
+            steps += [Step(step.operation, each) for each in rest]
+        return replace(self, steps=steps, starts=frozenset(starts))
+
+    @cached_property
     def listed(self) -> StepList:
         """The calls, taken apart once for all prices."""
         return StepList(self.steps)
@@ -234,17 +251,30 @@ def _lengths(selection: Hyperslab | Points) -> tuple[list[int], list[int]]:
     """The lengths of the box around a selection, and the elements along each axis."""
     if isinstance(selection, Points):
         points = selection.coordinates
-        return (points.max(axis=0) - points.min(axis=0) + 1).tolist(), [len(points)] * selection.ndim
+        return (points.max(axis=0) - points.min(axis=0) + 1).tolist(), [len(np.unique(axis)) for axis in points.T]
     counts, blocks = selection.count, selection.block
     lengths = [(n - 1) * s + b for n, s, b in zip(counts, selection.stride, blocks, strict=True)]
     return lengths, [n * b for n, b in zip(counts, blocks, strict=True)]
+
+
+def _boxes_of(step: Step) -> list[Hyperslab]:
+    """The boxes that a call selects: one for each point, or for each run of neighbours in the lists of its axes."""
+    selection = step.selection
+    if isinstance(selection, Hyperslab):
+        return [selection]
+    points, ones = selection.coordinates, [1] * selection.ndim
+    if step.lists is None:
+        return [Hyperslab(point, ones, ones, ones) for point in points.tolist()]
+    axes = [runs(axis) for axis in points.T]
+    return [Hyperslab(*zip(*each, strict=True)) for each in product(*axes)]
 
 
 def permuted(step: Step, order: Sequence[int]) -> Step:
     """The same call for an array whose axes are stored in another order."""
     selection = step.selection
     if isinstance(selection, Points):
-        return step._replace(selection=Points(selection.coordinates[:, list(order)]))
+        lists = None if step.lists is None else tuple(step.lists[axis] for axis in order)
+        return step._replace(selection=Points(selection.coordinates[:, list(order)]), lists=lists)
     parts = (selection.start, selection.stride, selection.count, selection.block)
     return step._replace(selection=Hyperslab(*([part[axis] for axis in order] for part in parts)))
 

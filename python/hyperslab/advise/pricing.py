@@ -82,6 +82,7 @@ class Pricer:
     def _part(self, demand: Demand, candidate: Candidate, touches: float) -> Price:
         if self.profile is None or self.obstacle:
             return Price.without(self.obstacle or NO_PROFILE)
+        demand = demand.in_boxes if candidate.reader == "hyperslab" else demand
         layout = candidate.layout
         shape = self.shape if candidate.order is None else tuple(self.shape[axis] for axis in candidate.order)
         chunks = prod(ceil_div(n, c) for n, c in zip(shape, layout.chunk_shape, strict=True))

@@ -38,7 +38,7 @@ def sample_for(demands: Sequence[Demand], chunk_shape: Sequence[int], most_nbyte
     if shape != whole:
         said.append(f"the first {' × '.join(map(str, shape))} elements of {' × '.join(map(str, whole))}")
     made = []
-    for demand in demands:
+    for demand in (one.in_boxes for one in demands):
         steps, _ = demand.sample(chunk_shape, CALL_TOUCHES)
         if len(steps) < len(demand.steps):
             said.append(f"{len(steps):,} of the {len(demand.steps):,} calls of {demand.name}")

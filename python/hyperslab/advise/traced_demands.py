@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from hyperslab._core import Hyperslab
+from hyperslab._core import Hyperslab, Points
 from hyperslab.advise.demand import STRETCHES, Demand, RecordedProgram
 from hyperslab.advise.stored import NETCDF, StoredArray, stored_arrays
 from hyperslab.errors import HyperslabError, NoSuchFile, UsageError
 from hyperslab.model.cells import CellCache
 from hyperslab.model.libraries import Layout
-from hyperslab.model.workload import Step
+from hyperslab.model.workload import MOST_LISTED, Step
 from hyperslab.storage.chain import PLAIN, Codec, CodecChain
 from hyperslab.trace.growing import with_largest_shapes
 from hyperslab.trace.openings import by_process, openings_of, shared_openings
-from hyperslab.trace.recording.log import BOUNDS, FAILED, HYPERSLAB
-from hyperslab.trace.selection import Slabs, hyperslabs
+from hyperslab.trace.recording.log import BOUNDS, FAILED, HYPERSLAB, LISTS, POINTS
+from hyperslab.trace.selection import Slabs, hyperslabs, list_axes
 from hyperslab.trace.served import served_share
 from hyperslab.trace.summaries import ArraySummary, summaries_of
 from hyperslab.trace.table import OPERATIONS, TracedArray
@@ -34,6 +35,8 @@ LIBRARY_OF = {
 
 
 FourLists = tuple[list[int], list[int], list[int], list[int]]
+Lists = tuple[tuple[int, ...] | None, ...]
+Selected = tuple[Hyperslab | Points, Lists | None]
 
 
 class SummarizedTrace(NamedTuple):
@@ -225,6 +228,7 @@ def _steps(
     arrays = trace.columns["array"]
     listed = irregular = looked_at = 0
     opens_array = opens_file = is_first = is_own = False
+    most_elements = MOST_LISTED
     plain = _plain(trace, chosen)
     for place, row in enumerate(chosen.tolist()):
         if len(steps) >= MOST_CALLS:
@@ -234,33 +238,63 @@ def _steps(
         is_first, is_own = is_first or begins[place], is_own or own[place]
         operation = OPERATIONS[int(trace.columns["operation"][row] != 0)]
         if row in plain:
-            parts = [plain[row]]
+            selections = _not_empty([plain[row]])
         else:
             kind, numbers = trace.selection(row)
-            slabs = hyperslabs(kind, numbers, trace.arrays[arrays[row]].shape, MOST_CALLS - len(steps))
-            parts = [_four_lists(each) for each in slabs]
-            irregular += kind == BOUNDS
-            listed += len(parts) > 1
-        for start, step, counts, block in parts:
-            if 0 not in counts and 0 not in block:
-                if is_first:
-                    starts.add(len(steps))
-                opening = (
-                    opens_file,
-                    0.0,
-                    opens_array and not opens_file,
-                    float(not is_own and (opens_file or not steps)),
-                )
-                steps.append(Step(operation, Hyperslab(start, step, counts, block), None, None, *opening))  # type: ignore[arg-type]
-                opens_array = opens_file = is_first = is_own = False
+            shape = trace.arrays[arrays[row]].shape
+            found = _listed(kind, numbers, shape, most_elements) if operation == "read" else None
+            if found is not None:
+                selections = [found]
+                most_elements -= int(found[0].size)
+            else:
+                slabs = hyperslabs(kind, numbers, shape, MOST_CALLS - len(steps))
+                selections = _not_empty([_four_lists(each) for each in slabs])
+                irregular += kind == BOUNDS
+                listed += len(selections) > 1
+        for selection, lists in selections:
+            if is_first:
+                starts.add(len(steps))
+            opening = (
+                opens_file,
+                0.0,
+                opens_array and not opens_file,
+                float(not is_own and (opens_file or not steps)),
+            )
+            steps.append(Step(operation, selection, lists, None, *opening))  # type: ignore[arg-type]
+            opens_array = opens_file = is_first = is_own = False
     notes = []
     if looked_at < count:
         notes.append(f"{where.name}: {looked_at:,} of {count:,} accesses are priced, from all over the trace")
     if listed:
-        notes.append(f"{where.name}: {listed:,} accesses to points, lists or several boxes count as one for each box")
+        notes.append(
+            f"{where.name}: {listed:,} accesses to several boxes, or to very many points, count as one for each box"
+        )
     if irregular:
         notes.append(f"{where.name}: {irregular:,} irregular accesses count as the boxes around them")
     return steps, chosen[:looked_at], notes, frozenset(starts)
+
+
+def _not_empty(parts: list[FourLists]) -> list[Selected]:
+    """The boxes that select anything."""
+    return [(Hyperslab(*each), None) for each in parts if 0 not in each[2] and 0 not in each[3]]
+
+
+def _listed(kind: int, numbers: npt.NDArray[np.int64], shape: tuple[int, ...], most: int) -> Selected | None:
+    """The elements of one call that lists points, or indices along each axis; None for others, and for very many."""
+    if kind == POINTS and 0 < len(numbers) <= most * len(shape):
+        return Points(numbers.reshape(-1, len(shape))), None
+    if kind != LISTS:
+        return None
+    axes = [
+        axis if isinstance(axis, np.ndarray) else np.arange(axis[0], axis[0] + axis[1] * axis[2], axis[1])
+        for axis in list_axes(numbers, len(shape))
+    ]
+    if not 0 < prod(map(len, axes)) <= most:
+        return None
+    lists = tuple(
+        None if len(axis) == length else tuple(axis.tolist()) for axis, length in zip(axes, shape, strict=True)
+    )
+    return Points(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))), lists
 
 
 def _plain(trace: Trace, rows: npt.NDArray[np.intp]) -> dict[int, FourLists]:

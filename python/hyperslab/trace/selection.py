@@ -36,7 +36,7 @@ def hyperslabs(kind: int, numbers: Numbers, shape: Sequence[int], most: int | No
 
 
 def _of_lists(numbers: Numbers, ndim: int, most: int | None) -> list[Slabs]:
-    axes = [_runs(axis) if isinstance(axis, np.ndarray) else [(*axis, 1)] for axis in list_axes(numbers, ndim)]
+    axes = [runs(axis) if isinstance(axis, np.ndarray) else [(*axis, 1)] for axis in list_axes(numbers, ndim)]
     slabs_of_lists: list[Slabs] = []
     for combined in product(*axes):
         if most is not None and len(slabs_of_lists) >= most:
@@ -61,8 +61,8 @@ def list_axes(numbers: Numbers, ndim: int) -> list[tuple[int, int, int] | Number
     return axes
 
 
-def _runs(indices: Numbers) -> list[tuple[int, int, int, int]]:
-    """Consecutive indices, as starts and counts."""
+def runs(indices: Numbers) -> list[tuple[int, int, int, int]]:
+    """Consecutive indices, each in the form start, stride, count, block."""
     ordered = np.unique(indices)
     breaks = np.flatnonzero(np.diff(ordered) != 1) + 1
     return [(int(part[0]), 1, len(part), 1) for part in np.split(ordered, breaks) if len(part)]

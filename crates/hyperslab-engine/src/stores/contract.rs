@@ -56,6 +56,17 @@ pub trait FarStore: Store {
     /// Fills buffers side by side, each with the bytes that start at its offset.
     fn fill(&self, wanted: Vec<(u64, &mut [u8])>, stop: Stop<'_>) -> Result<(), ReadError>;
 
+    /// Fills several buffers, one after the other, with the bytes that start at `offset`.
+    fn fill_following(&self, offset: u64, parts: &mut [IoSliceMut<'_>]) -> Result<(), ReadError> {
+        let mut next = offset;
+        let wanted = parts.iter_mut().map(|part| {
+            let start = next;
+            next = next.saturating_add(part.len() as u64);
+            (start, &mut **part)
+        });
+        self.fill(wanted.collect(), &|| false)
+    }
+
     /// The bytes of several ranges, fetched side by side, as one round of reading metadata.
     fn read_round(&self, ranges: &[ByteRange], stop: Stop<'_>) -> Result<Vec<Vec<u8>>, ReadError> {
         self.read_ranges(ranges, stop)

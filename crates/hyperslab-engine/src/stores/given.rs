@@ -104,13 +104,7 @@ impl Store for GivenStore {
     }
 
     fn read_vectored(&self, offset: u64, parts: &mut [IoSliceMut<'_>]) -> Result<(), ReadError> {
-        let mut position = offset;
-        let wanted = parts.iter_mut().map(|part| {
-            let start = position;
-            position = position.saturating_add(part.len() as u64);
-            (start, &mut **part)
-        });
-        self.fill(wanted.collect(), &|| false)
+        self.fill_following(offset, parts)
     }
 
     fn check_unchanged(&self) -> Result<(), ReadError> {

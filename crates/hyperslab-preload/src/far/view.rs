@@ -79,13 +79,7 @@ impl Store for FarView {
     }
 
     fn read_vectored(&self, offset: u64, parts: &mut [IoSliceMut<'_>]) -> Result<(), ReadError> {
-        let mut at = offset;
-        let wanted = parts.iter_mut().map(|part| {
-            let start = at;
-            at += part.len() as u64;
-            (start, &mut **part)
-        });
-        self.fill(wanted.collect(), &|| false)
+        self.fill_following(offset, parts)
     }
 
     /// Every answer is checked when it comes.
