@@ -168,7 +168,8 @@ def predicted(drawn: Drawn, trace: Path, profile: list[str]) -> dict[str, Any]:
     known = [one["predicted_seconds"] for one in arrays]
     return {
         "predicted": None if None in known or not known else sum(known),
-        "opening": sum(one["counsel"]["opening_seconds"] or 0.0 for one in arrays),  # which no trace times
+        # which no trace times
+        "opening": sum(one["counsel"][name] or 0.0 for one in arrays for name in ("opening_seconds", "own_seconds")),
         "low": sum(one["counsel"]["low"] or 0.0 for one in arrays),
         "high": sum(one["counsel"]["high"] or 0.0 for one in arrays),
         "traced": sum(one["measured_seconds"] for one in arrays),

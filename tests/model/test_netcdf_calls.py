@@ -67,6 +67,8 @@ def test_a_program_that_calls_netcdf_pays_for_it(tmp_path: Path) -> None:
     paid = 0.25 + 10 * 0.125 + 10 * 32 * 4 * 2.0**-20
     assert counsel("netCDF", profile).now.seconds == pytest.approx(by_h5py + paid)
     assert counsel("netCDF", old).now.seconds == by_h5py, "an old profile does not know it"
+    calls = [counsel(caller, profile).now.call_seconds for caller in ("netCDF", "h5py")]
+    assert calls[0] == pytest.approx(calls[1]), "a trace does not time netCDF4's own work"
 
 
 def test_a_store_profile_keeps_it(tmp_path: Path) -> None:

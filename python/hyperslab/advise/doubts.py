@@ -81,7 +81,7 @@ def _reason(pricer: Pricer, demand: Demand, today: Candidate, measured: float) -
         reasons.append(f"{summary.thread_count} threads waited for each other, and each wait counts as its own")
     if profile is not None and profile.busy_share >= BUSY:
         reasons.append("the store profile was made on a busy machine")
-    if demand.caller == "netCDF" and today.reader == "hdf5":
+    if demand.caller == "netCDF" and today.reader == "hdf5" and (profile is None or profile.netcdf4 is None):
         reasons.append("a trace times what libhdf5 does, without netCDF4's own work")
     return ", or ".join(reasons) or None
 

@@ -24,7 +24,10 @@ class Price:
     is_sampled: bool = False
     phases: Mapping[Phase, float] = field(default_factory=dict)
     predictions: tuple[Prediction, ...] = field(default=(), repr=False)  # of each demand, in their order
-    opening_seconds: float = 0.0  # of the seconds: the array and its file are opened and closed, which no trace times
+    # Of the seconds, those that no trace times: the array and its file are opened and closed, and a library that calls
+    # HDF5 does its own work.
+    opening_seconds: float = 0.0
+    own_seconds: float = 0.0
 
     @property
     def known_seconds(self) -> float | None:
@@ -34,7 +37,7 @@ class Price:
     @property
     def call_seconds(self) -> float:
         """Predicted seconds of the calls themselves, which a trace times."""
-        return self.seconds - self.opening_seconds
+        return self.seconds - self.opening_seconds - self.own_seconds
 
     @property
     def rank(self) -> tuple[bool, float]:

@@ -113,7 +113,9 @@ class Pricer:
             return Price.without(str(error))
         cost, requests = prediction.cost, sum(each.n_rdisk for each in prediction.variables.values())
         said = (cost.unknown, cost.extrapolating, factor != 1)
-        return Price(cost.seconds, cost.low, cost.high, requests, *said, cost.phases, (prediction,), cost.opening)
+        return Price(
+            cost.seconds, cost.low, cost.high, requests, *said, cost.phases, (prediction,), cost.opening, cost.own
+        )
 
     def _library(self, candidate: Candidate, shape: tuple[int, ...]) -> Library:
         """The candidate's library, as the user has set up HDF5."""
@@ -161,6 +163,7 @@ def _sum(parts: Sequence[Price], weights: Sequence[float]) -> Price:
         _phases(pairs),
         tuple(prediction for one in parts for prediction in one.predictions),
         sum(one.opening_seconds * weight for one, weight in pairs),
+        sum(one.own_seconds * weight for one, weight in pairs),
     )
 
 

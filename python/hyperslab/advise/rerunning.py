@@ -176,7 +176,7 @@ def run_again(
 
 def _verified(advice: ArrayAdvice, option: Option) -> Verified:
     price, reason = option.price, _why_left_out(advice, option.candidate)
-    low, high = (max(end - price.opening_seconds, 0.0) for end in (price.low, price.high))
+    low, high = (max(end - price.seconds + price.call_seconds, 0.0) for end in (price.low, price.high))
     return Verified(option, price.call_seconds, low, high, reason=reason)  # only the calls are recorded
 
 

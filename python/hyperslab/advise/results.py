@@ -124,6 +124,7 @@ class Counsel:
             "priced_accesses": self.priced_count,
             "seconds_now": self.now.known_seconds,
             "opening_seconds": None if self.now.unknown else self.now.opening_seconds,
+            "own_seconds": None if self.now.unknown else self.now.own_seconds,
             "low": self.now.low,
             "high": None if self.now.unknown else self.now.high,
             "unknown": list(self.now.unknown),

@@ -19,7 +19,7 @@ from hyperslab.model.workload import MOST_LISTED, Step
 from hyperslab.storage.chain import PLAIN, Codec, CodecChain
 from hyperslab.trace.growing import with_largest_shapes
 from hyperslab.trace.openings import by_process, openings_of, shared_openings
-from hyperslab.trace.recording.log import BOUNDS, FAILED, HYPERSLAB, LISTS, POINTS
+from hyperslab.trace.recording.log import BOUNDS, BOXES, FAILED, HYPERSLAB, LISTS, POINTS
 from hyperslab.trace.selection import Slabs, hyperslabs, list_axes
 from hyperslab.trace.served import served_share
 from hyperslab.trace.summaries import ArraySummary, summaries_of
@@ -114,6 +114,9 @@ def traced_demand(
     # A program that only writes fills a new array; its blocks are written into an array of the final shape.
     writes_only = all(step.operation == "write" for step in steps)
     by_hdf5 = LIBRARY_OF.get(array.library) == "hdf5" and array.cache_nbytes is not None
+    nbytes, slots = (array.cache_nbytes, array.cache_slots) if by_hdf5 else (None, None)
+    if slots == 0:  # as h5py says of a cache of 0 bytes; HDF5 cannot be asked for that
+        nbytes, slots = 0, 1
     return Demand(
         one.where.name,
         stored.shape,
@@ -123,8 +126,8 @@ def traced_demand(
         cache or ("new" if writes_only else "cold"),
         LIBRARY_OF.get(array.library),
         array.library,
-        array.cache_nbytes if by_hdf5 else None,
-        array.cache_slots if by_hdf5 else None,
+        nbytes,
+        slots,
         tuple(notes),
         _decodes(trace, array.library),
         " ".join(map(str, trace.program.get("arguments", []))) or "python your_program.py",
@@ -283,18 +286,39 @@ def _listed(kind: int, numbers: npt.NDArray[np.int64], shape: tuple[int, ...], m
     """The elements of one call that lists points, or indices along each axis; None for others, and for very many."""
     if kind == POINTS and 0 < len(numbers) <= most * len(shape):
         return Points(numbers.reshape(-1, len(shape))), None
-    if kind != LISTS:
-        return None
-    axes = [
-        axis if isinstance(axis, np.ndarray) else np.arange(axis[0], axis[0] + axis[1] * axis[2], axis[1])
-        for axis in list_axes(numbers, len(shape))
-    ]
-    if not 0 < prod(map(len, axes)) <= most:
+    axes = _indices(kind, numbers, shape, most)
+    if axes is None:
         return None
     lists = tuple(
-        None if len(axis) == length else tuple(axis.tolist()) for axis, length in zip(axes, shape, strict=True)
+        None if len(each) == length else tuple(each.tolist()) for each, length in zip(axes, shape, strict=True)
     )
     return Points(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))), lists
+
+
+def _indices(
+    kind: int, numbers: npt.NDArray[np.int64], shape: tuple[int, ...], most: int
+) -> list[npt.NDArray[np.int64]] | None:
+    """The indices along each axis whose combinations, at most `most`, a call selects; None if it selects others.
+
+    HDF5 takes neighbours in a list together, so it lists boxes.
+    """
+    if kind == LISTS:
+        listed = list_axes(numbers, len(shape))
+        if not 0 < prod(len(each) if isinstance(each, np.ndarray) else each[2] for each in listed) <= most:
+            return None
+        return [
+            each if isinstance(each, np.ndarray) else np.arange(each[0], each[0] + each[1] * each[2], each[1])
+            for each in listed
+        ]
+    boxes = numbers.reshape(-1, 2, len(shape)) if kind == BOXES and shape else numbers[:0]
+    size = float(boxes[:, 1].prod(axis=1, dtype=np.float64).sum()) if len(boxes) > 1 else 0.0
+    if not 0 < size <= most or len(boxes) > MOST_CALLS:
+        return None
+    along = [
+        np.unique(np.concatenate([np.arange(start, start + length) for start, length in boxes[:, :, axis].tolist()]))
+        for axis in range(len(shape))
+    ]
+    return along if prod(map(len, along)) == size else None
 
 
 def _plain(trace: Trace, rows: npt.NDArray[np.intp]) -> dict[int, FourLists]:

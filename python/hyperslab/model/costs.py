@@ -104,7 +104,8 @@ class CallsBeyond:
         calls = opening + self.call * variables.n_call
         copies = self.byte * variables.s_memcpy
         phases: dict[Phase, float] = {**dict.fromkeys(PHASES, 0.0), "per_call": calls, "memory_copy": copies}
-        return Cost(phases, calls + copies, calls + copies, opening=opening)
+        seconds = calls + copies
+        return Cost(phases, seconds, seconds, opening=opening, own=seconds - opening)
 
 
 def _over_calls(rate: float, alone: float | None, whole: float, single: float) -> float:
@@ -118,7 +119,8 @@ class Cost:
 
     `extrapolating` names the variables that lie outside the trained range. `unknown` says what has no price, such as a
     codec that was not trained. The seconds are then only those of the rest, and `high` is infinite. In `opening` of
-    them, the array and its file are opened and closed, which no trace times.
+    them, the array and its file are opened and closed, and in `own` a library that calls HDF5 does its own work. A
+    trace times neither.
     """
 
     phases: dict[Phase, float]
@@ -127,6 +129,7 @@ class Cost:
     extrapolating: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     opening: float = 0.0
+    own: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -147,7 +150,7 @@ class Cost:
         said = dict.fromkeys((*self.extrapolating, *other.extrapolating))
         unknown = dict.fromkeys((*self.unknown, *other.unknown))
         ends, opening = (self.low + other.low, self.high + other.high), self.opening + other.opening
-        return Cost(phases, *ends, tuple(said), tuple(unknown), opening)
+        return Cost(phases, *ends, tuple(said), tuple(unknown), opening, self.own + other.own)
 
 
 def computing(seconds: float) -> Cost:

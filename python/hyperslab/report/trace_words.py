@@ -136,6 +136,7 @@ def _split(told: Counsel | str) -> list[tuple[str, str]]:
     words = ", ".join(f"{name} {seconds_text(seconds)}" for name, seconds in parts.items() if seconds > 0)
     measured = seconds_text(sum(one.measured_seconds or 0.0 for one in told.demands))
     measured += ", without opening it" if any(one.is_opened_again for one in told.demands) else ""
+    measured += ", without netCDF4's own work" if told.now.own_seconds > 0 else ""
     total = seconds_text(told.now.seconds)
     predicted = f"{total}{_of(told)}, {CACHE_WORDS[told.cache]} (measured: {measured}): {words}"
     return [("predicted", predicted), *doubts]

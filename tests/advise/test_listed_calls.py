@@ -1,0 +1,115 @@
+"""Calls that list points, or indices along axes: each is one call, and touches each of its chunks once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_up import made_up_store_profile, with_codecs
+from typer.testing import CliRunner
+
+import hyperslab as hs
+from hyperslab._core import Hyperslab, Points
+from hyperslab.advise.demand import Demand, permuted
+from hyperslab.advise.traced_demands import open_trace, traced_array, traced_demand
+from hyperslab.cli import app
+from hyperslab.model.workload import Step
+
+h5py = pytest.importorskip("h5py")
+SHAPE, CHUNKS = (600, 24), (50, 8)
+ROWS = [3, 4, 5, 77, 78, 301, 302, 599]
+READS: dict[str, Callable[[Any], Any]] = {
+    "rows": lambda array: array[ROWS],
+    "columns": lambda array: array[:, [1, 2, 23]],
+    "rows of a part": lambda array: array[ROWS, 4:20],
+}
+
+
+def elements() -> Any:
+    return np.random.default_rng(4).normal(size=SHAPE).astype("f4")
+
+
+def recorded(path: Path, read: Callable[[Any], Any]) -> Path:
+    """The trace of a program that calls `read` twice with the array of a new file."""
+    if path.suffix == ".h5":
+        with h5py.File(path, "w") as file:
+            file.create_dataset("x", data=elements(), chunks=CHUNKS, compression="gzip")
+        with hs.record() as trace, h5py.File(path, rdcc_nbytes=0) as file:
+            for _ in range(2):
+                read(file["x"])
+    else:
+        zarr = pytest.importorskip("zarr")
+        group = zarr.open_group(path, mode="w", zarr_format=2)
+        group.create_array("x", data=elements(), chunks=CHUNKS, compressors=zarr_codec())
+        with hs.record() as trace:
+            array = zarr.open_group(path, mode="r")["x"]
+            for _ in range(2):
+                read(array.oindex)
+    made = path.with_suffix(".trace")
+    trace.save(made)
+    return made
+
+
+def zarr_codec() -> Any:
+    numcodecs = pytest.importorskip("numcodecs")
+    return numcodecs.Zlib(1)
+
+
+@pytest.mark.parametrize("kind", READS)
+@pytest.mark.parametrize("name", ["a.h5", "a.zarr"])
+def test_each_chunk_of_a_call_is_decoded_once(tmp_path: Path, name: str, kind: str) -> None:
+    made = recorded(tmp_path / name, READS[kind])
+    with_codecs(made_up_store_profile(tmp_path), "deflate").save(tmp_path / "profile.json")
+    words = ["predict", "--trace", str(made), "--profile", str(tmp_path / "profile.json"), "--json"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    (array,) = json.loads(done.stdout)["arrays"]
+    library = "zarr" if name.endswith("zarr") else "hdf5"
+    (now,) = (one for one in array["predictions"] if one["library"] == library and one["chunk_shape"] == list(CHUNKS))
+    touched = READS[kind](np.add.outer(np.arange(600) // 50 * 3, np.arange(24) // 8))
+    chunks = 2 * len(np.unique(touched))
+    read = now["variables"]["read"]
+    assert (read["n_call"], read["n_chunk"]) == (2, chunks)
+    assert read["s_decode"] == chunks * 50 * 8 * 4
+    assert not [said for said in array["notes"] if "count as one for each box" in said]
+
+
+def test_very_many_points_count_as_boxes_and_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hyperslab.advise.traced_demands.MOST_LISTED", 300)
+    one = open_trace(recorded(tmp_path / "a.h5", READS["rows"]))
+    (summary,) = one.summaries
+    demand = traced_demand(one, summary, traced_array(summary))
+    first, *rest = demand.steps
+    assert isinstance(first.selection, Points)
+    assert first.selection.size == 8 * 24
+    assert [step.selection.size for step in rest] == [3 * 24, 2 * 24, 2 * 24, 24]
+    assert "1 accesses to several boxes, or to very many points, count as one for each box" in demand.notes[-1]
+
+
+@given(
+    st.lists(st.integers(0, 9), min_size=1, max_size=6, unique=True).map(sorted),
+    st.lists(st.integers(0, 7), min_size=1, max_size=5, unique=True).map(sorted),
+    st.booleans(),
+)
+def test_boxes_of_lists_select_the_same_elements(rows: list[int], columns: list[int], are_lists: bool) -> None:
+    along = np.meshgrid(rows, columns, indexing="ij")
+    points = Points(np.stack(along, axis=-1).reshape(-1, 2))
+    lists = (tuple(rows), None if len(columns) == 8 else tuple(columns)) if are_lists else None
+    begins = Step("read", Hyperslab((0, 0), (1, 1), (1, 1), (1, 1)))
+    demand = Demand("a", (10, 8), "<f4", [begins, Step("read", points, lists), begins], starts=frozenset({0, 2}))
+    boxes = demand.in_boxes
+    seen = np.zeros((10, 8), np.int64)
+    for step in boxes.steps[1:-1]:
+        assert isinstance(step.selection, Hyperslab)
+        seen[step.selection.slices] += 1
+    assert (seen[np.ix_(rows, columns)] == 1).all()
+    assert seen.sum() == len(rows) * len(columns)
+    assert boxes.starts == {0, len(boxes.steps) - 1}
+    turned = permuted(demand.steps[1], (1, 0))
+    assert turned.lists == (None if lists is None else lists[::-1])
