@@ -21,8 +21,8 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-LIBRARIES = ["numpy", "h5py", "hdf5plugin", "zarr", "yaml", "pydantic", "typer", "rich.console", "rich.table",
-             "matplotlib.figure", "matplotlib.backends.backend_agg", "pyarrow.parquet"]  # fmt: skip
+LIBRARIES = ["numpy", "h5py", "hdf5plugin", "zarr", "yaml", "pydantic.type_adapter", "typer.rich_utils", "rich.console",
+             "rich.table", "matplotlib.figure", "matplotlib.backends.backend_agg", "pyarrow.parquet"]  # fmt: skip
 # What commands import when they run. Recorders change the process that imports them, and xarray starts threads.
 PACKAGES = ["cli", "advise", "archive", "audit", "conversion", "model", "references", "report", "trace", "versions"]
 LEFT_OUT = ("hyperslab.trace.recording", "hyperslab.archive.xarray_engine", "hyperslab.conversion.accessor",
