@@ -33,6 +33,7 @@ def prepare(modules: list[str]) -> None:
     """Import what programs or commands import. None of it may start a thread, which a fork would lose; but that of
     pyarrow's allocator starts again in each child.
     """
+    gc.disable()  # what is imported is no garbage, and would be looked through again and again
     for name in modules or LIBRARIES:
         with suppress(ImportError):
             importlib.import_module(name)
@@ -43,6 +44,7 @@ def prepare(modules: list[str]) -> None:
                 with suppress(ImportError):
                     importlib.import_module(module.name)
     gc.freeze()  # what is here stays: a collection in a child need not copy it
+    gc.enable()
 
 
 def serve(connection: socket.socket) -> None:
