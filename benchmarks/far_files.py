@@ -7,8 +7,11 @@ from pathlib import Path
 import numpy as np
 
 
-def goes_like(path: Path) -> None:
-    """NetCDF-4 like that of satellites: 163 objects, most of them scalars with many attributes; about 1,600 chunks."""
+def goes_like(path: Path, every: int = 1) -> None:
+    """NetCDF-4 like that of satellites: 163 objects, most of them scalars with many attributes; about 1,600 chunks.
+
+    Of `every` so many rows, one has elements that do not compress: the file is smaller and sooner made.
+    """
     import netCDF4
 
     random = np.random.default_rng(1)
@@ -22,7 +25,9 @@ def goes_like(path: Path) -> None:
                                         chunksizes=(226, 226), fill_value=-1)  # fmt: skip
             image.setncatts({f"attribute_{k}": f"text {k} of variable {number}" for k in range(12)})
             image.set_auto_maskandscale(False)
-            image[:] = random.integers(0, 500, (1500, 2500), dtype="i2")
+            values = np.zeros((1500, 2500), "i2")
+            values[::every] = random.integers(0, 500, values[::every].shape, dtype="i2")
+            image[:] = values
         for number in range(140):
             scalar = made.createVariable(f"scalar_{number}", "f4", ())
             scalar.setncatts({f"attribute_{k}": f"text {k} of scalar {number}" for k in range(9)})
@@ -48,8 +53,8 @@ def cmip_like(path: Path, steps: int = 2436) -> None:
             time[step], bounds[step], field[step] = step, (step, step + 1), values + step
 
 
-def era_like(path: Path) -> None:
-    """NetCDF-4 with four variables of 496 chunks each, written alternately."""
+def era_like(path: Path, every: int = 1) -> None:
+    """NetCDF-4 with four variables of 496 chunks each, written alternately. `every` is that of `goes_like`."""
     import netCDF4
 
     random = np.random.default_rng(3)
@@ -69,7 +74,8 @@ def era_like(path: Path) -> None:
             )
             for number in range(4)
         ]
-        values = random.integers(0, 4000, (180, 360), dtype="i2")
+        values = np.zeros((180, 360), "i2")
+        values[::every] = random.integers(0, 4000, values[::every].shape, dtype="i2")
         for step in range(248):
             for field in fields:
                 field.set_auto_maskandscale(False)

@@ -26,14 +26,14 @@ warnings.filterwarnings("ignore", message=".*(Zarr V3 spec|Zarr version 3 spec)"
 def write_year(path: Path, year: int) -> None:
     """A year of daily maps, deflated and shuffled."""
     with netCDF4.Dataset(path, "w") as file:
-        for name, length in (("time", 365), ("lat", 90), ("lon", 180)):
+        for name, length in (("time", 365), ("lat", 45), ("lon", 90)):
             file.createDimension(name, length)
         time = file.createVariable("time", "i4", ("time",))
         time.units = f"days since {year}-01-01"
         time[:] = np.arange(365)
-        sst = file.createVariable("sst", "f4", ("time", "lat", "lon"), zlib=True, chunksizes=(73, 45, 90))
+        sst = file.createVariable("sst", "f4", ("time", "lat", "lon"), zlib=True, chunksizes=(73, 45, 45))
         sst.units = "K"
-        sst[:] = 280 + np.random.default_rng(year).normal(size=(365, 90, 180)).round(1)
+        sst[:] = 280 + np.random.default_rng(year).normal(size=(365, 45, 90)).round(1)
 
 
 def main(folder: Path) -> None:

@@ -64,21 +64,27 @@ def run_hyperslab(
 
 
 def run_python(
-    code: str, *arguments: object, modules: tuple[str, ...] = ("numpy", "h5py"), timeout: float = 240
+    code: str,
+    *arguments: object,
+    modules: tuple[str, ...] = ("numpy", "h5py"),
+    cwd: str | Path | None = None,
+    env: dict[str, str] | None = None,
+    input: str = "",
+    timeout: float = 240,
 ) -> subprocess.CompletedProcess[bytes]:
     """What `subprocess.run([sys.executable, "-c", code, *arguments], ...)` returns, with the output as bytes.
 
-    The process has imported the modules already, and nothing of ours: the program sees libraries as they are.
+    The process has imported the modules already, and nothing else: the program sees libraries as they are.
     """
     request = {
         "name": "-c",
         "arguments": list(map(str, arguments)),
-        "cwd": os.fspath(Path.cwd()),
-        "env": dict(os.environ),
+        "cwd": os.fspath(cwd or Path.cwd()),
+        "env": dict(os.environ if env is None else env),
         "timeout": timeout,
         "code": code,
     }
-    return run_forked(prepared(*modules), request, "")
+    return run_forked(prepared(*modules), request, input)
 
 
 def run_forked(connection: socket.socket, request: dict[str, Any], input: str) -> subprocess.CompletedProcess[bytes]:
@@ -105,13 +111,17 @@ def run_forked(connection: socket.socket, request: dict[str, Any], input: str) -
 def answer(connection: socket.socket, request: dict[str, Any], streams: list[int]) -> int | None:
     """The exit status of a command; None if it was too slow."""
     text = json.dumps(request).encode()
-    socket.send_fds(connection, [len(text).to_bytes(4, "little")], streams)
-    connection.sendall(text)
     line = bytearray()
-    while not line.endswith(b"\n"):
-        part = connection.recv(64)
-        if not part:
-            prepared.cache_clear()
-            raise RuntimeError("the prepared process has ended: run its tests with `python -m hyperslab` to see why")
-        line += part
+    try:
+        socket.send_fds(connection, [len(text).to_bytes(4, "little")], streams)
+        connection.sendall(text)
+        while not line.endswith(b"\n"):
+            part = connection.recv(64)
+            if not part:
+                raise RuntimeError("the prepared process has ended: `python -m hyperslab` in its place says why")
+            line += part
+    except BaseException:  # whoever asks next must not get this answer
+        connection.close()
+        prepared.cache_clear()
+        raise
     return json.loads(line)

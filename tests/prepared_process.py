@@ -21,21 +21,30 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-LIBRARIES = ["numpy", "h5py", "hdf5plugin", "zarr", "yaml", "pydantic", "typer", "rich.console", "rich.table",
-             "matplotlib.figure", "matplotlib.backends.backend_agg"]  # fmt: skip
+LIBRARIES = ["numpy", "h5py", "hdf5plugin", "zarr", "yaml", "pydantic.type_adapter", "typer.rich_utils", "rich.console",
+             "rich.table", "matplotlib.figure", "matplotlib.backends.backend_agg", "pyarrow.parquet"]  # fmt: skip
+# What commands import when they run. Recorders change the process that imports them, and xarray starts threads.
+PACKAGES = ["cli", "advise", "archive", "audit", "conversion", "model", "references", "report", "trace", "versions"]
+LEFT_OUT = ("hyperslab.trace.recording", "hyperslab.archive.xarray_engine", "hyperslab.conversion.accessor",
+            "hyperslab.references.virtualizarr")  # fmt: skip
 
 
 def prepare(modules: list[str]) -> None:
-    """Import what programs or commands import. None of it may start a thread, which a fork would lose."""
+    """Import what programs or commands import. None of it may start a thread, which a fork would lose; but that of
+    pyarrow's allocator starts again in each child.
+    """
+    gc.disable()  # what is imported is no garbage, and would be looked through again and again
     for name in modules or LIBRARIES:
         with suppress(ImportError):
             importlib.import_module(name)
-    if not modules:
-        import hyperslab.cli
-
-        for module in pkgutil.walk_packages(hyperslab.cli.__path__, "hyperslab.cli."):
-            importlib.import_module(module.name)
+    for name in () if modules else PACKAGES:
+        package = importlib.import_module(f"hyperslab.{name}")
+        for module in pkgutil.walk_packages(package.__path__, f"hyperslab.{name}."):
+            if not module.name.startswith(LEFT_OUT):
+                with suppress(ImportError):
+                    importlib.import_module(module.name)
     gc.freeze()  # what is here stays: a collection in a child need not copy it
+    gc.enable()
 
 
 def serve(connection: socket.socket) -> None:

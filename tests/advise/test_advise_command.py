@@ -19,6 +19,7 @@ from hyperslab.conversion.advice import AdviceFile
 from hyperslab.errors import HyperslabError
 
 runner = CliRunner()
+pytestmark = pytest.mark.usefixtures("prepared_workers")
 
 
 def run(*words: object) -> Result:

@@ -37,6 +37,7 @@ from hyperslab.trace.starting import run_traced
 
 h5py = pytest.importorskip("h5py")
 pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("prepared_workers")
 
 READS = """
 import h5py

@@ -7,29 +7,21 @@ prints JSON: for each value and line its status and what it said on standard err
 
 from __future__ import annotations
 
-import gc
-import importlib
 import inspect
 import json
 import os
-import pkgutil
 import signal
 import sys
 import typing
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import hyperslab.advise
-import hyperslab.archive
-import hyperslab.cli
-import hyperslab.model
-import hyperslab.trace
 from hyperslab.cli.commands import ENTRIES
 
-LIBRARIES = ["numpy", "h5py", "hdf5plugin", "zarr", "yaml", "pydantic", "typer", "rich.console", "rich.table"]
+sys.path.append(str(Path(__file__).parents[1]))
+from prepared_process import prepare
 
 MOST_SECONDS = 100  # of a command that hangs
 # Options that name what is written, or where measurements take place.
@@ -109,21 +101,9 @@ def _work(line: list[str]) -> typing.NoReturn:
     os._exit(status)
 
 
-def prepare() -> None:
-    """Import what the commands import when they run: else each would import it anew. None of it starts a thread."""
-    for name in LIBRARIES:
-        with suppress(ImportError):
-            importlib.import_module(name)
-    for each in (hyperslab.archive, hyperslab.cli, hyperslab.advise, hyperslab.model, hyperslab.trace):
-        for module in pkgutil.walk_packages(each.__path__, f"{each.__name__}."):
-            with suppress(ImportError):
-                importlib.import_module(module.name)
-    gc.freeze()
-
-
 def main() -> None:
     """Run all lines."""
-    prepare()
+    prepare([])  # what the commands import when they run: else each would import it anew
     folder, found = Path(sys.argv[1]), {}
     os.chdir(folder)
     for value in sys.argv[2:]:

@@ -70,7 +70,7 @@ print(states)
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the descriptors of a process are told by /proc")
 def test_forked_children_read_what_their_parent_holds_open(tmp_path: Path) -> None:
-    for number in range(60):
+    for number in range(24):
         with h5py.File(tmp_path / f"{number:03}.h5", "w") as file:
             file.create_dataset("x", data=[number])
             file.create_dataset("packed", data=[number], chunks=(1,), maxshape=(None,), compression="gzip")

@@ -64,7 +64,8 @@ def test_the_page_runs_on_a_scheduler_at_an_address(folder: Path) -> None:
     here = ["--host", "127.0.0.1", "--no-dashboard"]
     with process([*DASK, "scheduler", *here, "--port", "0", "--scheduler-file", str(told)], folder) as scheduler:
         address = address_in(told, scheduler)
-        with process([*DASK, "worker", address, *here, "--nworkers", "2", "--nthreads", "1"], folder):
+        worker = [*DASK, "worker", address, *here, "--nthreads", "1", "--no-nanny"]  # nobody need start it again
+        with process(worker, folder), process(worker, folder):
             fewer = {"--scale quick --scheduler": "--scale quick --trials 1 --scheduler"}
             names = run_page(PAGE, folder, **fewer, **{"tcp://node1:8786": address})
             names["client"].close()

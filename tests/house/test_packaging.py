@@ -36,6 +36,23 @@ def test_the_notices_name_every_linked_crate_and_its_licence() -> None:
 
 
 @needs_cargo
+def test_the_module_and_the_library_to_preload_are_built_of_the_same_crates() -> None:
+    """With another feature in one of them, a crate is compiled twice, and so are all that need it."""
+    crates = [crates_of("hyperslab-python"), crates_of("hyperslab-preload")]
+    shared = {crate for crate, _ in crates[0]} & {crate for crate, _ in crates[1]}
+    assert len(shared) > 100
+    assert [each for each in crates[0] ^ crates[1] if each[0] in shared] == []
+
+
+def crates_of(package: str) -> set[tuple[str, str]]:
+    """The crates that a package needs, and their features."""
+    command = ["cargo", "tree", "--locked", "--edges", "normal,build", "--prefix", "none", "--format", "{p}|{f}"]
+    command += ["--package", package]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    return {(crate, features) for crate, _, features in (line.replace(" (*)", "").partition("|") for line in listed)}
+
+
+@needs_cargo
 def test_the_standard_library_is_named_with_its_copyright() -> None:
     own, *others = notices.standard_library()
     assert own[0].startswith("the Rust standard library 1.")

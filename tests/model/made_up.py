@@ -97,14 +97,19 @@ def _made_up_fit(
 
 def with_codecs(made: StoreProfile, *codecs: str) -> StoreProfile:
     """The profile trained on arrays with each of these codecs instead."""
+    cells, fits = _fits_with_codecs(codecs)
+    return replace(made, cells=cells, fits=fits)
+
+
+@cache
+def _fits_with_codecs(codecs: tuple[str, ...]) -> tuple[tuple[Observation, ...], tuple[Coefficients, ...]]:
     costs = {"s_decode": 1e-9, "s_encode": 1e-8}
-    cells = [
+    cells = tuple(
         cell
         for seed, library in enumerate(("hdf5", "zarr"))
         for operation in ("read", "write")
         for codec in codecs
         for cell in made_up_cells(library, operation, 90, seed, noise=0.02, codec=codec, **costs)
-    ]
+    )
     kinds = dict.fromkeys((cell.library, cell.operation) for cell in cells)
-    fits = tuple(fit(cells, library, operation) for library, operation in kinds)
-    return replace(made, cells=tuple(cells), fits=fits)
+    return cells, tuple(fit(cells, library, operation) for library, operation in kinds)

@@ -210,12 +210,12 @@ def test_the_layout_of_a_file(workload: Path, store_profile: Path, tmp_path: Pat
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "a.h5", "w") as file:
         values = np.zeros((2000, 64), np.float32)
-        file.create_dataset("x", data=values, chunks=(50, 16), compression="gzip")
+        file.create_dataset("x", data=values, chunks=(500, 32), compression="gzip")
         file.create_dataset("y", data=values)
         file.create_dataset("z", data=values[:5])
     predict = ["predict", str(workload), "--profile", str(store_profile), "--json", "--file"]
     document = json.loads(runner.invoke(app, [*predict, f"{tmp_path}/a.h5:x"]).stdout)
-    assert document["predictions"][0]["layout"].startswith("50x16:deflate=")
+    assert document["predictions"][0]["layout"].startswith("500x32:deflate=")
     for where, what in (("a.h5", "name an array as FILE:ARRAY"), ("a.h5:z", "found: /z"), ("a.h5:w", "no such")):
         refused = runner.invoke(app, [*predict, f"{tmp_path}/{where}"])
         assert isinstance(refused.exception, UsageError)
@@ -227,9 +227,9 @@ def test_codecs_are_measured_on_the_users_data(workload: Path, store_profile: Pa
     h5py = pytest.importorskip("h5py")
     noise = np.random.default_rng(1).normal(size=(2000, 64)).astype(np.float32)
     with h5py.File(tmp_path / "a.h5", "w") as file:
-        file.create_dataset("x", data=noise, chunks=(50, 16), compression="lzf")
+        file.create_dataset("x", data=noise, chunks=(500, 32), compression="lzf")
     predict = ["predict", str(workload), "--profile", str(store_profile), "--json", "--file", f"{tmp_path}/a.h5:x"]
-    done = runner.invoke(app, [*predict, "--layout", "50x16:deflate=1.1", "--libraries", "hdf5"])
+    done = runner.invoke(app, [*predict, "--layout", "500x32:deflate=1.1", "--libraries", "hdf5"])
     found = {each["codec"]: each for each in json.loads(done.stdout)["predictions"]}
     assert found["lzf"]["unknown"] == found["deflate"]["unknown"] == []
     assert all(each["seconds"] > 0 for each in found.values())

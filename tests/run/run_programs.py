@@ -38,10 +38,16 @@ class Ran:
         return self.counts["passed"]["reasons"].get(reason, {"reads": 0})["reads"]
 
 
+# What `python -m hyperslab run` is, and what it imports. tests/run/test_run_command.py starts it as users do.
+COMMAND = "from hyperslab.__main__ import main; main()"
+IMPORTED = ("hyperslab.__main__", "hyperslab.running.command", "hyperslab.running.programs",
+            "hyperslab.running.summary", "hyperslab.errors", "json", "resource", "signal")  # fmt: skip
+
+
 def run(*words: object, cwd: Path | None = None, **environment: str) -> Ran:
     """Run a program under `hyperslab run --json`."""
-    line = [sys.executable, "-m", "hyperslab", "run", "--json", "--", *map(str, words)]
-    return Ran(subprocess.run(line, capture_output=True, cwd=cwd, env={**os.environ, **environment}, timeout=240))
+    around = {**os.environ, **environment}
+    return Ran(run_python(COMMAND, "run", "--json", "--", *words, modules=IMPORTED, cwd=cwd, env=around))
 
 
 def python(code: str, *words: object, **options: Any) -> Ran:

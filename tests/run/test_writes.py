@@ -18,6 +18,8 @@ import pytest
 from c_programs import system_libhdf5
 from run_programs import Ran, run
 
+from command_line import run_python
+
 PROGRAM = Path(__file__).with_name("writes_program.py")
 DATA = """
     import sys
@@ -79,10 +81,9 @@ def write(code: str, *words: object, **environment: Any) -> Ran:
     return run(sys.executable, "-c", textwrap.dedent(code), *words, HYPERSLAB_WRITES="1", **environment)
 
 
-def alone(code: str, *words: object) -> subprocess.CompletedProcess[str]:
+def alone(code: str, *words: object) -> subprocess.CompletedProcess[bytes]:
     """Run the same code without us."""
-    line = [sys.executable, "-c", textwrap.dedent(code), *map(str, words)]
-    return subprocess.run(line, capture_output=True, text=True)
+    return run_python(textwrap.dedent(code), *words, modules=("numpy",))
 
 
 def chunks(array: h5py.Dataset) -> dict[tuple[int, ...], int]:
@@ -276,7 +277,7 @@ def test_what_waits_in_the_cache_of_libhdf5_is_replaced(tmp_path: Path) -> None:
     )
     expected = alone(code, tmp_path / "theirs")
     ran = write(code, tmp_path / "ours")
-    assert (expected.returncode, ran.out.decode()) == (0, expected.stdout)
+    assert (expected.returncode, ran.out) == (0, expected.stdout)
     assert (encoded(ran), left(ran)) == (3, {"small": 3})
     must_be_equal(tmp_path / "ours", tmp_path / "theirs")
 

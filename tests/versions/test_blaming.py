@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
+from draws import few
 from hyperslab.cli.versions.blame import map_rows
 from hyperslab.cli.versions.graph import drawn
 from hyperslab.errors import DamagedFile, UsageError
@@ -82,7 +83,7 @@ def test_damage_is_no_answer(path: Path) -> None:
         assert len([name for _, name in drawn(order, parents) if name]) == 5
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=few(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_blame_is_that_of_whole_arrays(tmp_path: Path, data: st.DataObject) -> None:
     """Chunk by chunk: the first parent, then the other one, that has the same chunk; otherwise the version itself."""
@@ -108,7 +109,7 @@ def test_blame_is_that_of_whole_arrays(tmp_path: Path, data: st.DataObject) -> N
                 assert blame.changes[number].name == blamed(head, slice(4 * index, 4 * index + 4), whole, parents)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=few(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_each_element_is_of_the_version_that_last_changed_it(tmp_path: Path, data: st.DataObject) -> None:
     """Element by element, with versions of both libraries, merges, and arrays that grow and shrink."""

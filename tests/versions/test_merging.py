@@ -17,6 +17,7 @@ from versioned_hdf5 import VersionedHDF5File
 from versioned_hdf5 import delete_versions as delete_theirs
 
 import hyperslab as hs
+from draws import few
 from hyperslab.errors import MergeConflict, UsageError
 from hyperslab.versions.stage.staged_chunks import StagedChunks
 
@@ -323,7 +324,7 @@ class Whole:
 POLICIES = st.sampled_from(["raise", "ours", "theirs", lambda base, ours, theirs: base + 10 * ours + 100 * theirs])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=few(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), ndim=st.integers(1, 2), conflict=POLICIES, by_theirs=st.booleans())
 def test_a_merge_equals_one_of_whole_arrays(
     tmp_path: Path, data: st.DataObject, ndim: int, conflict: Any, by_theirs: bool
