@@ -13,9 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab.archive.tree.array import Array as ArchiveArray
+from hyperslab.archive.views import display_html
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, FileChanged, Unsupported
 from hyperslab.progress import Progress
+from hyperslab.quantities import UNKNOWN
 from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMap, chunk_map
 from hyperslab.versions.inspect.chunk_stack import ChunkStack
 from hyperslab.versions.inspect.regions import Boxes, joined, unequal, within
@@ -283,6 +285,27 @@ class VersionDiff:
 
     def __getitem__(self, path: str) -> ArrayDiff:
         return self.arrays[path]
+
+    def _repr_html_(self) -> str:
+        cells = (
+            (
+                one.path,
+                one.status,
+                " → ".join(dict.fromkeys(" × ".join(map(str, each)) for each in one.shape if each is not None)),
+                UNKNOWN if one.chunk_count is None else f"{one.chunk_count:,}",
+                ", ".join(one.attributes),
+            )
+            for one in self.arrays.values()
+        )
+        notes = [f"new group: {name}" for name in self.added_groups]
+        notes += [f"group that is gone: {name}" for name in self.removed_groups]
+        notes += [
+            f"attributes of {path or 'the version'}: {', '.join(names)}" for path, names in self.attributes.items()
+        ]
+        notes += [f"{path}: {problem}" for path, problem in self.problems.items()]
+        titles = ("array", "what", "shape", "chunks that differ", "attributes that differ")
+        name = f"{self.before} → {self.after}" + (": they are the same" if self.is_empty else "")
+        return display_html.rows("hyperslab.VersionDiff", name, titles, cells, notes)
 
 
 def diff(path: str, before: str, after: str) -> VersionDiff:
