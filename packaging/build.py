@@ -26,6 +26,7 @@ from notices import target_of
 ROOT = notices.ROOT
 GLIBC = "2.28"
 MACHINES = ("x86_64", "aarch64")
+PROCESSORS = {b"\x3e\x00": "x86_64", b"\xb7\x00": "aarch64"}  # in bytes 18 and 19 of an ELF file
 # The assembler of this zig does not know the SHA-3 instructions of ARM, and its successors stumble over AVX-512.
 WITHOUT_SHA3 = {"aarch64": "-DLIBDEFLATE_ASSEMBLER_DOES_NOT_SUPPORT_SHA3"}
 TOOLS = ["maturin>=1.7,<2", "ziglang==0.13.*", "cargo-zigbuild>=0.19", "auditwheel>=6.4", "abi3audit>=0.0.20"]
@@ -116,7 +117,7 @@ def preloaded_library(environment: dict[str, str], machine: str) -> Iterator[Non
     subprocess.run([*cargo, "--target", f"{target_of(machine)}.{GLIBC}"], cwd=ROOT, env=environment, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     place = PACKAGE / "libhyperslab_preload.so"
-    kept = place.with_name("libhyperslab_preload.so.kept")
+    kept = ROOT / "target" / f"{place.name}.kept"  # not in the package, of which everything would be packed
     if is_cross(machine) and place.exists():
         shutil.copy(place, kept)
     beside = place.with_name("libhyperslab_preload.so.new")
@@ -126,7 +127,7 @@ def preloaded_library(environment: dict[str, str], machine: str) -> Iterator[Non
         yield
     finally:
         if kept.exists():
-            kept.replace(place)
+            shutil.move(kept, place)
         elif is_cross(machine):
             place.unlink()
 
@@ -139,6 +140,7 @@ def is_cross(machine: str) -> bool:
 def faults(wheel: Path) -> list[str]:
     """What the wheel lacks or has too much, paths of this machine, and symbols of a newer glibc than it promises."""
     found = [] if "abi3-manylinux" in wheel.name else [f"its name is {wheel.name}"]
+    machine = next((one for one in MACHINES if wheel.stem.endswith(one)), None)
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         found += [f"{wanted} is not in it" for wanted in SHIPPED if not any(name.endswith(wanted) for name in names)]
@@ -151,6 +153,8 @@ def faults(wheel: Path) -> list[str]:
             content = archive.read(name)
             found += [f"{name} contains {path}" for path in (ROOT, Path.home()) if f"{path}/".encode() in content]
             asked = re.findall(rb"GLIBC_([0-9.]+)", content) if name.endswith(".so") else []
+            if name.endswith(".so") and (built := PROCESSORS.get(content[18:20])) not in (None, machine):
+                found.append(f"{name} is for {built}")
             newest = max((tuple(map(int, one.split(b"."))) for one in asked), default=(0,))
             if newest > tuple(map(int, GLIBC.split("."))):
                 found.append(f"{name} needs glibc {'.'.join(map(str, newest))}")

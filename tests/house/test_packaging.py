@@ -74,6 +74,11 @@ def test_a_wheel_that_is_not_what_it_should_be_is_refused(tmp_path: Path) -> Non
         f"hyperslab/_core.abi3.so contains {ROOT}",
         "hyperslab/_core.abi3.so needs glibc 2.34",
     ]
+    other = "\x7fELF" + "\0" * 14 + "\x3e\0"
+    foreign = made_wheel(
+        tmp_path, "hyperslab-1.0-cp311-abi3-manylinux_2_28_aarch64.whl", **{"hyperslab/_core.abi3.so": other}
+    )
+    assert build.faults(foreign) == ["hyperslab/_core.abi3.so is for x86_64"]
     named = made_wheel(tmp_path, "hyperslab-1.0-cp311-cp311-linux_x86_64.whl")
     assert build.faults(named) == [f"its name is {named.name}"]
     with zipfile.ZipFile(tmp_path / "empty-abi3-manylinux.whl", "w"):
