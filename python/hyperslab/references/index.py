@@ -83,7 +83,7 @@ class Index:
             if root.name != "/":
                 raise UsageError(f"{root.name} of {root.filename} is not a whole archive: index its root instead")
             check_whole(root)
-        self.roots = MappingProxyType(dict(roots))
+        self.roots: MappingProxyType[str, Group] = MappingProxyType(dict(roots))
         self.lasting: TemporaryDirectory[str] | None = None  # holds the files of the roots; removed with the index
 
     def __repr__(self) -> str:

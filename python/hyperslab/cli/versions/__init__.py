@@ -27,7 +27,7 @@ from hyperslab.cli.versions import (
     verify,
 )
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     help="Keep versions of arrays: list, compare, merge, import, export and delete them. See docs/versions.md.",
     no_args_is_help=True,
 )

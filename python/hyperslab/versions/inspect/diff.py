@@ -81,15 +81,17 @@ class ArrayDiff:
 
     def __init__(self, path: str, before: Side | None, after: Side | None) -> None:
         self.path = path
-        self.before = None if before is None else before.map
-        self.after = None if after is None else after.map
+        self.before: ChunkMap | None = None if before is None else before.map
+        self.after: ChunkMap | None = None if after is None else after.map
         self._sides = (before, after)
         maps = [one for one in (self.before, self.after) if one is not None]
         problems = {one.problem: None for one in maps if one.problem}
         if len({one.chunk_shape for one in maps}) > 1:
             problems[f"its chunks are {maps[0].chunk_shape} and {maps[1].chunk_shape}"] = None
-        self.problem = "; ".join(problems) or None
-        self.attributes = changed_values(maps[0].attributes, maps[1].attributes) if len(maps) > 1 else {}
+        self.problem: str | None = "; ".join(problems) or None
+        self.attributes: dict[str, Change] = (
+            changed_values(maps[0].attributes, maps[1].attributes) if len(maps) > 1 else {}
+        )
 
     @property
     def status(self) -> Status:
