@@ -138,7 +138,7 @@ def is_cross(machine: str) -> bool:
 
 
 def faults(wheel: Path) -> list[str]:
-    """What the wheel lacks or has too much, paths of this machine, and symbols of a newer glibc than it promises."""
+    """What the wheel lacks or has too much, paths of this machine, and libraries for another processor."""
     found = [] if "abi3-manylinux" in wheel.name else [f"its name is {wheel.name}"]
     machine = next((one for one in MACHINES if wheel.stem.endswith(one)), None)
     with zipfile.ZipFile(wheel) as archive:
@@ -152,12 +152,8 @@ def faults(wheel: Path) -> list[str]:
         for name in names:
             content = archive.read(name)
             found += [f"{name} contains {path}" for path in (ROOT, Path.home()) if f"{path}/".encode() in content]
-            asked = re.findall(rb"GLIBC_([0-9.]+)", content) if name.endswith(".so") else []
             if name.endswith(".so") and (built := PROCESSORS.get(content[18:20])) not in (None, machine):
                 found.append(f"{name} is for {built}")
-            newest = max((tuple(map(int, one.split(b"."))) for one in asked), default=(0,))
-            if newest > tuple(map(int, GLIBC.split("."))):
-                found.append(f"{name} needs glibc {'.'.join(map(str, newest))}")
     return found
 
 
