@@ -13,7 +13,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: setup system demo wheel wheel-aarch64 try-wheel sbom release-check audit-deps review check suites matrix readme test test-rust test-python fuzz lint lint-rust lint-python format bench docs clean
+.PHONY: setup system demo wheel wheel-aarch64 try-wheel sbom release-check audit-deps types review check suites matrix readme test test-rust test-python fuzz lint lint-rust lint-python format bench docs clean
 
 setup: .stamps/built
 
@@ -79,8 +79,9 @@ suites: setup
 wheel: setup
 	$(BIN)/python packaging/build.py
 
-# Every command in an environment that has only the wheel, for each Python that is here.
+# Every command in an environment that has only the wheel, for each Python that is here; then pip, uv, pipx and uvx.
 try-wheel: setup
+	$(BIN)/python tests/matrix/try_installers.py dist/hyperslab-*_$$(uname -m).whl
 	$(BIN)/python tests/matrix/run.py --wheel dist/hyperslab-*_$$(uname -m).whl --only plain
 
 wheel-aarch64: setup
@@ -95,13 +96,17 @@ sbom: setup
 release-check: setup
 	$(BIN)/python packaging/release.py
 
-# Where the lists of known faults cannot be reached, it says so and fails.
+# Where the lists of known faults cannot be reached, it says so and fails, with another status than for a fault.
 TOOLS := target/tools
 audit-deps: setup
 	test -x $(TOOLS)/bin/cargo-deny || cargo install --locked --quiet --root $(TOOLS) cargo-deny
-	$(TOOLS)/bin/cargo-deny check
 	test -x $(TOOLS)/python/bin/pip-audit || { $(PYTHON) -m venv $(TOOLS)/python && $(TOOLS)/python/bin/pip install --quiet pip-audit; }
-	$(TOOLS)/python/bin/pip-audit --no-deps --disable-pip --requirement requirements.lock
+	$(BIN)/python packaging/audit_deps.py $(TOOLS)/bin/cargo-deny $(TOOLS)/python/bin/pip-audit
+
+# Whether what we export has types that every checker knows, as py.typed promises: at least 98 %.
+types: setup
+	test -x $(TOOLS)/types/bin/basedpyright || { $(PYTHON) -m venv $(TOOLS)/types && $(TOOLS)/types/bin/pip install --quiet basedpyright; }
+	$(BIN)/python packaging/typed.py $(TOOLS)/types/bin/basedpyright
 
 # Environments of other versions, made and thrown away; what was found goes to tests/matrix/results.md.
 matrix: setup
@@ -161,6 +166,7 @@ bench: setup
 # What is generated from code and results, then the site: target/site/index.html. Nothing is downloaded.
 docs: setup
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/gallery.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "the site is in target/site; to search it, serve it: $(BIN)/python -m http.server -d target/site"
 

@@ -118,10 +118,13 @@ def commands_page() -> str:
     """The reference of the command line, as Markdown."""
     import click
 
-    from hyperslab.cli.commands import ENTRIES
+    from hyperslab.cli.commands import ENTRIES, GROUPS
     from hyperslab.running.command import USAGE
 
     parts = ["# Commands\n\nThis page is made from the help texts. Each command prints its own with `--help`.\n"]
+    parts += ["| to do this | commands |", "|---|---|"]
+    parts += [f"| {title.lower()} | {', '.join(f'`{name}`' for name in group)} |" for title, group in GROUPS.items()]
+    parts.append("")
     for name, entry in ENTRIES.items():
         command = entry.load(name)
         if name == "run":  # which starts before Typer would be imported, and prints its own help

@@ -20,12 +20,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+import notices
+from notices import target_of
+
+ROOT = notices.ROOT
 GLIBC = "2.28"
 MACHINES = ("x86_64", "aarch64")
+PROCESSORS = {b"\x3e\x00": "x86_64", b"\xb7\x00": "aarch64"}  # in bytes 18 and 19 of an ELF file
 # The assembler of this zig does not know the SHA-3 instructions of ARM, and its successors stumble over AVX-512.
 WITHOUT_SHA3 = {"aarch64": "-DLIBDEFLATE_ASSEMBLER_DOES_NOT_SUPPORT_SHA3"}
-TOOLS = ["maturin>=1.7,<2", "ziglang==0.13.*", "cargo-zigbuild>=0.19"]
+TOOLS = ["maturin>=1.7,<2", "ziglang==0.13.*", "cargo-zigbuild>=0.19", "auditwheel>=6.4", "abi3audit>=0.0.20"]
 PACKAGE = ROOT / "python" / "hyperslab"
 PAGE = ROOT / "hyperslab._core.data" / "data" / "share" / "man" / "man1" / "hyperslab.1"
 SHIPPED = ("hyperslab/py.typed", "hyperslab/NOTICES.txt", "hyperslab/_core.abi3.so",
@@ -44,20 +48,14 @@ def tools() -> Path:
     return folder / "bin"
 
 
-def generate(programs: Path) -> None:
-    """The files of the wheel that are made from others."""
+def generate(programs: Path, machine: str) -> None:
+    """The files of the wheel for a processor that are made from others."""
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     command = [sys.executable, "-c", "from hyperslab.cli.manual import manual; print(manual(), end='')"]
     PAGE.write_text(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
     (zig,) = programs.parent.glob("lib/python*/site-packages/ziglang")
-    notices = [sys.executable, str(ROOT / "packaging" / "notices.py"), str(PACKAGE / "NOTICES.txt"), str(zig)]
-    subprocess.run(notices, check=True)
-
-
-def target_of(machine: str) -> str:
-    """Rust's name of a processor with Linux and glibc."""
-    return f"{machine}-unknown-linux-gnu"
+    (PACKAGE / "NOTICES.txt").write_text(notices.notices(machine, zig))
 
 
 def linker(programs: Path, machine: str) -> dict[str, str]:
@@ -119,7 +117,7 @@ def preloaded_library(environment: dict[str, str], machine: str) -> Iterator[Non
     subprocess.run([*cargo, "--target", f"{target_of(machine)}.{GLIBC}"], cwd=ROOT, env=environment, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     place = PACKAGE / "libhyperslab_preload.so"
-    kept = place.with_name("libhyperslab_preload.so.kept")
+    kept = ROOT / "target" / f"{place.name}.kept"  # not in the package, of which everything would be packed
     if is_cross(machine) and place.exists():
         shutil.copy(place, kept)
     beside = place.with_name("libhyperslab_preload.so.new")
@@ -129,7 +127,7 @@ def preloaded_library(environment: dict[str, str], machine: str) -> Iterator[Non
         yield
     finally:
         if kept.exists():
-            kept.replace(place)
+            shutil.move(kept, place)
         elif is_cross(machine):
             place.unlink()
 
@@ -140,8 +138,9 @@ def is_cross(machine: str) -> bool:
 
 
 def faults(wheel: Path) -> list[str]:
-    """What the wheel lacks or has too much, paths of this machine, and symbols of a newer glibc than it promises."""
+    """What the wheel lacks or has too much, paths of this machine, and libraries for another processor."""
     found = [] if "abi3-manylinux" in wheel.name else [f"its name is {wheel.name}"]
+    machine = next((one for one in MACHINES if wheel.stem.endswith(one)), None)
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         found += [f"{wanted} is not in it" for wanted in SHIPPED if not any(name.endswith(wanted) for name in names)]
@@ -153,11 +152,25 @@ def faults(wheel: Path) -> list[str]:
         for name in names:
             content = archive.read(name)
             found += [f"{name} contains {path}" for path in (ROOT, Path.home()) if f"{path}/".encode() in content]
-            asked = re.findall(rb"GLIBC_([0-9.]+)", content) if name.endswith(".so") else []
-            newest = max((tuple(map(int, one.split(b"."))) for one in asked), default=(0,))
-            if newest > tuple(map(int, GLIBC.split("."))):
-                found.append(f"{name} needs glibc {'.'.join(map(str, newest))}")
+            if name.endswith(".so") and (built := PROCESSORS.get(content[18:20])) not in (None, machine):
+                found.append(f"{name} is for {built}")
     return found
+
+
+def judged(wheel: Path, programs: Path) -> list[str]:
+    """What two judges say against the wheel: of the systems that it runs on, and of the Pythons."""
+    show = subprocess.run([programs / "auditwheel", "show", wheel], capture_output=True, text=True)
+    found = oldest_system(show.stdout + show.stderr)
+    pythons = subprocess.run([programs / "abi3audit", "--strict", "--report", wheel], capture_output=True, text=True)
+    return found + ([f"abi3audit: {(pythons.stdout + pythons.stderr).strip()}"] if pythons.returncode else [])
+
+
+def oldest_system(said: str) -> list[str]:
+    """What is wrong with the platform that auditwheel names."""
+    named = re.search(r'platform\s+tag:\s+"manylinux_2_(\d+)_', said)
+    if named and int(named[1]) <= int(GLIBC.split(".")[1]):
+        return []
+    return [f"auditwheel: {' '.join(said.split())}"]
 
 
 def main() -> None:
@@ -168,11 +181,11 @@ def main() -> None:
     asked = parser.parse_args()
     out: Path = asked.out
     programs = tools()
-    generate(programs)
+    generate(programs, asked.machine)
     if is_cross(asked.machine):
         subprocess.run(["rustup", "target", "add", target_of(asked.machine)], check=True)
     wheel = build(out, programs, asked.machine)
-    wrong = faults(wheel)
+    wrong = [*faults(wheel), *judged(wheel, programs)]
     for path in sorted(out.iterdir()):
         print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB")
     if wrong:

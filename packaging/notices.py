@@ -1,24 +1,24 @@
-"""Write the licences of all that is linked into our libraries: `python packaging/notices.py TARGET [ZIG]`.
+"""Write the licences of all that is linked into our libraries: `python packaging/notices.py TARGET`.
 
-The list of crates comes from `cargo metadata`, and the texts from their sources as cargo has fetched them. Rust's
-standard library brings its own list. If zig links, its folder is given, and the licences of what it adds come too.
+The list of crates comes from `cargo metadata` for the processor that is built for (`--machine`), and the texts from
+their sources as cargo has fetched them. Rust's standard library brings its own list. If zig links, `--zig` gives its
+folder, and the licences of what it adds come too.
 """
 
 from __future__ import annotations
 
+import argparse
 import html
 import json
 import platform
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
 LINKED = ("hyperslab-python", "hyperslab-preload")
-PLATFORM = f"{platform.machine()}-unknown-linux-gnu"
 TEXT = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense)[\w.-]*", re.IGNORECASE)
 NO_TEXT = (".rs", ".py", ".c", ".h", ".html", ".toml", ".json", ".yml", ".sh")
 RULE = "=" * 80
@@ -56,11 +56,21 @@ def texts(package: dict[str, Any]) -> Iterator[str]:
             yield path.read_text(errors="replace").replace("\r\n", "\n").strip()
 
 
-def crates() -> Iterator[Entry]:
+def target_of(machine: str) -> str:
+    """Rust's name of a processor with Linux and glibc."""
+    return f"{machine}-unknown-linux-gnu"
+
+
+def packages(machine: str) -> list[dict[str, Any]]:
+    """What cargo says of the crates that are linked for a processor."""
+    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target_of(machine)]
+    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    return linked(json.loads(done.stdout))
+
+
+def crates(machine: str) -> Iterator[Entry]:
     """What our crates link, and what these link."""
-    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", PLATFORM]
-    metadata = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
-    for package in linked(metadata):
+    for package in packages(machine):
         where = f" ({package['repository']})" if package["repository"] else ""
         yield (
             f"{package['name']} {package['version']}",
@@ -100,12 +110,12 @@ def zig(folder: Path) -> Iterator[Entry]:
     yield "compiler_rt of zig", "MIT", [(folder / "LICENSE").read_text().strip()]
 
 
-def notices(linker: Path | None = None) -> str:
+def notices(machine: str, linker: Path | None = None) -> str:
     """The whole file."""
     users: dict[str, list[str]] = {}
     first: dict[str, str] = {}  # of texts that differ in their spaces
     lines = [ABOUT]
-    for name, licence, found in [*crates(), *standard_library(), *(zig(linker) if linker else ())]:
+    for name, licence, found in [*crates(machine), *standard_library(), *(zig(linker) if linker else ())]:
         more = "" if found else "; its sources have no file with the text"
         lines.append(f"{name}: {licence}{more}")
         for text in dict.fromkeys(first.setdefault(" ".join(one.split()), one) for one in found):
@@ -115,5 +125,15 @@ def notices(linker: Path | None = None) -> str:
     return "\n".join([*lines, ""])
 
 
+def main() -> None:
+    """Write the file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", type=Path)
+    parser.add_argument("--machine", default=platform.machine())
+    parser.add_argument("--zig", type=Path)
+    asked = parser.parse_args()
+    asked.target.write_text(notices(asked.machine, asked.zig))
+
+
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(notices(Path(sys.argv[2]) if len(sys.argv) > 2 else None))
+    main()

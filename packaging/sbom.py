@@ -1,14 +1,14 @@
 """List the parts of the wheel in CycloneDX's form: `python packaging/sbom.py OUTPUT.cdx.json`.
 
-The crates are those that are linked, as for the licences; the Python packages are those that `pip install hyperslab`
-brings, with the versions that the tests ran with. maturin would write such a list too, with the folders of the machine.
+The crates are those that are linked for any processor, as for the licences; the Python packages are those that
+`pip install hyperslab` brings, with the versions that the tests ran with. maturin would write such a list too, with the
+folders of the machine.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 import tomllib
 import uuid
@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import notices
+from build import MACHINES
 
 ROOT = notices.ROOT
 
 
 def crates() -> list[dict[str, Any]]:
-    """The crates that are linked."""
-    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", notices.PLATFORM]
-    metadata = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
+    """The crates that are linked, each one once."""
+    every = {(one["name"], one["version"]): one for machine in MACHINES for one in notices.packages(machine)}
     return [
         {
             "type": "library",
@@ -33,7 +33,7 @@ def crates() -> list[dict[str, Any]]:
             "version": one["version"],
             "licenses": [{"expression": one["license"].replace("/", " OR ")}] if one["license"] else [],
         }
-        for one in notices.linked(metadata)
+        for _, one in sorted(every.items())
     ]
 
 

@@ -1,4 +1,8 @@
-"""Text for quantities: seconds, bytes and intervals with their units. An unknown value is a dash, never a zero."""
+"""Text for quantities: seconds, bytes and intervals with their units. An unknown value is a dash, never a zero.
+
+Bytes that were counted are in decimal units, as those of disks and networks: kB, MB. A size that somebody sets, or that
+a format or a library has as a power of two, is in binary units: KiB, MiB.
+"""
 
 from __future__ import annotations
 
@@ -40,16 +44,25 @@ def digits(value: float | None) -> str:
 
 
 def _magnitude(value: float) -> int:
-    return int(f"{abs(value):e}".partition("e")[2])
+    """The power of ten of a number that is rounded to three digits."""
+    return int(f"{abs(value):.2e}".partition("e")[2])
 
 
-def nbytes_text(nbytes: int | None) -> str:
-    """Bytes in decimal units."""
+def nbytes_text(nbytes: float | None) -> str:
+    """Bytes that were counted, or their mean, in decimal units."""
     if nbytes is None:
         return UNKNOWN
-    for size, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if nbytes >= size:
+    for size, name in ((10**15, "PB"), (10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if nbytes >= size * 0.9995:  # which would be rounded to a thousand of the next unit
             return f"{digits(nbytes / size)} {name}"
+    return f"{round(nbytes)} B"
+
+
+def set_nbytes_text(nbytes: int) -> str:
+    """A size that somebody sets, in binary units: 512 KiB, 1 MiB."""
+    for size, name in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if nbytes >= size:
+            return f"{nbytes / size:.4g} {name}"
     return f"{nbytes} B"
 
 

@@ -10,7 +10,7 @@ class Timers:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        self.cpu_seconds = 0.0
+        self.cpu_seconds: float = 0.0
         self._phase = ""
 
     def __call__(self, phase: str) -> Timers:

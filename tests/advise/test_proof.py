@@ -229,7 +229,7 @@ def test_the_reasons_against_running_a_program_are_said(data: Path, profile: Sto
     assert "status -9" in why(recorded=replace(recorded, exit_status=-9))
     assert "with libhdf5" in why(library="zarr")
     assert "a file that is warm" in why(library="hdf5", cache="warm")
-    assert "--sample is 0 MB" in why(1000, library="hdf5")
+    assert "--sample is 1.00 kB" in why(1000, library="hdf5")
     assert "would take" in why(library="hdf5", recorded=replace(recorded, seconds=3600.0))
 
 

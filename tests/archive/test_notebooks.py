@@ -2,38 +2,14 @@
 
 from __future__ import annotations
 
-from html.parser import HTMLParser
-
 import numpy as np
 import pytest
 
 import hyperslab as hs
+from checked_html import Checked
 from hyperslab.archive.views import display_html
 
 h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab[formats]'")
-
-
-class Checked(HTMLParser):
-    """Reads HTML, and keeps its tags and its text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[str] = []
-        self.text = ""
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.open.append(tag)
-        self.tags.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ CORE = {
 
 # The exit status, and a part of what is said.
 COMMANDS: dict[str, tuple[int, str]] = {
-    "--help": (0, "Commands"),
+    "--help": (0, "Look at files"),
     "--version": (0, "hyperslab 0"),
     "info a.h5": (0, "temp"),
     "info a.h5 --json": (0, '"arrays"'),

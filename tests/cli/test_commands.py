@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from command_line import run_hyperslab
 from hyperslab.cli import app
-from hyperslab.cli.commands import ENTRIES
+from hyperslab.cli.commands import ENTRIES, GROUPS
 
 runner = CliRunner()
 IMPORTED = "import sys; from hyperslab.cli import main\ntry: main()\nfinally: print(*sys.modules, file=sys.stderr)"
@@ -30,7 +30,11 @@ def test_a_line_is_the_first_of_the_commands_own_help(name: str) -> None:
 
 def test_help_imports_no_library() -> None:
     listed = subprocess.run([sys.executable, "-c", IMPORTED, "--help"], capture_output=True, text=True, check=True)
-    assert all(name in listed.stdout for name in ENTRIES)
+    places = [listed.stdout.index(f"│ {name} ") for name in ENTRIES]
+    assert places == sorted(places)
+    titles = [listed.stdout.index(f"─ {title} ─") for title in GROUPS]
+    assert titles == sorted(titles)
+    assert "─ Commands ─" not in listed.stdout, "a command is in no group"
     loaded = set(listed.stderr.split())
     assert "typer" in loaded
     assert not loaded & {"numpy", "h5py", "pydantic", "zarr", "hyperslab.archive", "hyperslab.cli.bench"}

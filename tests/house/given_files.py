@@ -62,6 +62,7 @@ GIVEN: dict[str, tuple[Callable[[Path], None], ...]] = {
     "tutorial.md": NOTHING,
     "versions.md": NOTHING,
     "layouts.md": NOTHING,
+    "gallery.md": NOTHING,
     "from-h5py.md": (survey,),
 }
 

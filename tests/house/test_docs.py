@@ -7,6 +7,7 @@ import runpy
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from given_files import GIVEN, give
@@ -45,9 +46,9 @@ def marked(page: Path) -> Any:
     return pytest.param(page, marks=[pytest.mark.slow] if has_commands(page) else [], id=page_id(page))
 
 
-# Two pages have a scheduler or a bucket to talk to, in tests of their own. CI follows README by `make readme`, from the
-# line that installs the clone.
-ALONE = [page for page in PAGES if page.name not in ("clusters.md", "collections-on-s3.md", "README.md")]
+# Two pages have a scheduler or a bucket to talk to, and one makes pictures, in tests of their own. CI follows README by
+# `make readme`, from the line that installs the clone.
+ALONE = [page for page in PAGES if page.name not in ("clusters.md", "collections-on-s3.md", "gallery.md", "README.md")]
 
 
 @pytest.mark.timeout(1800)
@@ -99,6 +100,20 @@ def test_generated_pages_are_what_the_code_says() -> None:
     made = runpy.run_path(str(ROOT / "docs" / "generate.py"))["pages"]()
     for path, content in made.items():
         assert path.read_text() == content, f"{path.name} is out of date: make docs"
+
+
+@pytest.mark.slow
+def test_the_gallery_has_the_pictures_that_its_own_blocks_make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    made = runpy.run_path(str(ROOT / "docs" / "gallery.py"))["make"](tmp_path)
+    linked = re.findall(r"\(images/gallery/([^)]+)\)", (ROOT / "docs" / "gallery.md").read_text())
+    assert sorted(made) == sorted(linked)
+    assert sorted(made) == sorted(path.name for path in (ROOT / "docs" / "images" / "gallery").iterdir())
+    for name, content in made.items():
+        root = ElementTree.fromstring(content)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg", name
+        assert len(list(root.iter())) > 20, name
 
 
 def test_the_make_targets_that_contributors_are_told_exist() -> None:

@@ -285,6 +285,14 @@ def test_no_machine_path_or_registry_host_is_committed() -> None:
             assert bad not in text, f"{relative(path)} holds {bad}"
 
 
+def test_bytes_are_put_into_words_in_one_place() -> None:
+    """Counted in decimal units, set in binary ones: `quantities` says both, and `running` prints them too."""
+    by_hand = re.compile(r"\{[^{}]*(?:/ ?(?:1e6|1e9|GB|MIB|\(1 << \d0\)|2\*\*\d0))[^{}]*\} ?[kKMGT]i?B\b(?!/s)")
+    allowed = {"quantities.py", "environment.py", "log.py", "paper_experiments.py"}  # the last three: committed results
+    wrong = [relative(path) for path in OURS if path.name not in allowed and by_hand.search(path.read_text())]
+    assert wrong == []
+
+
 def test_relative_links_lead_somewhere() -> None:
     for path in FILES:
         if path.suffix == ".md":

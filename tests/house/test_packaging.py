@@ -15,15 +15,17 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "packaging"))
 import build  # noqa: E402
 import notices  # noqa: E402
+import sbom  # noqa: E402
 
 needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
 
 
 @needs_cargo
 @pytest.mark.slow  # cargo reads the manifests of all crates
-def test_the_notices_name_every_linked_crate_and_its_licence() -> None:
-    text = notices.notices()
-    command = ["cargo", "tree", "--locked", "--edges", "normal,no-proc-macro", "--target", notices.PLATFORM]
+@pytest.mark.parametrize("machine", build.MACHINES)
+def test_the_notices_name_every_linked_crate_and_its_licence(machine: str) -> None:
+    text = notices.notices(machine)
+    command = ["cargo", "tree", "--locked", "--edges", "normal,no-proc-macro", "--target", notices.target_of(machine)]
     command += ["--prefix", "none", "--format", "{p}|{l}"]
     command += [word for name in notices.LINKED for word in ("--package", name)]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -63,9 +65,9 @@ def test_the_standard_library_is_named_with_its_copyright() -> None:
 
 def test_texts_that_differ_in_spaces_are_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
     entries = [("one 1", "MIT", ["you  may\nuse it"]), ("two 2", "MIT", ["you may use it"]), ("three 3", "MIT", [])]
-    monkeypatch.setattr(notices, "crates", lambda: iter(entries))
+    monkeypatch.setattr(notices, "crates", lambda machine: iter(entries))
     monkeypatch.setattr(notices, "standard_library", lambda: iter(()))
-    text = notices.notices()
+    text = notices.notices("x86_64")
     assert text.count("use it") == 1
     assert f"{notices.RULE}\none 1, two 2\n{notices.RULE}" in text
     assert "three 3: MIT; its sources have no file with the text" in text
@@ -73,7 +75,7 @@ def test_texts_that_differ_in_spaces_are_written_once(monkeypatch: pytest.Monkey
 
 def made_wheel(folder: Path, name: str = "hyperslab-1.0-cp311-abi3-manylinux_2_28_x86_64.whl", **more: str) -> Path:
     files = dict.fromkeys(("hyperslab/py.typed", "hyperslab/NOTICES.txt", "hyperslab/_core.abi3.so"), "")
-    files["hyperslab/libhyperslab_preload.so"] = "GLIBC_2.2.5 GLIBC_2.28"
+    files["hyperslab/libhyperslab_preload.so"] = "GLIBC_2.34"  # which it looks up where there is one
     files["hyperslab-1.0.data/data/share/man/man1/hyperslab.1"] = files["hyperslab-1.0.dist-info/licenses/LICENSE"] = ""
     with zipfile.ZipFile(folder / name, "w") as archive:
         for path, content in {**files, **more}.items():
@@ -83,17 +85,28 @@ def made_wheel(folder: Path, name: str = "hyperslab-1.0-cp311-abi3-manylinux_2_2
 
 def test_a_wheel_that_is_not_what_it_should_be_is_refused(tmp_path: Path) -> None:
     assert build.faults(made_wheel(tmp_path)) == []
-    wrong = {"tests/test_it.py": "", "hyperslab/_core.abi3.so": f"GLIBC_2.34 {ROOT}/crates/x.rs"}
+    wrong = {"tests/test_it.py": "", "hyperslab/_core.abi3.so": f"{ROOT}/crates/x.rs"}
     assert build.faults(made_wheel(tmp_path, **wrong)) == [
         "tests/test_it.py is in it",
         f"hyperslab/_core.abi3.so contains {ROOT}",
-        "hyperslab/_core.abi3.so needs glibc 2.34",
     ]
+    other = "\x7fELF" + "\0" * 14 + "\x3e\0"
+    foreign = made_wheel(
+        tmp_path, "hyperslab-1.0-cp311-abi3-manylinux_2_28_aarch64.whl", **{"hyperslab/_core.abi3.so": other}
+    )
+    assert build.faults(foreign) == ["hyperslab/_core.abi3.so is for x86_64"]
     named = made_wheel(tmp_path, "hyperslab-1.0-cp311-cp311-linux_x86_64.whl")
     assert build.faults(named) == [f"its name is {named.name}"]
     with zipfile.ZipFile(tmp_path / "empty-abi3-manylinux.whl", "w"):
         pass
     assert build.faults(tmp_path / "empty-abi3-manylinux.whl") == [f"{one} is not in it" for one in build.SHIPPED]
+
+
+def test_a_wheel_for_newer_systems_than_it_promises_is_refused() -> None:
+    said = 'is consistent with\nthe following platform tag: "manylinux_2_{}_aarch64".'
+    assert build.oldest_system(said.format(17)) == build.oldest_system(said.format(28)) == []
+    assert "manylinux_2_34_aarch64" in build.oldest_system(said.format(34))[0]
+    assert build.oldest_system("cannot be read") == ["auditwheel: cannot be read"]
 
 
 def test_no_path_of_this_machine_is_left_to_the_compilers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,6 +126,16 @@ def test_a_crate_without_a_text_is_named_too(tmp_path: Path) -> None:
     (tmp_path / "zstd" / "COPYING").write_text("also")
     package = {"manifest_path": str(tmp_path / "Cargo.toml")}
     assert list(notices.texts(package)) == ["you may", "also"]
+
+
+@needs_cargo
+@pytest.mark.slow  # cargo reads the manifests of all crates, for each processor
+def test_the_list_of_parts_has_the_crates_of_each_processor_once() -> None:
+    listed = [one["purl"] for one in sbom.bom()["components"]]
+    assert len(listed) == len(set(listed))
+    wanted = {f"pkg:cargo/{one['name']}@{one['version']}" for name in build.MACHINES for one in notices.packages(name)}
+    assert wanted == {purl for purl in listed if purl.startswith("pkg:cargo/")}
+    assert any(purl.startswith("pkg:pypi/numpy@") for purl in listed)
 
 
 def test_only_what_is_linked_is_listed() -> None:

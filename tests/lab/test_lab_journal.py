@@ -39,7 +39,7 @@ def test_records_outlive_a_kill(header: Record | None, tmp_path: Path) -> None:
 def test_room(tmp_path: Path) -> None:
     check_room("a study", 1e3, 1e3, tmp_path, 10**9, "smaller")
     check_room("a study", 1e3, 1e18, tmp_path, None, "smaller")
-    with pytest.raises(UsageError, match=r"a study needs 1000000000\.0 GB of disk below .*; smaller"):
+    with pytest.raises(UsageError, match=r"a study needs 1,000 PB of disk below .*; smaller"):
         check_room("a study", 1e18, 1, tmp_path, 10**9, "smaller")
     with pytest.raises(UsageError, match="held three times"):
         check_room("a study", 1, 4e8, tmp_path, 10**9, "smaller")

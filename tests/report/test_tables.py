@@ -13,7 +13,7 @@ from synthetic import HOSTILE, cases, make_run
 
 from hyperslab.bench.rankings import Ranking
 from hyperslab.bench.results import Run
-from hyperslab.quantities import digits, interval_text, nbytes_text, seconds_text
+from hyperslab.quantities import digits, interval_text, nbytes_text, seconds_text, set_nbytes_text
 from hyperslab.report import tables, terminal
 from hyperslab.report.answers import answers_section
 from hyperslab.report.ratios import ratio_tables
@@ -138,6 +138,15 @@ def test_words_for_figures():
     assert interval_text(0.0012, 0.0013) == "[1.20 to 1.30] ms"
     assert nbytes_text(None) == "–"
     assert nbytes_text(0) == "0 B"
+    assert [nbytes_text(one) for one in (999, 999.6, 1000, 999_499, 999_600)] == [
+        "999 B", "1.00 kB", "1.00 kB", "999 kB", "1.00 MB",
+    ]  # fmt: skip
+    assert [set_nbytes_text(one) for one in (512, 1 << 19, 1 << 20, 3 << 29)] == [
+        "512 B",
+        "512 KiB",
+        "1 MiB",
+        "1.5 GiB",
+    ]
     assert digits(0.0) == "0.00"
     assert arrays_text("1024", 1, "[('p0', '<f4'), ('p1', '<f4')]") == "1 array of compound of 2 float32 [1024]"
     assert arrays_text("8x8", 3000, "uint16") == "3,000 arrays of uint16 [8 × 8]"

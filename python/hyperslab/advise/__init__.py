@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from inspect import Signature
     from typing import Any
 
-    from hyperslab.advise.results import ArrayAdvice
+    from hyperslab.advise.results import Advice
 
 
 class _Room(ModuleType):
@@ -21,7 +21,7 @@ class _Room(ModuleType):
     `hyperslab.advise(...)` is `answering.advise`, whose documentation and signature it has. Nothing is imported before.
     """
 
-    def __call__(self, *arguments: Any, **options: Any) -> list[ArrayAdvice]:
+    def __call__(self, *arguments: Any, **options: Any) -> Advice:
         return _function()(*arguments, **options)
 
     @property
@@ -35,7 +35,7 @@ class _Room(ModuleType):
         return signature(_function())
 
 
-def _function() -> Callable[..., list[ArrayAdvice]]:
+def _function() -> Callable[..., Advice]:
     from hyperslab.advise.answering import advise
 
     return advise

@@ -11,7 +11,7 @@ from hyperslab.advise.advising import advise as advise_on
 from hyperslab.advise.asking import Question
 from hyperslab.advise.formats import OF_HDF5, codecs_of, encodings_of, unheld
 from hyperslab.advise.limits import Codecs, Keep, Limits, axis_of
-from hyperslab.advise.results import ArrayAdvice
+from hyperslab.advise.results import Advice, ArrayAdvice
 from hyperslab.advise.several import ask_about
 from hyperslab.advise.stored import StoredArray
 from hyperslab.advise.verdict import one_format, refuse
@@ -43,7 +43,7 @@ def advise(
     price_per_request: float | None = None,
     storage_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-) -> list[ArrayAdvice]:
+) -> Advice:
     """Say which layout makes your accesses fast, what helps without rewriting, and what that is worth.
 
     Say what is asked of the arrays in one way: by a trace, a workload, or words.
@@ -86,9 +86,9 @@ def advise(
 
     Returns
     -------
-    list[ArrayAdvice]
-        For each array, those that took most time first, at most eight: `verdict` in words, `today` and `chosen`
-        (seconds, chunk shape, codec, bytes, files), `options` ranked by predicted seconds, `tips` that need no
+    Advice
+        A list of `ArrayAdvice`, those that took most time first, at most eight: `verdict` in words, `today` and
+        `chosen` (seconds, chunk shape, codec, bytes, files), `options` ranked by predicted seconds, `tips` that need no
         rewriting, with their `call`, and `counsel`, what they follow from. One advice is for all arrays that are alike,
         also in several files: `array.members` names them.
 
@@ -123,7 +123,7 @@ def advise(
 
 def answer(
     question: Question, profile: StoreProfile, limits_of: Callable[[StoredArray], Limits], progress: Progress
-) -> list[ArrayAdvice]:
+) -> Advice:
     """The advice on each array of a question. `question.notes` then says which have none, and why.
 
     Raises
@@ -131,7 +131,7 @@ def answer(
     Refused
         There is no advice for any of the arrays.
     """
-    advised = []
+    advised = Advice()
     for array, demands in question.arrays:
         limits = limits_of(array)
         limits.check(array.shape, array.dtype.itemsize)

@@ -12,6 +12,7 @@ from hyperslab.conversion.advice import AdvisedArray
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.model.hdf5_settings import Hdf5Settings
 from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Library, Zarr
+from hyperslab.quantities import set_nbytes_text
 from hyperslab.storage.chain import PLAIN, Codec, CodecChain
 
 MIB = 1 << 20
@@ -163,7 +164,7 @@ class Candidate:
             usual.append(netcdf_cache()[0])
         if self.cache_nbytes in usual:
             return name
-        return f"{name}, cache {(self.cache_nbytes or 0) / MIB:.3g} MiB"
+        return f"{name}, cache {set_nbytes_text(self.cache_nbytes or 0)}"
 
     @property
     def file_title(self) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hyperslab.advise.tip import Tip
-from hyperslab.archive.views import display
 from hyperslab.chunk_grid import ENOUGH_NBYTES
+from hyperslab.quantities import nbytes_text
 
 # In stored bytes. For smaller chunks, latency costs more than transfer; for larger ones, a worker waits long and needs
 # much memory.
@@ -34,10 +34,10 @@ def cloud_tips(stored_count: int | None, stored_nbytes: int | None, chunk_nbytes
         return
     mean = stored_nbytes / stored_count
     if are_too_small(stored_count, stored_nbytes, chunk_nbytes):
-        said = f"{stored_count} stored chunks of {display.nbytes(mean)} on average are too small"
+        said = f"{stored_count} stored chunks of {nbytes_text(mean)} on average are too small"
         yield Tip(f"{said} for reading from a cloud: {_larger(stored_count, stored_nbytes)}")
     if are_too_large(stored_count, stored_nbytes):
-        said = f"stored chunks of {display.nbytes(mean)} on average are too large for reading from a cloud"
+        said = f"stored chunks of {nbytes_text(mean)} on average are too large for reading from a cloud"
         times = f"{mean / MOST_CHUNK_NBYTES * 10:.0f}"
         yield Tip(f"{said}: reading any part of a chunk fetches the whole chunk; make them about {times} times smaller")
 

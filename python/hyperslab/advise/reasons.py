@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.demand import Demand
+from hyperslab.quantities import set_nbytes_text
 
 CLEAR = 1.5
 
@@ -38,7 +39,7 @@ def _of_settings(today: Candidate, other: Candidate) -> list[str]:
     if today.encoding != other.encoding:
         said.append(f"{other.encoding.text} instead of {today.encoding.text}")
     if other.cache_nbytes is not None and other.cache_nbytes != today.cache_nbytes:
-        said.append(f"a chunk cache of {other.cache_nbytes / (1 << 20):.3g} MiB")
+        said.append(f"a chunk cache of {set_nbytes_text(other.cache_nbytes)}")
     if other.reader == "hyperslab" != today.reader:
         said.append("our engine decodes with all cores")
     if other.order is not None:

@@ -31,7 +31,7 @@ from hyperslab.lab.room import check_room, full, says_if_full
 from hyperslab.lab.rounds import Progress, Rounds, StopRule, Tally, trial_count
 from hyperslab.lab.scratch import remove, scratch_below
 from hyperslab.preloading import preloading
-from hyperslab.quantities import seconds_text
+from hyperslab.quantities import nbytes_text, seconds_text
 from hyperslab.replacing import FULL
 from hyperslab.timers import Timers
 from hyperslab.trace.changed import stamp_of
@@ -89,7 +89,7 @@ def why_not_run(
     nbytes = sum(file.stat().st_size for file in files)
     if nbytes > most_nbytes:
         what = "the file has" if len(files) == 1 else f"the {len(files)} files have"
-        return f"{what} {nbytes / 1e6:,.0f} MB, and --sample is {most_nbytes / 1e6:,.0f} MB"
+        return f"{what} {nbytes_text(nbytes)}, and --sample is {nbytes_text(most_nbytes)}"
     seconds = sum(program.seconds for program in _programs(advice)) * len(options) * FEWER_PASSES
     if seconds > TOO_LONG_SECONDS:
         return f"running it {FEWER_PASSES} times on {len(options)} files would take {seconds_text(seconds)}"

@@ -14,6 +14,8 @@ from hyperslab.advise.price import Gain, Price
 from hyperslab.advise.pricing import Measured, Pricer
 from hyperslab.advise.stored import StoredArray
 from hyperslab.advise.tip import Tip
+from hyperslab.archive.views import display_html
+from hyperslab.errors import printable
 
 
 @dataclass(frozen=True)
@@ -192,3 +194,16 @@ class ArrayAdvice:
         """The layout that is advised, opened as it is advised."""
         by_run = self.chosen.by_run if self.needs_run else None
         return (self.tip and self.tip.candidate) or by_run or self.chosen.candidate
+
+    def __repr__(self) -> str:
+        return f"<hyperslab.ArrayAdvice {printable(self.array.title)}: {printable(self.verdict)}>"
+
+    def _repr_html_(self) -> str:
+        return display_html.drawn("advice", [self])
+
+
+class Advice(list[ArrayAdvice]):
+    """The advice on each array, those that took most time first: a list that notebooks draw."""
+
+    def _repr_html_(self) -> str:
+        return display_html.drawn("advice", self)

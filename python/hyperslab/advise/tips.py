@@ -19,6 +19,7 @@ from hyperslab.advise.search import Search, cache_slots
 from hyperslab.advise.stored import StoredArray
 from hyperslab.advise.tip import Tip
 from hyperslab.chunk_grid import ceil_div
+from hyperslab.quantities import set_nbytes_text
 from hyperslab.trace.byte_ranges import LAYOUT
 from hyperslab.trace.chunk_touches import decode_count, reuse_distances
 from hyperslab.trace.summaries import capacity_of
@@ -144,7 +145,7 @@ def cache_tip(counsel: Counsel) -> Tip | None:
     then = sum(decode_count(one, size // max(chunk_nbytes, 1)) for one in distances)
     call_of = cache_call if not is_again else cache_call_once
     calls = [call_of(caller, counsel.file, counsel.array.name, size, slots) for caller in _callers(counsel)]
-    what = f"open the file with a chunk cache of {size // MIB} MiB"
+    what = f"open the file with a chunk cache of {set_nbytes_text(size)}"
     over = gain(pricer.profile, counsel.now, price, ("hdf5", "hdf5"))
     call = "\n".join(dict.fromkeys(calls))
     if not is_again:

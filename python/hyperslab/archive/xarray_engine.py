@@ -67,8 +67,8 @@ class LazyArray(BackendArray):
 
     def __init__(self, array: Array) -> None:
         self.__dict__["_array"] = array
-        self.shape = array.shape
-        self.dtype = array.dtype
+        self.shape: tuple[int, ...] = array.shape
+        self.dtype: Any = array.dtype
         self._recipe = (array._file.__reduce__(), array.name, array.__dask_tokenize__())
 
     @cached_property

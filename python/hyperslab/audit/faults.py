@@ -14,7 +14,7 @@ from hyperslab.audit.distance import Distance
 from hyperslab.audit.facts import TINY_NBYTES, ArrayFacts, FileFacts
 from hyperslab.audit.file_audit import AccessCost, Fault
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.quantities import names_text
+from hyperslab.quantities import names_text, nbytes_text
 
 # What the request that opens a far file brings; a second round also brings as many from its end.
 FIRST_NBYTES = 512 << 10
@@ -43,7 +43,7 @@ def scattered_metadata(judged: Judged) -> Iterator[Fault]:
         return
     places = display.counted(opening.place_count, "place", "places")
     said = (
-        f"its metadata ({display.nbytes(opening.metadata_nbytes)}) are in {places}: opening it takes "
+        f"its metadata ({nbytes_text(opening.metadata_nbytes)}) are in {places}: opening it takes "
         f"{opening.request_count} requests in {opening.round_count} rounds"
     )
     yield Fault("scattered-metadata", said, saved_by_opening(judged.facts, judged.distance))
@@ -85,7 +85,7 @@ def small_chunks(judged: Judged) -> Iterator[Fault]:
         worst = max(found, key=lambda one: one.stored_chunk_count or 0)
         mean = (worst.stored_nbytes or 0) / max(worst.stored_chunk_count or 1, 1)
         said = f"{_named(found)} in chunks that are too small: {worst.name} has {worst.stored_chunk_count:,} of "
-        yield Fault("small-chunks", f"{said}{display.nbytes(mean)}", judged.saved_by(found))
+        yield Fault("small-chunks", f"{said}{nbytes_text(mean)}", judged.saved_by(found))
 
 
 def large_chunks(judged: Judged) -> Iterator[Fault]:
@@ -94,7 +94,7 @@ def large_chunks(judged: Judged) -> Iterator[Fault]:
     if found:
         worst = max(found, key=lambda one: (one.stored_nbytes or 0) / max(one.stored_chunk_count or 1, 1))
         mean = (worst.stored_nbytes or 0) / max(worst.stored_chunk_count or 1, 1)
-        said = f"{_named(found)} in chunks that are too large: {worst.name} in chunks of {display.nbytes(mean)}"
+        said = f"{_named(found)} in chunks that are too large: {worst.name} in chunks of {nbytes_text(mean)}"
         yield Fault("large-chunks", said, judged.saved_by(found))
 
 

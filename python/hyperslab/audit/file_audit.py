@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from hyperslab.archive.views import display_html
+from hyperslab.quantities import nbytes_text, seconds_text
+
 Grade = Literal["good", "fair", "slow", "poor", "unreadable"]
 GRADES: tuple[Grade, ...] = ("good", "fair", "slow", "poor", "unreadable")
 
@@ -99,6 +102,21 @@ class FileAudit:
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for JSON."""
         return asdict(self)
+
+    def _repr_html_(self) -> str:
+        known = [("size", nbytes_text(self.nbytes)), ("arrays", f"{self.array_count:,}")]
+        if self.request_count is not None:
+            known.append(("to open", f"{self.request_count:,} requests, {seconds_text(self.open_seconds)}"))
+        known += [
+            (f"{one.access} of {one.array}", f"{one.request_count:,} requests, {seconds_text(one.far_seconds)}")
+            for one in self.accesses
+        ]
+        known += [(one.kind, one.said) for one in self.faults]
+        known += [] if self.remedy is None else [("remedy", command) for command in self.remedy.commands]
+        known += [("required, but not met", said) for said in self.unmet]
+        return display_html.facts(
+            "hyperslab.FileAudit", f"{self.name}: {self.grade}", known, [self.reason, *self.notes]
+        )
 
     @classmethod
     def from_dict(cls, made: dict[str, Any]) -> FileAudit:

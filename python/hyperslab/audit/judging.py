@@ -22,7 +22,7 @@ from hyperslab.conversion.purposes import changes_for
 from hyperslab.errors import HyperslabError, InternalError
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.panics import is_panic
-from hyperslab.quantities import seconds_text
+from hyperslab.quantities import nbytes_text, seconds_text
 
 # A file whose accesses take at most so many times as long as after the remedy.
 FAIR, SLOW, POOR = 1.25, 2.0, 5.0
@@ -113,7 +113,7 @@ def _judged(facts: FileFacts, question: Question) -> FileAudit:
 def _damage(facts: FileFacts) -> list[str]:
     said = [f"{one.name} is damaged: {one.damaged}" for one in facts.arrays if one.damaged]
     if facts.lost_nbytes:
-        said.insert(0, f"the file lacks {display.nbytes(facts.lost_nbytes)} at its end: it was cut off or never closed")
+        said.insert(0, f"the file lacks {nbytes_text(facts.lost_nbytes)} at its end: it was cut off or never closed")
     return said
 
 

@@ -108,7 +108,7 @@ class Ledger:
     """Takes one audit after the other; of a million, it keeps 16 bytes each in memory. Close it, or use `with`."""
 
     def __init__(self) -> None:
-        self.sums = Sums()
+        self.sums: Sums = Sums()
         self._file = tempfile.TemporaryFile(prefix="hyperslab-audit-")  # noqa: SIM115 -- `close` ends it
         self._offsets, self._ranks = array("q"), array("d")
 

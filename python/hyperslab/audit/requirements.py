@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from hyperslab.archive.views import display
 from hyperslab.audit.faults import (
     Judged,
     cut_coordinates,
@@ -31,6 +30,7 @@ from hyperslab.audit.faults import (
     unsupported_arrays,
 )
 from hyperslab.conversion.cmip7 import are_large_enough, data_variable, time_arrays
+from hyperslab.quantities import nbytes_text
 
 
 def cloud(judged: Judged) -> Iterator[str]:
@@ -55,7 +55,7 @@ def cmip7(judged: Judged) -> Iterator[str]:
     variable = data_variable(facts.root)
     data = None if variable is None else facts.array(variable.name.strip("/"))
     if data is not None and data.is_cut and not are_large_enough(data.chunks or (), data.element_nbytes):
-        size = display.nbytes(data.chunk_nbytes or 0)
+        size = nbytes_text(data.chunk_nbytes or 0)
         yield f"{data.name} has chunks of {size} in memory, and must have one, or chunks of at least 4 MiB"
 
 

@@ -22,7 +22,7 @@ class Execution:
     """The workers on this machine, and optionally a cluster for trials with several parts."""
 
     def __init__(self, timeout_seconds: float, cluster: DaskWorkers | None = None) -> None:
-        self.local = LocalWorkers(timeout_seconds)
+        self.local: LocalWorkers = LocalWorkers(timeout_seconds)
         self._timeout = timeout_seconds
         self._cluster = cluster
 

@@ -5,17 +5,21 @@ argument. Rank 0 prints one line of JSON: seconds by phase (of the slowest rank)
 was written.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 from mpi4py import MPI
 
 
-def device_bytes():
+def device_bytes() -> Any:
     """Bytes that this rank read from and wrote to devices, by /proc/self/io."""
     with open("/proc/self/io") as stream:
         counters = dict(line.split(": ") for line in stream.read().splitlines())
@@ -25,11 +29,11 @@ def device_bytes():
 class Timers:
     """Seconds by phase. Every phase begins when all ranks have reached it."""
 
-    def __init__(self, world):
+    def __init__(self, world: Any) -> None:
         self.world = world
-        self.seconds = {}
+        self.seconds: dict[str, float] = {}
 
-    def __call__(self, phase, action):
+    def __call__(self, phase: str, action: Callable[[], Any]) -> Any:
         """Time one action. A phase lasts as long as its slowest rank."""
         self.world.Barrier()
         start = MPI.Wtime()
@@ -39,7 +43,7 @@ class Timers:
         return result
 
 
-def write(job, world, timers, source, rows):
+def write(job: dict[str, Any], world: Any, timers: Timers, source: Any, rows: slice) -> bool:
     """Create one shared array and write each rank's rows collectively."""
     shared = timers("create_file", lambda: h5py.File(job["path"], "w", driver="mpio", comm=world))
     chunks = tuple(job["chunks"]) if job["chunks"] else None
@@ -60,7 +64,7 @@ def write(job, world, timers, source, rows):
     return True
 
 
-def read(job, world, timers, source, rows):
+def read(job: dict[str, Any], world: Any, timers: Timers, source: Any, rows: slice) -> bool:
     """Read each rank's rows of the shared array collectively. The comparison is not timed."""
     shared = timers("open_file", lambda: h5py.File(job["path"], "r", driver="mpio", comm=world))
     array = timers("open_array", lambda: shared["array_00000"])
@@ -74,7 +78,7 @@ def read(job, world, timers, source, rows):
     return bool(np.array_equal(got, source[rows]))
 
 
-def sync(path):
+def sync(path: str) -> None:
     """Sync the file and its directory to the device."""
     for entry in (path, Path(path).parent):
         descriptor = os.open(entry, os.O_RDONLY)
@@ -82,7 +86,7 @@ def sync(path):
         os.close(descriptor)
 
 
-def main():
+def main() -> None:
     """Run the job of the JSON argument."""
     job = json.loads(sys.argv[1])
     world = MPI.COMM_WORLD

@@ -43,66 +43,85 @@ _PROGRAM = {
     "allow_interspersed_args": False,
     "help_option_names": [],
 }
-ENTRIES = {
-    "bench": Entry("bench:bench", "Measure which array format is fastest for arrays like yours, on this machine."),
-    "studies": Entry("studies:studies", "List the studies that come with hyperslab, or show one in full."),
-    "formats": Entry(
-        "formats:formats", "List the formats, what each can do, and how to install those that are missing."
-    ),
-    "compare": Entry(
-        "compare:compare_runs",
-        "Compare two runs of the same studies, and show what became faster or slower and by how much.",
-    ),
-    "report": Entry("report:report", "Make tables, figures and report.html again from the trials of a run."),
-    "info": Entry(
-        "info:info",
-        "Show the content of a file: groups, arrays, chunks, codecs, sizes, and attributes.",
-    ),
-    # A selection may begin with a minus sign: "-1" is the last index, not an option.
-    "read": Entry("read:read", "Read a selection of an array.", {"ignore_unknown_options": True}),
-    "run": Entry("run:run", "Run a program; our engine serves its HDF5 reads.", _PROGRAM),
-    "verify": Entry(
-        "verify:verify",
-        "Decode every chunk and attribute, and check checksums. The exit status is 1 if anything is damaged.",
-    ),
-    "index": Entry(
-        "index:index",
-        "Save where files keep their chunks, so that they open at once. Several files become groups.",
-    ),
-    "audit": Entry(
-        "audit:audit",
-        "Say which files are slow from far or from disk, why, and which commands remedy that.",
-    ),
-    "convert": Entry("convert:convert", "Write an archive again, in another format or with other chunks and codecs."),
-    "calibrate": Entry(
-        "calibrate:calibrate_machine",
-        "Measure once what accesses cost on this machine and file system, so that `predict` can price workloads.",
-    ),
-    "predict": Entry(
-        "predict:predict_costs",
-        "Predict how long a workload takes in each layout with each library on the calibrated machine.",
-    ),
-    "advise": Entry(
-        "advise:advise",
-        "Say which layout makes your accesses fast, what helps without rewriting, and what it is worth.",
-    ),
-    "evaluate": Entry(
-        "evaluate:evaluate",
-        "Replay published experiments on this machine, predict each one, and report how good the predictions are.",
-    ),
-    "lab": Entry("lab:app", "Start an emulated parallel file system, for measurements."),
-    "trace": Entry(
-        "trace:app", "Record what a program reads and writes: hyperslab trace -o run.trace -- python analysis.py"
-    ),
-    "versions": Entry(
-        "versions:app",
-        "Keep versions of arrays: list, compare, merge, import, export and delete them. See docs/versions.md.",
-    ),
-    "completion": Entry(
-        "completion:completion",
-        "Print a script that lets your shell complete commands, options, arrays of files, and studies.",
-    ),
+# By what a person wants, in the order in which people come to want it: `hyperslab --help` shows them so.
+GROUPS: dict[str, dict[str, Entry]] = {
+    "Look at files": {
+        "info": Entry(
+            "info:info", "Show the content of a file: groups, arrays, chunks, codecs, sizes, and attributes."
+        ),
+        "verify": Entry(
+            "verify:verify",
+            "Decode every chunk and attribute, and check checksums. The exit status is 1 if anything is damaged.",
+        ),
+        "audit": Entry(
+            "audit:audit",
+            "Say which files are slow from far or from disk, why, and which commands remedy that.",
+        ),
+    },
+    "Read arrays": {
+        # A selection may begin with a minus sign: "-1" is the last index, not an option.
+        "read": Entry("read:read", "Read a selection of an array.", {"ignore_unknown_options": True}),
+        "index": Entry(
+            "index:index",
+            "Save where files keep their chunks, so that they open at once. Several files become groups.",
+        ),
+    },
+    "Run programs": {
+        "run": Entry("run:run", "Run a program; our engine serves its HDF5 reads.", _PROGRAM),
+        "trace": Entry(
+            "trace:app", "Record what a program reads and writes: hyperslab trace -o run.trace -- python analysis.py"
+        ),
+    },
+    "Choose a layout": {
+        "advise": Entry(
+            "advise:advise",
+            "Say which layout makes your accesses fast, what helps without rewriting, and what it is worth.",
+        ),
+        "predict": Entry(
+            "predict:predict_costs",
+            "Predict how long a workload takes in each layout with each library on the calibrated machine.",
+        ),
+        "calibrate": Entry(
+            "calibrate:calibrate_machine",
+            "Measure once what accesses cost on this machine and file system, so that `predict` can price workloads.",
+        ),
+    },
+    "Convert files": {
+        "convert": Entry(
+            "convert:convert", "Write an archive again, in another format or with other chunks and codecs."
+        ),
+        "formats": Entry(
+            "formats:formats", "List the formats, what each can do, and how to install those that are missing."
+        ),
+    },
+    "Keep versions": {
+        "versions": Entry(
+            "versions:app",
+            "Keep versions of arrays: list, compare, merge, import, export and delete them. See docs/versions.md.",
+        ),
+    },
+    "Measure": {
+        "bench": Entry("bench:bench", "Measure which array format is fastest for arrays like yours, on this machine."),
+        "studies": Entry("studies:studies", "List the studies that come with hyperslab, or show one in full."),
+        "report": Entry("report:report", "Make tables, figures and report.html again from the trials of a run."),
+        "compare": Entry(
+            "compare:compare_runs",
+            "Compare two runs of the same studies, and show what became faster or slower and by how much.",
+        ),
+        "evaluate": Entry(
+            "evaluate:evaluate",
+            "Replay published experiments on this machine, predict each one, and report how good the predictions are.",
+        ),
+        "lab": Entry("lab:app", "Start an emulated parallel file system, for measurements."),
+    },
+    "Set up your shell": {
+        "completion": Entry(
+            "completion:completion",
+            "Print a script that lets your shell complete commands, options, arrays of files, and studies.",
+        ),
+    },
 }
+ENTRIES = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 
 class Commands(TyperGroup):
@@ -111,7 +130,9 @@ class Commands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands: MutableMapping[str, Any] = {
-            name: TyperCommand(name, help=entry.line) for name, entry in ENTRIES.items()
+            name: TyperCommand(name, help=entry.line, rich_help_panel=title)
+            for title, group in GROUPS.items()
+            for name, entry in group.items()
         }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

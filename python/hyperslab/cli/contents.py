@@ -213,9 +213,9 @@ def advice(known: dict[str, Any]) -> Iterator[str]:
 
 
 def _size(count: float | None) -> str:
-    from hyperslab.archive.views import display
+    from hyperslab.quantities import nbytes_text
 
-    return "–" if count is None else display.nbytes(count)
+    return nbytes_text(count)
 
 
 def _as_json(file: str, root: Group, rows: list[dict[str, Any]]) -> dict[str, Any]:

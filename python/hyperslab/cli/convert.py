@@ -129,7 +129,7 @@ def _one(opened: Group, target: str, options: dict[str, Any], asked: object, *, 
     def say(seconds: float) -> None:
         log.print(line(f"predicted: {_duration(seconds)}"), soft_wrap=True)
 
-    with opened, live(log, "MiB") as progress:
+    with opened, live(log, "MB") as progress:
         done = run(opened, target, progress=progress, predicted=say, **options)
     _print(done, as_json=as_json)
     if not as_json and not options["relayout"] and options["purpose"] is None:  # no other tool does that
@@ -205,7 +205,7 @@ def _each(
     opening = {"storage_options": storage_options(option), "allowed": allowed_prefixes(allowed)}
     log = console(stderr=True)
     said, failed = [], 0
-    with live(log, "MiB") as progress:
+    with live(log, "MB") as progress:
         each = {**options, "opening": opening, "progress": progress}
         for one in convert_in_place(sources, **each) if folder is None else convert_each(sources, folder, **each):
             failed += one.error is not None
@@ -272,6 +272,7 @@ def _say_equivalents(source: str, target: str, source_format: str, format: str |
 
 def _print(done: Conversion, *, as_json: bool) -> None:
     from hyperslab.archive.views import display
+    from hyperslab.quantities import nbytes_text
 
     if as_json:
         typer.echo(json.dumps({**vars(done), "target": str(done.target)}, indent=1))
@@ -281,7 +282,7 @@ def _print(done: Conversion, *, as_json: bool) -> None:
         out.print(line(f"{done.target}: unchanged, it suits as it is"), soft_wrap=True)
         return
     arrays = display.counted(done.array_count, "array", "arrays")
-    said = f"{done.target}: {arrays}, {display.nbytes(done.stored_nbytes)} in {done.seconds:.1f} s"
+    said = f"{done.target}: {arrays}, {nbytes_text(done.stored_nbytes)} in {done.seconds:.1f} s"
     out.print(
         line(f"{said}, {'not verified' if done.verified == 'none' else f'verified by {done.verified}'}"), soft_wrap=True
     )

@@ -105,7 +105,7 @@ def index(
 
 def _embed(files: list[str], *, has_others: bool, as_json: bool) -> None:
     """Write the index of each file to its end. One that fails is named and leaves the others; then the status is 1."""
-    from hyperslab.archive.views import display
+    from hyperslab.quantities import nbytes_text
     from hyperslab.references.embedding import embed
     from hyperslab.references.index import expanded
 
@@ -124,7 +124,7 @@ def _embed(files: list[str], *, has_others: bool, as_json: bool) -> None:
         done.append(vars(one))
         if not as_json:
             was_there = " was there already" if one.was_there else ""
-            console().print(line(f"{one.path}: an index of {display.nbytes(one.nbytes)}{was_there}"), soft_wrap=True)
+            console().print(line(f"{one.path}: an index of {nbytes_text(one.nbytes)}{was_there}"), soft_wrap=True)
     if as_json:
         typer.echo(json.dumps(done, indent=1))
     if failed:
@@ -150,11 +150,12 @@ def _checked(output: Path | None, scheduler: str | None) -> Path:
 
 def _print(saved: Saved) -> None:
     from hyperslab.archive.views import display
+    from hyperslab.quantities import nbytes_text
 
     out = console()
     each = ((saved.file_count, "file"), (saved.array_count, "array"), (saved.chunk_count, "chunk"))
     counts = ", ".join(display.counted(count, noun, f"{noun}s") for count, noun in each)
-    out.print(line(f"{saved.path}: {counts}, {display.nbytes(saved.nbytes)}"), soft_wrap=True)
+    out.print(line(f"{saved.path}: {counts}, {nbytes_text(saved.nbytes)}"), soft_wrap=True)
     for name, reason in list(saved.left_out.items())[:MOST_NAMES]:
         out.print(line(f"left out: {name}: {reason}"), soft_wrap=True)
     if len(saved.left_out) > MOST_NAMES:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hyperslab.parallel.session import ParallelEvaluation
     from hyperslab.parallel.striped_store.store import StoreSpeeds
 
-app = typer.Typer(help="Start an emulated parallel file system, for measurements.", no_args_is_help=True)
+app: typer.Typer = typer.Typer(help="Start an emulated parallel file system, for measurements.", no_args_is_help=True)
 PROFILE_FILE, RESULTS_FILE = "hyperslab-parallel.json", "parallel.json"
 
 

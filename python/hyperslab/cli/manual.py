@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import hyperslab
-from hyperslab.cli.commands import ENTRIES
+from hyperslab.cli.commands import GROUPS
 
 ABOUT = """\
 .TH HYPERSLAB 1 "" "hyperslab {version}" "User Commands"
@@ -25,7 +25,6 @@ programs that you do not change. It measures formats, predicts what accesses cos
 .I command
 .B \\-\\-help
 says the same as this page.
-.SH COMMANDS
 """
 END = """\
 .SH EXIT STATUS
@@ -44,8 +43,10 @@ How many threads read and decode; by default one for each processor.
 def manual() -> str:
     """The page, in the language of man."""
     parts = [ABOUT.format(version=_escaped(hyperslab.__version__))]
-    for name, entry in ENTRIES.items():
-        parts += _command(entry.load(name), name)
+    for title, group in GROUPS.items():
+        parts.append(f".SH {title.upper()}\n")
+        for name, entry in group.items():
+            parts += _command(entry.load(name), name)
     return "".join([*parts, END])
 
 

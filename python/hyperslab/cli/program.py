@@ -13,7 +13,7 @@ from hyperslab.cli.commands import Commands
 from hyperslab.errors import UsageError
 from hyperslab.meant import meant
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     cls=Commands,
     help="Predict how fast your array I/O will be, and make it fast.",
     no_args_is_help=True,

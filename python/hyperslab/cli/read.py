@@ -163,10 +163,12 @@ def _element_count(array: Array, key: Any) -> int:
 
 
 def _check_printable(array: Array, key: Any) -> None:
+    from hyperslab.quantities import nbytes_text
+
     nbytes = _element_count(array, key) * array.dtype.itemsize
     if nbytes > MOST_PRINTED_NBYTES:
         raise UsageError(
-            f"{array.name}: the selection has {nbytes / 1e9:.1f} GB, and only its edges would be printed; "
+            f"{array.name}: the selection has {nbytes_text(nbytes)}, and only its edges would be printed; "
             "give a smaller SELECTION, or save it with -o FILE.npy"
         )
 
@@ -183,15 +185,15 @@ def _print_plan(array: Array, key: Any, as_json: bool) -> None:
 
 
 def _plan_in_words(name: str, shape: tuple[int, ...], made: Any) -> str:
-    from hyperslab.archive.views.display import nbytes
+    from hyperslab.quantities import nbytes_text
 
     amplification = "–" if made.read_amplification is None else f"{made.read_amplification:.3g}"
     lines = {
-        "output": f"shape {shape}, {nbytes(made.output_nbytes)}",
+        "output": f"shape {shape}, {nbytes_text(made.output_nbytes)}",
         "chunks": f"{made.chunk_count}, of which {made.missing_chunk_count} were never written",
         "requests": f"{made.request_count}",
-        "bytes to fetch": nbytes(made.fetched_nbytes),
-        "bytes to decode": nbytes(made.decoded_nbytes),
+        "bytes to fetch": nbytes_text(made.fetched_nbytes),
+        "bytes to decode": nbytes_text(made.decoded_nbytes),
         "read amplification": amplification,
     }
     return "\n".join([name, *(f"  {what:<19} {said}" for what, said in lines.items())])

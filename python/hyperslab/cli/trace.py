@@ -28,7 +28,7 @@ class _ProgramOrCommand(TyperGroup):
         return (name, self.commands[name], args[1:]) if name in self.commands else (RUN, self.commands[RUN], args)
 
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     cls=_ProgramOrCommand,
     help="Record what a program reads and writes: hyperslab trace -o run.trace -- python analysis.py",
     subcommand_metavar="[-- PROGRAM [ARGS]...] | COMMAND [ARGS]...",

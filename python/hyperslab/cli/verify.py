@@ -61,7 +61,7 @@ def verify(
 
     Example: hyperslab verify ocean.nc
     """
-    with open_archive(file, option or [], concat, allowed) as root, live(console(stderr=True), unit="MiB") as progress:
+    with open_archive(file, option or [], concat, allowed) as root, live(console(stderr=True), unit="MB") as progress:
         verified_arrays = verified(root, progress)
     if as_json:
         typer.echo(json.dumps({"file": str(file), "arrays": [asdict(one) for one in verified_arrays]}, indent=1))
@@ -87,7 +87,7 @@ def verified(root: Group, progress: Callable[[str, int, int], None]) -> list[Ver
         verified_arrays.append(one)
         _read_attributes(array, one)
         for done in _decode(array, one):
-            progress(array.name, (before + done) >> 20, max(expected >> 20, 1))
+            progress(array.name, (before + done) // 10**6, max(expected // 10**6, 1))
         before += _nbytes_of(array)
     return verified_arrays
 
@@ -236,13 +236,13 @@ def _read(array: Array, key: Any) -> None:
 
 
 def _print(verified_arrays: list[Verified]) -> None:
-    from hyperslab.archive.views.display import nbytes
+    from hyperslab.quantities import nbytes_text
 
     table = Table("array", "status", "chunks", "decoded", "what is wrong", box=None)
     for one in verified_arrays:
         more = "; …" if one.damaged_count > len(one.messages) else ""
         damaged = f", {one.damaged_count} damaged" if one.damaged_count else ""
         missing = f", {one.missing_chunk_count} never written" if one.missing_chunk_count else ""
-        cells = [one.name, one.status, f"{one.chunk_count}{damaged}{missing}", nbytes(one.decoded_nbytes)]
+        cells = [one.name, one.status, f"{one.chunk_count}{damaged}{missing}", nbytes_text(one.decoded_nbytes)]
         table.add_row(*(line(cell, overflow="fold") for cell in [*cells, "; ".join(one.messages) + more]))
     console().print(table)

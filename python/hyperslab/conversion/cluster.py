@@ -32,6 +32,9 @@ class Cluster:
         The scheduler has no workers.
     """
 
+    most_at_once: int
+    thread_count: int
+
     def __init__(self, client: Any) -> None:
         self._client = client
         self.thread_count = self.most_at_once = sum(client.nthreads().values())

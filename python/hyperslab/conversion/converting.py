@@ -110,7 +110,7 @@ def convert(
     sync : bool
         Whether to sync the result to disk before it gets its name.
     progress : Progress | None
-        Called with the array at work, the MiB done and the MiB of all.
+        Called with the array at work, the MB done and the MB of all.
     predicted : Callable[[float], None] | None
         Called once with the seconds that the conversion will probably take, before arrays of at least 64 MiB are
         written.

@@ -72,11 +72,11 @@ class FromHdf5:
         self._file = file
         self._wish = wish
         self._threads = threads
-        self.source = _opened(source)
+        self.source: Any = _opened(source)
         creation = self._creation()
         low, width = oldest(self.source), set_chunk_index_width(creation, planned_counts(source, wish))
-        self.target = created(file, creation, low=low)
-        self.room = IndexRoom(self.target, low, width)
+        self.target: Any = created(file, creation, low=low)
+        self.room: IndexRoom = IndexRoom(self.target, low, width)
         self._small: list[tuple[Any, Any, Any]] = []  # old, new, and the dtype of its elements in memory
         self.fillings: list[Filling] = []
         self.copies: list[StoredCopy] = []
@@ -85,7 +85,7 @@ class FromHdf5:
         if block:
             copy_user_block(source.filename, file, block)
         self._structure = self._structure_copy()
-        self.notes = self._structure.notes
+        self.notes: list[tuple[str, str]] = self._structure.notes
 
     @property
     def losses(self) -> list[tuple[str, str]]:

@@ -42,7 +42,7 @@ class Hdf5Array:
         self._file = file
         self.array = array
         self.encoder = encoder
-        self.elsewhere = EncodesForHdf5(replace(encoder, threads=1))
+        self.elsewhere: EncodesForHdf5 = EncodesForHdf5(replace(encoder, threads=1))
 
     @defer_signals()
     def write(self, box: Box, data: Bytes) -> Finished:

@@ -87,12 +87,16 @@ class ConversionJournal:
     def __init__(
         self, target: Path, header: dict[str, Any], *, resume: bool, overwrite: bool, adopted: Collection[str] = ()
     ) -> None:
-        self.folder = folder_of(target)
-        self.data = self.folder / target.name
+        self.folder: Path = folder_of(target)
+        self.data: Path = self.folder / target.name
         self._path = self.folder / "journal.jsonl"
         self.finished: dict[tuple[str, int], Finished] = {}
         self._settled: dict[str, int] = {}
-        self.header = {**header, "version": VERSION, "boot": BOOT.read_text().strip() if BOOT.exists() else ""}
+        self.header: dict[str, Any] = {
+            **header,
+            "version": VERSION,
+            "boot": BOOT.read_text().strip() if BOOT.exists() else "",
+        }
         self.ended: Ended | None = None
         is_there = self.folder.exists()
         if is_there or self.folder.is_symlink():
@@ -106,7 +110,7 @@ class ConversionJournal:
             if is_there and not resume and not overwrite:
                 said = f"{self.folder} holds an unfinished conversion"
                 raise UsageError(f"{said}: go on with --resume, or start again with --overwrite")
-            self.is_resumed = resume and self._load(adopted)
+            self.is_resumed: bool = resume and self._load(adopted)
             if not self.is_resumed:
                 self.finished.clear()
                 self._settled.clear()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from hyperslab.progress import Progress
 
+MB = 10**6
+
 
 class Meter:
-    """Tells a progress callback how much is done: MiB of all that will be written and read again, or chunks.
+    """Tells a progress callback how much is done: MB of all that will be written and read again, or chunks.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ class Meter:
         if self._progress is None:
             return
         if not self._counts_chunks:
-            self._progress(what, self._done >> 20, max(self._all, self._done) >> 20)
+            self._progress(what, self._done // MB, max(self._all, self._done) // MB)
             return
         path = what.strip("/")
         count, whole = self.copied.get(path, (0, 0))

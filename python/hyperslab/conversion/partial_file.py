@@ -16,6 +16,7 @@ from typing import Any
 
 import h5py
 import numpy as np
+import numpy.typing as npt
 
 
 class PartialFile:
@@ -26,8 +27,8 @@ class PartialFile:
         self._position = 0
         self._length = 0  # of what libhdf5 has written now: it must not see what is left of an interrupted conversion
         self.failure: OSError | None = None
-        self.is_replaying = not is_new
-        self.placeholder = np.zeros(0, np.uint8)
+        self.is_replaying: bool = not is_new
+        self.placeholder: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         self.instead: Callable[[int, int, int], None] | None = None
 
     @property

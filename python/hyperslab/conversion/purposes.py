@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from hyperslab.archive.tree.array import Array
-from hyperslab.archive.views import display
 from hyperslab.chunk_grid import ENOUGH_NBYTES, MOST_GROWN_NBYTES, ceil_div, chunks_for_cloud
 from hyperslab.conversion.cmip7 import (
     LEAST_NBYTES,
@@ -27,6 +26,7 @@ from hyperslab.conversion.front import has_metadata_in_front
 from hyperslab.conversion.wishes import ArrayWish, Wish, usual_chunk_shape
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.meant import meant_or_choose
+from hyperslab.quantities import nbytes_text
 from hyperslab.storage.chain import Codec, CodecChain
 
 if TYPE_CHECKING:
@@ -141,8 +141,8 @@ def _of_cmip7(group: Group) -> Iterator[Change]:
     spare = spare_nbytes(chunks, width)
     rows = LEAST_NBYTES // spare if spare else ceil_div(LEAST_NBYTES, width)
     grown = _then_others((min(rows, data.shape[0]), *chunks[1:]), data.shape, width, spare)
-    had = display.nbytes(math.prod(chunks) * width)
-    reason = f"its chunks must have at least {display.nbytes(LEAST_NBYTES)}, but have {had}"
+    had = nbytes_text(math.prod(chunks) * width)
+    reason = f"its chunks must have at least {nbytes_text(LEAST_NBYTES)}, but have {had}"
     yield Change(_path(group, data), data.chunks, grown, CMIP7_CODEC, reason)
 
 
@@ -159,7 +159,7 @@ def _of_cloud(group: Group) -> Iterator[Change]:
             reason, grown = f"a coordinate should be in one chunk, but it has {count}", array.shape
         elif nbytes < ENOUGH_NBYTES:
             grown = chunks_for_cloud(array.shape, chunks, width)
-            reason = f"{count} chunks of {display.nbytes(nbytes)} are too small for a cloud"
+            reason = f"{count} chunks of {nbytes_text(nbytes)} are too small for a cloud"
         else:
             continue
         yield Change(_path(group, array), array.chunks, grown, _with_checksum(array), reason)

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from hyperslab.archive.opening import open as open_archive
+from hyperslab.archive.views import display_html
 from hyperslab.conversion.encoding import Box, Bytes
 from hyperslab.conversion.filling import Filler, Filling
 from hyperslab.conversion.reading import BoxReader
 from hyperslab.conversion.wishes import Wish
 from hyperslab.errors import Refused
+from hyperslab.quantities import nbytes_text, seconds_text
 from hyperslab.storage.hdf5_plugins import h5py_with_plugins
 
 if TYPE_CHECKING:
@@ -68,6 +70,16 @@ class Conversion:
     is_unchanged: bool = False
     notes: list[tuple[str, str]] = field(default_factory=list)
     losses: list[tuple[str, str]] = field(default_factory=list)
+
+    def _repr_html_(self) -> str:
+        known = [("format", self.format), ("arrays", f"{self.array_count:,}"), ("elements", nbytes_text(self.nbytes))]
+        known += [("on disk", nbytes_text(self.stored_nbytes)), ("took", seconds_text(self.seconds))]
+        known += [] if self.predicted_seconds is None else [("was predicted", seconds_text(self.predicted_seconds))]
+        known += [("verified by", self.verified)]
+        known += [("the file suited its purpose", "nothing was written")] if self.is_unchanged else []
+        known += [(f"different in {path}", said) for path, said in self.notes]
+        known += [(f"not in the copy: {path}", said) for path, said in self.losses]
+        return display_html.facts("hyperslab.Conversion", str(self.target), known)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class SourceFiles:
         named = dict.fromkeys(self._opened.opened_paths)
         if not any(Path(path).is_dir() for path in named):  # each chunk of a folder is a file
             group.visititems(lambda _, node: named.update(_files_of(node)))
-        self.paths = [Path(path) for path in named if "://" not in path and Path(path).exists()]
+        self.paths: list[Path] = [Path(path) for path in named if "://" not in path and Path(path).exists()]
 
     def version(self) -> str:
         """What changes when any of the files does.

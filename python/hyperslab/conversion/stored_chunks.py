@@ -85,7 +85,7 @@ class StoredChunks:
 
     def __init__(self, copies: list[StoredCopy]) -> None:
         self._tables = [(copy, pieces_of(copy.array)) for copy in copies]
-        self.nbytes = sum(size for _, table in self._tables for *_, size in table)
+        self.nbytes: int = sum(size for _, table in self._tables for *_, size in table)
 
     def indexed(self) -> list[Indexed]:
         """The arrays that have chunks."""

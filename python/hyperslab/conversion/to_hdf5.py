@@ -92,8 +92,8 @@ class ToHdf5:
         creation.set_attr_creation_order(TRACKED)
         creation.set_obj_track_times(False)
         width = set_chunk_index_width(creation, planned_counts(source, wish))
-        self.target = created(file, creation, low=int(h5py.h5f.LIBVER_V18))
-        self.room = IndexRoom(self.target, int(h5py.h5f.LIBVER_V18), width)
+        self.target: Any = created(file, creation, low=int(h5py.h5f.LIBVER_V18))
+        self.room: IndexRoom = IndexRoom(self.target, int(h5py.h5f.LIBVER_V18), width)
         self._phony = PhonyDimensions(source)
         self._scales: dict[str, dict[str, Scale]] = {}
         self._made: list[tuple[h5py.Dataset, list[Scale]]] = []

@@ -108,8 +108,10 @@ class AttributeManager(MappingHDF5):
 class AttrID:
     """The identifier of an attribute: name, shape and dtype, without the value."""
 
+    shape: Any
+
     def __init__(self, name: str, stored: tuple[Any, ...]) -> None:
-        self.name = name.encode("utf-8", "surrogateescape")
+        self.name: bytes = name.encode("utf-8", "surrogateescape")
         self._element, self.shape, _, _ = stored
 
     @property

@@ -101,8 +101,8 @@ def opaque_dtype(np_dtype: npt.DTypeLike) -> np.dtype[Any]:
     return np.dtype(dtype, metadata={"h5py_opaque": True})
 
 
-ref_dtype = np.dtype("O", metadata={"ref": Reference})
-regionref_dtype = np.dtype("O", metadata={"ref": RegionReference})
+ref_dtype: np.dtype[Any] = np.dtype("O", metadata={"ref": Reference})
+regionref_dtype: np.dtype[Any] = np.dtype("O", metadata={"ref": RegionReference})
 
 
 def special_dtype(**kinds: Any) -> np.dtype[Any]:
@@ -189,7 +189,7 @@ class Empty:
     size = None
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
-        self.dtype = np.dtype(dtype)
+        self.dtype: Any = np.dtype(dtype)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Empty) and self.dtype == other.dtype

@@ -35,7 +35,7 @@ class ObjectID:
     """The identifier of an object. It is valid until its file is closed."""
 
     def __init__(self, place: Place) -> None:
-        self.place = place
+        self.place: Place = place
         self._key: tuple[Any, ...] | None = None
 
     @property

@@ -47,6 +47,11 @@ class MultiBlockSlice:
         A number is negative, or 0 where that is not allowed, or blocks overlap.
     """
 
+    block: int
+    count: int | None
+    start: int
+    stride: int
+
     def __init__(self, start: int = 0, stride: int = 1, count: int | None = None, block: int = 1) -> None:
         if start < 0:
             raise ValueError("Start can't be negative")

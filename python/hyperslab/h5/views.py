@@ -38,6 +38,8 @@ class _View:
         Reads an index of the dataset, as a dtype or as they are.
     """
 
+    shape: Shape
+
     def __init__(self, shape: Shape, read: Read) -> None:
         self.shape, self._read = shape, read
 
@@ -146,7 +148,7 @@ class FieldsView(_View):
 
     def __init__(self, shape: Shape, read: Read, prior_dtype: np.dtype[Any], names: Any) -> None:
         super().__init__(shape, read)
-        self.extract_field = names if isinstance(names, str) else None
+        self.extract_field: str | None = names if isinstance(names, str) else None
         chosen = [names] if isinstance(names, str) else list(names)
         if prior_dtype.names is None:
             raise ValueError("Field names only allowed for compound types")

@@ -93,7 +93,7 @@ class JournaledFile:
         timeout: float = 0.0,
         system: System = os,
     ) -> None:
-        self.path = path
+        self.path: str = path
         self._link = path if link is None else link
         self._system = system
         self._process = os.getpid()
@@ -105,7 +105,7 @@ class JournaledFile:
         except BaseException:
             os.close(self._descriptor)
             raise
-        self.committed_nbytes = os.fstat(self._descriptor).st_size
+        self.committed_nbytes: int = os.fstat(self._descriptor).st_size
         self._nbytes = self.committed_nbytes
         self._overlay = Overlay(self._descriptor)
         self._tail = bytearray()  # appended, not yet written
@@ -119,7 +119,7 @@ class JournaledFile:
         self._unwritten: list[tuple[int, bytes]] = []  # what could not be written because of the failure
         self._has_journal = False  # writing it has begun; from then on it alone determines what is written
         self._applying: Journal | None = None  # a complete one, which must be written to the file
-        self.commit_count = 0
+        self.commit_count: int = 0
         self.stuck: OSError | None = None  # why a commit that failed could be neither completed nor undone so far
         self._nothing: tuple[list[Overwritten], int] = [], self.committed_nbytes  # the state that needs no commit
         _open_files.add(self)

@@ -13,6 +13,11 @@ PAGE_NBYTES = 4096
 class Page:
     """A page with committed bytes that will be overwritten, from `start` to `stop`."""
 
+    data: bytearray
+    old: bytes
+    start: int
+    stop: int
+
     __slots__ = ("data", "old", "start", "stop")
 
     def __init__(self, old: bytes) -> None:

@@ -62,6 +62,8 @@ class End(asyncio.Protocol):
 class Entrance(End):
     """A client's end. It connects to the server when the client connects."""
 
+    other: Late
+
     def __init__(self, port: int, seconds: float) -> None:
         super().__init__()
         self._port, self._seconds = port, seconds

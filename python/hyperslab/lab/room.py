@@ -8,16 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hyperslab.errors import HyperslabError, NoSpace, UsageError
+from hyperslab.quantities import nbytes_text
 from hyperslab.replacing import FULL
-
-GB = 1e9
 
 
 def disk_full(directory: Path, what: str, error: NoSpace, kept: str) -> NoSpace:
     """The error to raise when the disk below `directory` fills up while `what` is measured; it says what is `kept`."""
     free = shutil.disk_usage(directory).free
     return NoSpace(
-        f"the disk below {directory} is full ({free / 1e6:.0f} MB left) in {what}: {error}; free some space or give "
+        f"the disk below {directory} is full ({nbytes_text(free)} left) in {what}: {error}; free some space or give "
         f"another --scratch, then --resume; finished {kept} are kept"
     )
 
@@ -68,10 +67,10 @@ def check_room(
     free = shutil.disk_usage(directory).free
     if files_nbytes > free:
         raise UsageError(
-            f"{what} needs {files_nbytes / GB:.1f} GB of disk below {directory}, which has {free / GB:.1f} GB; {hint}"
+            f"{what} needs {nbytes_text(files_nbytes)} of disk below {directory}, which has {nbytes_text(free)}; {hint}"
         )
     if memory_nbytes is not None and 3 * array_nbytes > memory_nbytes:
         raise UsageError(
-            f"{what}: an array of {array_nbytes / GB:.1f} GB is held three times (written, read, compared), but "
-            f"memory is {memory_nbytes / GB:.1f} GB; {hint}"
+            f"{what}: an array of {nbytes_text(array_nbytes)} is held three times (written, read, compared), but "
+            f"memory is {nbytes_text(memory_nbytes)}; {hint}"
         )

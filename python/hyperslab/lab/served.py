@@ -20,7 +20,7 @@ class ServedFiles:
         self._ports: dict[str, int] = {}
         self._far: dict[tuple[str, float], serving.Far] = {}
         self._uploaded: set[Path] = set()
-        self.folder = directory / BUCKET
+        self.folder: Path = directory / BUCKET
         self.folder.mkdir()
 
     def location(self, path: Path, server: str, round_trip_ms: float) -> tuple[str, dict[str, Any]]:

@@ -20,6 +20,7 @@ from hyperslab.model.measuring import CellTimings, disk_nbytes, measure
 from hyperslab.model.paper_experiments import SCALES, Candidate, ScaleName, arrays, candidates
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.takeaways import judge
+from hyperslab.quantities import nbytes_text
 from hyperslab.replacing import replace_with
 
 MEASURED_FILE = "measured.json"
@@ -136,7 +137,7 @@ def _measure(
     say: Callable[[str], None],
 ) -> tuple[CellTimings, ...]:
     cells = [candidate.cell for candidate in planned]
-    say(f"{len(cells)} cells; at most {disk_nbytes(cells) / 1e6:.0f} MB of disk at a time below {directory}")
+    say(f"{len(cells)} cells; at most {nbytes_text(disk_nbytes(cells))} of disk at a time below {directory}")
     started = time.monotonic()
     measured = tuple(measure(cells, directory, REPEATS[scale], progress=progress, say=say))
     say(f"measured in {time.monotonic() - started:.0f} s")

@@ -37,6 +37,7 @@ from hyperslab.model.measuring import TIMEOUT_SECONDS, Passes, measure_by
 from hyperslab.model.store_profile import StoreProfile, elsewhere
 from hyperslab.model.training import Scale
 from hyperslab.model.workload import Workload
+from hyperslab.quantities import nbytes_text
 from hyperslab.storage.chain import CodecChain
 from hyperslab.storage.layout import StoredLayout
 from hyperslab.timers import Timers
@@ -236,7 +237,7 @@ def calibrate_far(
         )
     arrays = {cell.file_key: array for array, cells in planned for cell in cells}
     nbytes = sum(requests_of(cell).s_rdisk for cell in cells) * size.repeats.most
-    say(f"{len(cells)} cells; at most {nbytes / 1e6:.0f} MB and {len(cells) * size.repeats.most} openings")
+    say(f"{len(cells)} cells; at most {nbytes_text(nbytes)} and {len(cells) * size.repeats.most} openings")
     with ExitStack() as ended:
         ended.callback(workers.close)
         measuring = measure_by(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hyperslab.archive.views import display_html
 from hyperslab.errors import Refused, UsageError
 from hyperslab.meant import meant_or_choose
 from hyperslab.model.cells import CellCache, ModelCell
@@ -19,6 +20,7 @@ from hyperslab.model.store_profile import StoreProfile, caches_of, load_store_pr
 from hyperslab.model.terms import EXTENDED, Model
 from hyperslab.model.workload import MOST_LENGTH, Workload
 from hyperslab.model.workload_file import load_workload
+from hyperslab.quantities import UNKNOWN, interval_text, seconds_text
 from hyperslab.storage.chain import CodecChain
 
 # HDF5 stores chunk lengths in 32 bits; zarr-python's codecs use no more than 31 bits.
@@ -57,6 +59,34 @@ class Prediction:
             **{key: value for key, value in self.layout.to_dict().items() if key != "manifest" and value is not None},
         }
 
+    def __repr__(self) -> str:
+        said = UNKNOWN if self.cost.unknown else seconds_text(self.cost.seconds)
+        return f"<hyperslab.Prediction {self.library} {self.layout}: {said}>"
+
+    def _repr_html_(self) -> str:
+        return Predictions([self])._repr_html_()
+
+
+class Predictions(list[Prediction]):
+    """What a workload costs in each layout, by each library; the fastest first: a list that notebooks draw."""
+
+    def _repr_html_(self) -> str:
+        cells = (
+            (
+                one.library,
+                str(one.layout),
+                UNKNOWN if one.cost.unknown else seconds_text(one.cost.seconds),
+                UNKNOWN if one.cost.unknown else interval_text(one.cost.low, one.cost.high),
+                "; ".join(
+                    [*one.cost.unknown, *(f"outside of what was calibrated: {n}" for n in one.cost.extrapolating)]
+                ),
+            )
+            for one in self
+        )
+        titles = ("library", "layout", "predicted", "95 % interval", "")
+        table = display_html.rows("hyperslab.Predictions", "", titles, cells, [])
+        return table + display_html.drawn("costs_figure", self)
+
 
 def predict(
     workload: Workload | str | Path,
@@ -67,7 +97,7 @@ def predict(
     cache: CellCache | None = None,
     hdf5: Hdf5Settings | None = None,
     codec_rates: Mapping[tuple[str, str], CodecRate] | None = None,
-) -> list[Prediction]:
+) -> Predictions:
     """Predict what a workload costs in each layout, by each library. The fastest comes first, the unknown last.
 
     Parameters
@@ -93,8 +123,8 @@ def predict(
 
     Returns
     -------
-    list[Prediction]
-        Seconds with an interval for each layout and library.
+    Predictions
+        A list of `Prediction`: seconds with an interval for each layout and library.
 
     Raises
     ------
@@ -140,7 +170,7 @@ def predict(
                 reasons.append(f"{name}, layout {layout}: {reason}")
     if not predictions:
         raise Refused("; ".join(reasons))
-    return sorted(predictions, key=lambda prediction: prediction.cost.rank)
+    return Predictions(sorted(predictions, key=lambda prediction: prediction.cost.rank))
 
 
 def _of_one_process(asked: Workload) -> Workload:

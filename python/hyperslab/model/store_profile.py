@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab.errors import NotAStoreProfile, Untrained
+from hyperslab.archive.views import display_html
+from hyperslab.errors import NotAStoreProfile, Untrained, printable
 from hyperslab.lab.environment import Environment, observe
 from hyperslab.model.costs import CallsBeyond, Coefficient, Coefficients
 from hyperslab.model.counting import Direction, Variables
@@ -49,6 +50,20 @@ class StoreProfile:
     busy_share: float = 0.0
     netcdf4: CallsBeyond | None = None
     _fitted: dict[tuple[str, str, str], Coefficients] = field(default_factory=dict, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"<hyperslab.StoreProfile of {printable(self.store)}, made {printable(self.made_at)} ({self.scale})>"
+
+    def _repr_html_(self) -> str:
+        known = [
+            ("measured", self.store),
+            ("at", self.made_at),
+            ("scale", self.scale),
+            ("cells", f"{len(self.cells):,}"),
+        ]
+        known += [("libraries", ", ".join(self.libraries)), ("by hyperslab", self.hyperslab_version)]
+        known += [("busy", f"{100 * self.busy_share:.0f} % of the processors")] if self.busy_share else []
+        return display_html.facts("hyperslab.StoreProfile", "", known, self.notes)
 
     @property
     def libraries(self) -> tuple[str, ...]:

@@ -53,10 +53,10 @@ class Machine:
     """Coefficients that were fitted to cells, and the seconds that they predict for others."""
 
     def __init__(self, training: Sequence[PublishedCell], cells: Sequence[PublishedCell] | None = None) -> None:
-        self.training = list(training)
+        self.training: list[PublishedCell] = list(training)
         known = list(cells if cells is not None else training)
         systems = sorted({cell.file_system for cell in known})
-        self.assumed = {name: _assumed(name, known, self.training) for name in systems}
+        self.assumed: dict[str, Assumed] = {name: _assumed(name, known, self.training) for name in systems}
         self._names = _factor_names(known)
         self._positions = {name: position for position, name in enumerate(self._names)}
         self._deviations = np.array([SPREADS[name[0]][len(name) - 2] for name in self._names])

@@ -21,8 +21,11 @@ from hyperslab.archive.tree.group import Group, root_of
 from hyperslab.archive.tree.locating import locate
 from hyperslab.archive.tree.open_file import OpenFile
 from hyperslab.archive.tree.whole import check_whole
+from hyperslab.archive.views import display_html
+from hyperslab.archive.views.display import counted
 from hyperslab.errors import HyperslabError, Refused, UsageError
 from hyperslab.memory import CHUNK_CACHE_NBYTES
+from hyperslab.quantities import nbytes_text
 from hyperslab.references import icechunk, kerchunk, zarr2, zarr3
 from hyperslab.references.export import Export
 from hyperslab.references.side_by_side import by_dask, by_threads
@@ -42,6 +45,18 @@ class Referenced:
     chunk_count: int  # stored chunks, inline ones included
     left_out: Mapping[str, str]  # arrays that could not be expressed, with the reasons
 
+    def _repr_html_(self) -> str:
+        known = [("files", f"{self.file_count:,}"), ("arrays", f"{self.array_count:,}")]
+        known += [("stored chunks", f"{self.chunk_count:,}"), *self._more()]
+        known += [(f"left out: {name}", reason) for name, reason in self.left_out.items()]
+        return display_html.facts(f"hyperslab.{type(self).__name__}", self._where(), known)
+
+    def _where(self) -> str:
+        return ""
+
+    def _more(self) -> list[tuple[str, str]]:
+        return []
+
 
 @dataclass(frozen=True)
 class Saved(Referenced):
@@ -49,6 +64,12 @@ class Saved(Referenced):
 
     path: str
     nbytes: int  # of the file, or of all files of the folder
+
+    def _where(self) -> str:
+        return self.path
+
+    def _more(self) -> list[tuple[str, str]]:
+        return [("size", nbytes_text(self.nbytes))]
 
 
 class Index:
@@ -62,8 +83,16 @@ class Index:
             if root.name != "/":
                 raise UsageError(f"{root.name} of {root.filename} is not a whole archive: index its root instead")
             check_whole(root)
-        self.roots = MappingProxyType(dict(roots))
+        self.roots: MappingProxyType[str, Group] = MappingProxyType(dict(roots))
         self.lasting: TemporaryDirectory[str] | None = None  # holds the files of the roots; removed with the index
+
+    def __repr__(self) -> str:
+        return f"<hyperslab.Index of {counted(len(self.roots), 'archive', 'archives')}>"
+
+    def _repr_html_(self) -> str:
+        cells = ((name or "/", root.filename, f"{len(root):,}") for name, root in self.roots.items())
+        name = f"of {counted(len(self.roots), 'archive', 'archives')}"
+        return display_html.rows("hyperslab.Index", name, ("group", "file", "names in it"), cells, [])
 
     def save(
         self,

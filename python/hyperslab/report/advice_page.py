@@ -12,12 +12,12 @@ from pathlib import Path
 from hyperslab.advise.applying import Application, applications
 from hyperslab.advise.results import ArrayAdvice, Option
 from hyperslab.advise.verdict import pareto
-from hyperslab.quantities import UNKNOWN, nbytes_text, seconds_text
+from hyperslab.quantities import nbytes_text, seconds_text
 from hyperslab.replacing import replace_with
 from hyperslab.report.advice_answer import STYLE as ANSWER_STYLE
 from hyperslab.report.advice_answer import answer_of, applied_card, card, headline
 from hyperslab.report.advice_heat_map import heat_maps
-from hyperslab.report.advice_rows import HEADER, cells_of, tip_lines
+from hyperslab.report.advice_rows import ranking, tip_lines
 from hyperslab.report.markup import section
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -90,7 +90,7 @@ def _array(place: int, advice: ArrayAdvice) -> str:
         "<h3>Without rewriting any data</h3><p>Nothing was found that helps.</p>"
     )  # fmt: skip
     said = "".join(f'<p class="note">{escape(note)}</p>' for note in [*advice.verified, *advice.notes])
-    figures = f"{_figure(advice)}{heat_maps(advice)}"
+    figures = f"{pareto_figure(advice)}{heat_maps(advice)}"
     run = "" if advice.with_run is None else f"<p>With hyperslab run: {escape(advice.with_run.verdict)}</p>"
     inner = f'<p class="verdict">{escape(advice.verdict)}</p>{run}<p>{escape(calls)}</p>{tips}{figures}'
     return section(f"array-{place}", advice.array.title, f"{inner}{_table(advice)}{said}")
@@ -98,20 +98,19 @@ def _array(place: int, advice: ArrayAdvice) -> str:
 
 def _table(advice: ArrayAdvice) -> str:
     """The ranking; the reason is in the first column, and columns that say nothing are left out."""
-    rows = [cells_of(option, advice) for option in advice.options]
-    kept = [place for place in range(1, len(HEADER) - 1) if any(row[place] != UNKNOWN for row in rows)]
-    header = "".join(f'<th scope="col">{escape(HEADER[place])}</th>' for place in (0, *kept))
+    titles, rows = ranking(advice)
+    header = "".join(f'<th scope="col">{escape(title)}</th>' for title in titles[:-1])
     lines = []
     for option, row in zip(advice.options, rows, strict=True):
         why = f'<span class="why">{escape(row[-1])}</span>' if row[-1] else ""
-        cells = "".join(f"<td>{escape(row[place])}</td>" for place in kept)
+        cells = "".join(f"<td>{escape(cell)}</td>" for cell in row[1:-1])
         kind = ' class="today"' if option.candidate.is_today else ""
         lines.append(f'<tr{kind}><th scope="row">{escape(row[0])}{why}</th>{cells}</tr>')
     table = f"<table><thead><tr>{header}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
     return f'<h3>Layouts, the fastest first</h3><p>{ORDER}</p><div class="scroll">{table}</div>'
 
 
-def _figure(advice: ArrayAdvice) -> str:
+def pareto_figure(advice: ArrayAdvice) -> str:
     """Seconds against size, both logarithmic; the front is joined by a line, and today's layout is a square."""
     known = [one for one in advice.options if one.seconds is not None and one.stored_nbytes > 0]
     if len(known) < 2:

@@ -33,6 +33,14 @@ def cells_of(option: Option, advice: ArrayAdvice) -> tuple[str, ...]:
     )
 
 
+def ranking(advice: ArrayAdvice) -> tuple[list[str], list[tuple[str, ...]]]:
+    """The titles and rows of the ranking without the columns that say nothing; the layout is first, the reason last."""
+    rows = [cells_of(option, advice) for option in advice.options]
+    last = len(HEADER) - 1
+    kept = [0, *(place for place in range(1, last) if any(row[place] != UNKNOWN for row in rows)), last]
+    return [HEADER[place] for place in kept], [tuple(row[place] for place in kept) for row in rows]
+
+
 def _with_run(option: Option) -> str:
     """The second column: the same file under `hyperslab run`; a dash where that does not serve the calls."""
     price = option.run_price

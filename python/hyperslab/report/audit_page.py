@@ -114,7 +114,7 @@ def _row(audit: FileAudit) -> str:
         (audit.array_count, f"{audit.array_count:,}"),
         (
             audit.main_chunk_nbytes,
-            UNKNOWN if audit.main_chunk_nbytes is None else display.nbytes(audit.main_chunk_nbytes),
+            UNKNOWN if audit.main_chunk_nbytes is None else nbytes_text(audit.main_chunk_nbytes),
         ),
         (ratio, digits(ratio)),
         (audit.missing_chunk_count, f"{audit.missing_chunk_count:,}"),

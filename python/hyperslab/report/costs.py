@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from hyperslab.model.predict import Prediction
 from hyperslab.model.terms import PHASES, Phase
 from hyperslab.quantities import unit_of
-from hyperslab.report.sheet import PANEL_WIDTH, STYLE, Words, head, new_sheet, save_as
+from hyperslab.report.sheet import PANEL_WIDTH, STYLE, Sheet, Words, head, new_sheet, save_as, saved_bytes
 
 COLOURS: dict[Phase, str] = {
     "memory_copy": "#1f5fa8",
@@ -25,6 +26,19 @@ INK = "#15181d"
 
 def draw_costs(found: Sequence[Prediction], what: str, cache: str, path: Path) -> None:
     """Draw one bar per prediction, stacked by phase and with its interval, and save it as SVG or PNG."""
+    with _drawn(found, what, f"predicted, {cache}") as sheet:
+        save_as(sheet, path)
+
+
+def costs_svg(found: Sequence[Prediction], what: str, subtitle: str) -> bytes:
+    """The same figure as an SVG file in memory."""
+    with _drawn(found, what, subtitle) as sheet:
+        return saved_bytes(sheet, ".svg")
+
+
+@contextmanager
+def _drawn(found: Sequence[Prediction], what: str, subtitle: str) -> Iterator[Sheet]:
+    """The figure, while matplotlib's settings are ours."""
     import matplotlib
     from matplotlib.patches import Patch
 
@@ -37,7 +51,7 @@ def draw_costs(found: Sequence[Prediction], what: str, cache: str, path: Path) -
         caption += f" Outside the range of the training: {', '.join(dict.fromkeys(extrapolating))}."
     with matplotlib.rc_context(STYLE):  # type: ignore[arg-type] # its keys are a Literal of 300 names
         width = max(PANEL_WIDTH, 0.55 * len({str(prediction.layout) for prediction in found}))
-        sheet = new_sheet(len(libraries), Words(what, f"predicted, {cache}", caption), legend, min(width, 6.0))
+        sheet = new_sheet(len(libraries), Words(what, subtitle, caption), legend, min(width, 6.0))
         scale, unit = unit_of(max(prediction.cost.seconds for prediction in found))
         for axes, library in zip(sheet.panels, libraries, strict=True):
             mine = [prediction for prediction in found if prediction.library == library]
@@ -48,7 +62,7 @@ def draw_costs(found: Sequence[Prediction], what: str, cache: str, path: Path) -
             axes.set_xlim(-0.6, len(mine) - 0.4)
             axes.set_ylabel(unit)
             head(axes, library, "seconds by layout")
-        save_as(sheet, path)
+        yield sheet
 
 
 def _draw_bar(axes: object, position: int, prediction: Prediction, scale: float) -> None:

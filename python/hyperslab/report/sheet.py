@@ -164,9 +164,14 @@ def save(sheet: Sheet, stem: Path) -> list[Path]:
 
 def save_as(sheet: Sheet, path: Path) -> None:
     """Save as one file; its suffix chooses .png or .svg."""
+    replace_with(path, saved_bytes(sheet, path.suffix))
+
+
+def saved_bytes(sheet: Sheet, suffix: str) -> bytes:
+    """What a file of the sheet has: `.png` or `.svg`."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     FigureCanvasAgg(sheet.figure)
     stream = BytesIO()
-    sheet.figure.savefig(stream, format=path.suffix[1:], **FILE_OPTIONS[path.suffix])
-    replace_with(path, stream.getvalue())
+    sheet.figure.savefig(stream, format=suffix[1:], **FILE_OPTIONS[suffix])
+    return stream.getvalue()

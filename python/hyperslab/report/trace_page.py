@@ -60,7 +60,7 @@ def render(trace: Trace, told: Sequence[Told]) -> str:
             "<h1>What your program reads and writes</h1>",
             f'<p class="lede">{escape(headline(trace, summaries))}</p>{warnings}</header>',
             section("todo", "Without rewriting any data", _todo(told)),
-            section("timeline", "Timeline", _timeline(trace)),
+            section("timeline", "Timeline", timeline_figure(trace)),
             *(_array_section(place, one, each) for place, (one, each) in shown),
             _left_out(len(summaries) - MOST_ARRAYS),
             "</main></body></html>",
@@ -88,7 +88,8 @@ def _array_section(place: int, one: ArraySummary, counsel: Counsel | str) -> str
     return section(f"array-{place}", one.array.title, table + chunk_map(one))
 
 
-def _timeline(trace: Trace) -> str:
+def timeline_figure(trace: Trace) -> str:
+    """The time in reads and writes, from the first access to the last."""
     if not len(trace):
         return ""
     reads, writes = timeline(trace)

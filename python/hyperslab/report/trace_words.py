@@ -8,7 +8,7 @@ from hyperslab.advise.results import Counsel
 from hyperslab.advise.tip import Tip
 from hyperslab.archive.views.display import counted
 from hyperslab.model.terms import Phase
-from hyperslab.quantities import digits, nbytes_text, seconds_text
+from hyperslab.quantities import digits, nbytes_text, seconds_text, set_nbytes_text
 from hyperslab.trace.summaries import ArraySummary, busy_seconds
 from hyperslab.trace.trace import Trace
 
@@ -143,7 +143,7 @@ def _split(told: Counsel | str) -> list[tuple[str, str]]:
 
 
 def _cache_text(one: ArraySummary) -> str:
-    return f"a chunk cache of {(one.array.cache_nbytes or 0) / (1 << 20):.3g} MiB"
+    return f"a chunk cache of {set_nbytes_text(one.array.cache_nbytes or 0)}"
 
 
 def _throughput(one: ArraySummary) -> str:

@@ -58,17 +58,17 @@ class FarTotals:
     """What files at URLs cost."""
 
     def __init__(self) -> None:
-        self.files = 0
+        self.files: int = 0
         """How often one was opened, or could not be."""
-        self.requests = 0
+        self.requests: int = 0
         """The requests for them."""
-        self.nbytes = 0
+        self.nbytes: int = 0
         """The bytes that came."""
-        self.kept_nbytes = 0
+        self.kept_nbytes: int = 0
         """The bytes that were asked for again and had come before."""
-        self.reads = 0
+        self.reads: int = 0
         """Reads of parts of them by libhdf5 and netCDF-C."""
-        self.reads_kept = 0
+        self.reads_kept: int = 0
         """The reads of `reads` for which nothing had to be fetched."""
 
     def add(self, numbers: tuple[int, ...]) -> None:
@@ -87,47 +87,47 @@ class Totals:
 
     # No dataclass: importing `dataclasses` would take longer than all that `hyperslab run` does.
     def __init__(self) -> None:
-        self.process_count = 0
+        self.process_count: int = 0
         """How many processes read HDF5 files."""
-        self.unknown_count = 0
+        self.unknown_count: int = 0
         """How many left a record that cannot be read: of another version, or cut off."""
-        self.served_reads = 0
+        self.served_reads: int = 0
         """Reads that our engine did."""
-        self.served_nbytes = 0
+        self.served_nbytes: int = 0
         """The bytes that they brought."""
-        self.served_seconds = 0.0
+        self.served_seconds: float = 0.0
         """The time that they took."""
-        self.passed_seconds = 0.0
+        self.passed_seconds: float = 0.0
         """The time of the reads that were passed on and timed; small ones are not."""
-        self.estimated_seconds = 0.0
+        self.estimated_seconds: float = 0.0
         """What libhdf5 would have taken for the reads of `compared_seconds`, by samples."""
-        self.compared_seconds = 0.0
+        self.compared_seconds: float = 0.0
         """The time of the reads that were compared with libhdf5."""
-        self.ahead_reads = 0
+        self.ahead_reads: int = 0
         """The reads of `served_reads` that were done ahead, while the program computed."""
-        self.lacking_reads = 0
+        self.lacking_reads: int = 0
         """The reads of `served_reads` that libhdf5 could not have done, for want of a filter."""
         self.lacked_filters: set[int] = set()
         """The numbers of such filters, one for each process."""
-        self.waits = 0
+        self.waits: int = 0
         """How often a thread waited until another one had done its call of a library that is not made for threads."""
-        self.waited_seconds = 0.0
+        self.waited_seconds: float = 0.0
         """How long all of them waited."""
         self.passed: dict[str, tuple[int, int]] = {}
         """For each reason, how many reads were left to libhdf5, and how many bytes of them are known."""
-        self.encoded_writes = 0
+        self.encoded_writes: int = 0
         """Writes that our engine encoded."""
-        self.encoded_chunks = 0
+        self.encoded_chunks: int = 0
         """The chunks that they stored."""
-        self.encoded_nbytes = 0
+        self.encoded_nbytes: int = 0
         """The bytes that they had before they were encoded."""
-        self.encoding_seconds = 0.0
+        self.encoding_seconds: float = 0.0
         """The time that they took."""
-        self.waited_writes = 0
+        self.waited_writes: int = 0
         """How many of them were encoded while the program went on."""
         self.left_writes: dict[str, tuple[int, int]] = {}
         """For each reason, how many writes were left to libhdf5, and how many bytes of them are known."""
-        self.far = FarTotals()
+        self.far: FarTotals = FarTotals()
         """What files at URLs cost."""
 
     def add(self, record: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hyperslab.quantities import nbytes_text
 from hyperslab.running.records import REASONS, WRITE_REASONS, Totals
 from hyperslab.storage.table import filter_name
 
@@ -19,7 +20,7 @@ def _said(totals: Totals) -> list[str]:
     if not (totals.served_reads or totals.passed_reads or totals.has_writes):
         said.append("no reads through libhdf5 were seen")
     if totals.served_reads:
-        size = nbytes(totals.served_nbytes)
+        size = nbytes_text(totals.served_nbytes)
         ahead = f", {totals.ahead_reads} of them ahead" if totals.ahead_reads else ""
         took = f"{size}, in {_s(totals.served_seconds)} ({_compared(totals)})"
         said.append(f"served {_reads(totals.served_reads)}{ahead}, {took}")
@@ -48,7 +49,7 @@ def _writes(totals: Totals) -> list[str]:
     """What happened to writes, if there were any."""
     said = []
     if totals.encoded_writes:
-        size, took = nbytes(totals.encoded_nbytes), _s(totals.encoding_seconds)
+        size, took = nbytes_text(totals.encoded_nbytes), _s(totals.encoding_seconds)
         chunks = "1 chunk" if totals.encoded_chunks == 1 else f"{totals.encoded_chunks} chunks"
         beside = f" ({totals.waited_writes} while the program went on)" if totals.waited_writes else ""
         said.append(f"encoded {_count(totals.encoded_writes, 'write')}, {size} in {chunks}, in {took}{beside}")
@@ -60,7 +61,7 @@ def _writes(totals: Totals) -> list[str]:
 
 def _far(totals: Totals) -> str:
     """What files at URLs cost."""
-    fetched, kept = nbytes(totals.far.nbytes), nbytes(totals.far.kept_nbytes)
+    fetched, kept = nbytes_text(totals.far.nbytes), nbytes_text(totals.far.kept_nbytes)
     cost = f"{_count(totals.far.requests, 'request')}, {fetched}"
     hits = f"{totals.far.reads_kept} of {_count(totals.far.reads, 'small read')} found what had come before, {kept}"
     return f"opened {_count(totals.far.files, 'URL')}: {cost}; {hits}"
@@ -103,14 +104,6 @@ def _count(count: int, what: str) -> str:
 
 def _s(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:.0f} s"
-
-
-def nbytes(count: int) -> str:
-    """Bytes in the unit that people would use."""
-    size, units = float(count), ["B", "KiB", "MiB", "GiB", "TiB"]
-    while size >= 1024 and len(units) > 1:
-        size, units = size / 1024, units[1:]
-    return f"{count} B" if count < 1024 else f"{size:.1f} {units[0]}"
 
 
 def as_json(totals: Totals, notes: list[str], status: int, signal: str | None) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self
 
-from hyperslab.archive.views import display, display_html
+from hyperslab.archive.views import display_html
+from hyperslab.quantities import nbytes_text
 from hyperslab.trace import storing
 from hyperslab.trace.checking import without_invalid
 from hyperslab.trace.table import OPERATIONS, AccessTable
@@ -53,8 +54,9 @@ class Trace(AccessTable):
             reads = int((own & (columns["operation"] == OPERATIONS.index("read"))).sum())
             moved, busy = int(columns["nbytes"][own].sum()), columns["duration_ns"][own].sum() / 1e9
             shape = " × ".join(map(str, array.shape))
-            cells.append((array.title, shape, reads, int(own.sum()) - reads, display.nbytes(moved), f"{busy:.3g}"))
+            cells.append((array.title, shape, reads, int(own.sum()) - reads, nbytes_text(moved), f"{busy:.3g}"))
         titles = ["array", "shape", "reads", "writes", "decoded", "seconds"]
         program = " ".join(map(str, self.program.get("arguments", [])))
         name = f"of {program}: {len(self)} accesses" if program else f"{len(self)} accesses"
-        return display_html.rows("hyperslab.Trace", name, titles, cells, self.notes)
+        table = display_html.rows("hyperslab.Trace", name, titles, cells, self.notes)
+        return table + display_html.drawn("trace_figures", self)

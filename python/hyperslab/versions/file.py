@@ -96,7 +96,7 @@ class VersionedFile(Mergeable, Rewritable):
         self._closed = False
         self._within = ""  # the path of the group that holds the versions
         if isinstance(file, str | os.PathLike):
-            self.path = local_path(file)
+            self.path: str = local_path(file)
             if mode not in ("r", "r+", "a", "w"):
                 raise ValueError(f"{mode!r} is not a mode: use r, r+, a or w")
             if mode != "r":

@@ -73,6 +73,10 @@ def _options(combining: Combining) -> Options:
 class OpenCollection(OpenFile):
     """Several open files as one archive, shared by all of its groups and arrays."""
 
+    chunk_cache_nbytes: int
+    located: tuple[Located, ...]
+    options: Options
+
     def __init__(self, located: tuple[Located, ...], options: Options, chunk_cache_nbytes: int) -> None:
         self.located, self.options, self.chunk_cache_nbytes = located, options, chunk_cache_nbytes
         self._links, self._others = {}, {}
@@ -85,7 +89,7 @@ class OpenCollection(OpenFile):
         _check_dimensions(combination, recipes)
         if options.order == "check":
             _check_order(combination)
-        self.path = combination.name
+        self.path: str = combination.name
         versions = "\n".join(f"{file.path} {file.token('')[2]}" for file in files)
         self._digest = hashlib.blake2b(versions.encode(), digest_size=16).hexdigest()
         self._files = files

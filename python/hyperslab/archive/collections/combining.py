@@ -64,6 +64,13 @@ class ArrayRecipe:
 class Row:
     """The arrays of one path, in the files that have it."""
 
+    arrays: Any
+    axes: Any
+    files: Any
+    kinds: Any
+    lengths: Any
+    path: Any
+
     def __init__(self, files: Sequence[OpenFile], columns: tuple[Any, ...]) -> None:
         self.path, self.files, self.arrays, self.kinds, self.axes, self.lengths = columns
         self._open = files
@@ -124,6 +131,9 @@ class Row:
 class Combination:
     """Files, and the decision for each of their arrays."""
 
+    files: Sequence[OpenFile]
+    options: Options
+
     def __init__(self, files: Sequence[OpenFile], options: Options) -> None:
         self.files, self.options = files, options
         along = options.concat
@@ -136,7 +146,7 @@ class Combination:
         self.groups: list[tuple[str, int, int]] = matched[0]
         left_out = {f"/{name.strip('/')}" for name in options.leave_out}
         rows = (Row(files, columns) for columns in matched[1])
-        self.rows = {row.path: row for row in rows if row.path not in left_out}
+        self.rows: dict[Any, Row] = {row.path: row for row in rows if row.path not in left_out}
         if along is not None and all(row.axis is None for row in self.rows.values()):
             raise NotCombinable(f"no array of {files[0].path} has the dimension {along!r} to concatenate along")
         self._joined: dict[str, tuple[str, list[Numbers]]] = {}

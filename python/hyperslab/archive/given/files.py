@@ -69,6 +69,8 @@ class GivenBytes(Given):
         The name for messages.
     """
 
+    name: str
+
     def __init__(self, data: bytes, name: str = "<bytes>") -> None:
         self.name, self._data = name, data
 
@@ -92,7 +94,7 @@ class GivenObject(Given):
 
     def __init__(self, source: Any) -> None:
         self._source, self._lock = source, Lock()
-        self.name = f"<{type(source).__name__}>"
+        self.name: str = f"<{type(source).__name__}>"
 
     def file(self) -> GivenFile:
         """Return the object through which the Rust core reads the bytes."""
@@ -159,7 +161,7 @@ class GivenOfFsspec(Given):
         self._fs, self._path = fs, path
         kind = fs.protocol if isinstance(fs.protocol, str) else fs.protocol[0]
         self._host = f"{kind}://"
-        self.name = f"{kind}://{fs._strip_protocol(path).partition('?')[0].lstrip('/')}"
+        self.name: str = f"{kind}://{fs._strip_protocol(path).partition('?')[0].lstrip('/')}"
 
     def opened(self, chunk_cache_nbytes: int, resolver: DocumentResolver) -> ArchiveFile:
         """Open the file as an archive. If fsspec caches it as a whole, open the local copy."""
@@ -235,7 +237,7 @@ class GivenOfObstore(Given):
 
     def __init__(self, store: Any, path: str) -> None:
         self._store, self._path = store, path
-        self.name = f"<{type(store).__name__}>/{path}"
+        self.name: str = f"<{type(store).__name__}>/{path}"
 
     def file(self) -> GivenFile:
         """Return the object through which the Rust core reads the bytes.

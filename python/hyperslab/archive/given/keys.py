@@ -38,6 +38,8 @@ class GivenKeys(Given):
         A function and its arguments, which open the hierarchy in the process that unpickles it.
     """
 
+    name: str
+
     def __init__(
         self, name: str, version: str, collect: Callable[[], dict[str, Target]], again: tuple[Any, ...]
     ) -> None:

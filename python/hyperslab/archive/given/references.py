@@ -41,6 +41,9 @@ class GivenReferences(Given):
         The file system `reference://` that reads the files that hyperslab cannot reach.
     """
 
+    name: str
+    options: dict[str, Any]
+
     takes_options = True
 
     def __init__(self, document: Mapping[str, Any], options: Mapping[str, Any] | None = None, fs: Any = None) -> None:

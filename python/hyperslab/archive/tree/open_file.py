@@ -51,6 +51,7 @@ class OpenFile:
         self.resolver = resolver
         self.chunk_cache_nbytes = chunk_cache_nbytes
         self.patterns = patterns
+        self.path: str
         self._core: ArchiveFile | None
         if isinstance(location, Remote):
             self.path, self._core = far_file(location, chunk_cache_nbytes, resolver, patterns)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hyperslab.errors import printable
+from hyperslab.quantities import nbytes_text
 
 MOST_LINES = 60
 
@@ -59,19 +60,10 @@ def shape(lengths: tuple[int, ...], dims: tuple[str, ...] | None) -> str:
 def size(whole: int | None, stored: int | None, *, is_encoded: bool) -> str:
     """The size in memory if it is known, and the stored size if it differs."""
     if whole is None:
-        return "" if stored is None else f"{nbytes(stored)} stored"
+        return "" if stored is None else f"{nbytes_text(stored)} stored"
     if stored is None or stored == whole or not is_encoded:
-        return nbytes(whole)
-    return f"{nbytes(whole)} stored in {nbytes(stored)}"
-
-
-def nbytes(count: float) -> str:
-    """A number of bytes in decimal units."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.4g} {unit}"
-        count /= 1000
-    return f"{count:.4g} TB"
+        return nbytes_text(whole)
+    return f"{nbytes_text(whole)} stored in {nbytes_text(stored)}"
 
 
 def counted(count: int, one: str, more: str) -> str:

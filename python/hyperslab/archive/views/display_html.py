@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
+from importlib import import_module
 from itertools import islice
 from typing import Any
 
@@ -11,6 +12,7 @@ from hyperslab._core import ReadPlan
 from hyperslab.archive.views import display
 from hyperslab.archive.views.display import Branch
 from hyperslab.errors import printable
+from hyperslab.quantities import nbytes_text
 
 MOST_NODES, MOST_ATTRIBUTES, MOST_LENGTH = 300, 50, 200
 _STYLE = "font-family: monospace; overflow-x: auto; overflow-wrap: anywhere"
@@ -30,15 +32,36 @@ def tree(name: str, filename: str, attributes: Callable[[], Mapping[str, Any]], 
     return f'<div style="{_STYLE}">{head}{_attributes(attributes)}{body}</div>'
 
 
-def rows(head: str, name: str, columns: Sequence[str], cells: Iterable[Sequence[object]], facts: Sequence[str]) -> str:
-    """What an object that is a list shows: a line that opens a table of at most `MOST_NODES` rows, and facts."""
+def rows(head: str, name: str, columns: Sequence[str], cells: Iterable[Sequence[object]], notes: Sequence[str]) -> str:
+    """What an object that is a list shows: a line that opens a table of at most `MOST_NODES` rows, and notes."""
     listed = list(islice(cells, MOST_NODES + 1))
     lines = [_row("th", columns), *(_row("td", row) for row in listed[:MOST_NODES])]
     lines += [_row("td", ["…"])] if len(listed) > MOST_NODES else []
     table = f'<table style="border-collapse: collapse">{"".join(lines)}</table>' if listed else ""
-    said = "".join(f"<div>{_text(one)}</div>" for one in facts)
+    said = "".join(f"<div>{_text(one)}</div>" for one in notes)
     summary = f"<summary><b>{_text(head)}</b> {_text(name)}</summary>"
     return f'<div style="{_STYLE}"><details open>{summary}<div style="{_CHILDREN}">{said}{table}</div></details></div>'
+
+
+def facts(head: str, name: str, known: Iterable[tuple[str, object]], notes: Sequence[str] = ()) -> str:
+    """What an object that is a record shows: what it knows, and notes in sentences."""
+    return rows(head, name, ("what", "how much"), known, notes)
+
+
+def drawn(name: str, shown: object) -> str:
+    """What `report`, which stands above the objects that it draws, makes of one. A repr never raises: it says why not.
+
+    Parameters
+    ----------
+    name : str
+        The function of `report.notebooks` that draws it.
+    shown : object
+        What it draws.
+    """
+    try:
+        return str(getattr(import_module("hyperslab.report.notebooks"), name)(shown))
+    except Exception as error:
+        return f"<div>{_text(f'nothing is drawn: {error}')}</div>"
 
 
 def plan(shown: ReadPlan) -> str:
@@ -48,11 +71,11 @@ def plan(shown: ReadPlan) -> str:
         chunks += f", {missing:,} of them never written (fill values)"
     sizes = [("fetched", shown.fetched_nbytes), ("decoded", shown.decoded_nbytes), ("returned", shown.output_nbytes)]
     cells = [("elements", f"{shown.element_count:,}"), ("chunks", chunks), ("requests", f"{shown.request_count:,}")]
-    cells += [(name, display.nbytes(nbytes)) for name, nbytes in sizes]
+    cells += [(name, nbytes_text(nbytes)) for name, nbytes in sizes]
     ratio = shown.read_amplification
-    facts = [] if ratio is None else [f"decodes {ratio:.3g} times as many bytes as it returns"]
+    notes = [] if ratio is None else [f"decodes {ratio:.3g} times as many bytes as it returns"]
     shape = " × ".join(map(str, shown.shape)) or "one element"
-    return rows("hyperslab.ReadPlan", shape, ("what", "how much"), cells, facts)
+    return facts("hyperslab.ReadPlan", shape, cells, notes)
 
 
 def _row(tag: str, cells: Sequence[object]) -> str:

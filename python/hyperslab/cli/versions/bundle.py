@@ -38,8 +38,9 @@ def bundle(
     if as_json:
         typer.echo(json.dumps(asdict(done), indent=1))
         return
-    from hyperslab.archive.views.display import counted, nbytes
+    from hyperslab.archive.views.display import counted
+    from hyperslab.quantities import nbytes_text
 
     what = f"{counted(len(done.versions), 'version', 'versions')}, {counted(done.chunk_count, 'chunk', 'chunks')}"
     needs = f"; it needs {', '.join(done.needs)}" if done.needs else ""
-    console().print(line(f"{done.path}: {what}, {nbytes(done.nbytes)}{needs}"), soft_wrap=True)
+    console().print(line(f"{done.path}: {what}, {nbytes_text(done.nbytes)}{needs}"), soft_wrap=True)

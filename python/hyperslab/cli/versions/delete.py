@@ -50,9 +50,10 @@ def delete(
         deletion = {"file": file, "deleted": names, "versions": left, "nbytes_before": before, "nbytes": after}
         typer.echo(json.dumps(deletion, indent=1))
         return
-    from hyperslab.archive.views.display import nbytes
+    from hyperslab.quantities import nbytes_text
 
-    said = f"{file}: {', '.join(names)} deleted, {len(left)} versions are left, {nbytes(before)} → {nbytes(after)}"
+    sizes = f"{nbytes_text(before)} → {nbytes_text(after)}"
+    said = f"{file}: {', '.join(names)} deleted, {len(left)} versions are left, {sizes}"
     console().print(line(said), soft_wrap=True)
 
 

@@ -81,16 +81,16 @@ def expire(
 
 
 def _print(file: str, found: Expiry, count: int, sizes: tuple[int, int], *, dry_run: bool) -> None:
-    from hyperslab.archive.views.display import nbytes
+    from hyperslab.quantities import nbytes_text
 
     verb = "would go" if dry_run else "expired"
     text = f"{file}: {len(found.names)} of {count} versions {verb}: {_named(found.names)}"
     out = console()
     out.print(line(text if found.names else f"{file}: none of {count} versions is to go"), soft_wrap=True)
     if found.names:
-        only = f"only these use {nbytes(found.nbytes)} in {found.chunk_count:,} chunks"
-        unused = f", and no version uses {nbytes(found.unused_nbytes)}" if found.unused_nbytes else ""
-        size = "" if dry_run else f"; the file: {nbytes(sizes[0])} → {nbytes(sizes[1])}"
+        only = f"only these use {nbytes_text(found.nbytes)} in {found.chunk_count:,} chunks"
+        unused = f", and no version uses {nbytes_text(found.unused_nbytes)}" if found.unused_nbytes else ""
+        size = "" if dry_run else f"; the file: {nbytes_text(sizes[0])} → {nbytes_text(sizes[1])}"
         out.print(line(f"{only}{unused}{size}"), soft_wrap=True)
     for path, problem in found.problems.items():
         out.print(line(f"not counted: {path}: {problem}"), soft_wrap=True)

@@ -55,13 +55,14 @@ def import_files(
     if as_json:
         typer.echo(json.dumps({**asdict(done), "saved_nbytes": done.saved_nbytes}, indent=1))
         return
-    from hyperslab.archive.views.display import counted, nbytes
+    from hyperslab.archive.views.display import counted
+    from hyperslab.quantities import nbytes_text
 
     out = console()
     present = f", {len(done.present)} were there already" if done.present else ""
     out.print(line(f"{done.path}: {counted(len(done.versions), 'version', 'versions')} made{present}"), soft_wrap=True)
     new = f"{done.new_count:,} of {done.chunk_count:,} chunks stored, {done.same_count + done.found_count:,} found"
-    sizes = f"{nbytes(done.source_nbytes)} of files → {nbytes(done.file_nbytes)}"
+    sizes = f"{nbytes_text(done.source_nbytes)} of files → {nbytes_text(done.file_nbytes)}"
     out.print(line(f"{new}; {sizes}"), soft_wrap=True)
     for path, reason in done.left_out.items():
         out.print(line(f"left out: {path}: {reason}"), soft_wrap=True)

@@ -111,7 +111,7 @@ def _as_json(entry: LogEntry, refs: list[str], merged: str | None) -> dict[str, 
 
 
 def _print(entries: list[LogEntry], names: dict[str, list[str]]) -> None:
-    from hyperslab.archive.views.display import nbytes
+    from hyperslab.quantities import nbytes_text
 
     table = Table("version", "parent", "time (UTC)", "arrays", "size", "new chunks", "changes", box=None)
     for entry in entries:
@@ -122,8 +122,8 @@ def _print(entries: list[LogEntry], names: dict[str, list[str]]) -> None:
             entry.version.parent or "–",
             f"{entry.version.time:%Y-%m-%d %H:%M:%S}",
             str(size.array_count),
-            nbytes(size.nbytes),
-            "?" if size.new_nbytes is None else nbytes(size.new_nbytes),
+            nbytes_text(size.nbytes),
+            "?" if size.new_nbytes is None else nbytes_text(size.new_nbytes),
             _changes(entry),
         ]
         table.add_row(*(line(cell, overflow="fold") for cell in cells))

@@ -25,6 +25,6 @@ def repack(file: FileArgument, timeout: Timeout = 1.0, as_json: AsJson = False) 
     if as_json:
         typer.echo(json.dumps({"file": file, "nbytes_before": before, "nbytes": after}, indent=1))
         return
-    from hyperslab.archive.views.display import nbytes
+    from hyperslab.quantities import nbytes_text
 
-    console().print(line(f"{file}: {nbytes(before)} → {nbytes(after)}"), soft_wrap=True)
+    console().print(line(f"{file}: {nbytes_text(before)} → {nbytes_text(after)}"), soft_wrap=True)

@@ -67,7 +67,7 @@ def _row(entry: Entry, group: Group) -> dict[str, Any]:
 def _print(
     file: str, version: Version, is_current: bool, attributes: dict[str, Any], rows: list[dict[str, Any]]
 ) -> None:
-    from hyperslab.archive.views.display import nbytes
+    from hyperslab.quantities import nbytes_text
 
     out = console()
     parent = f"child of {version.parent}" if version.parent else "without a parent"
@@ -91,8 +91,8 @@ def _print(
                 row["element"] or "?",
                 "×".join(map(str, row["chunks"])) if row["chunks"] else "–",
                 "+".join(row["codecs"]) or "–",
-                "?" if row["nbytes"] is None else nbytes(row["nbytes"]),
-                nbytes(row["stored_nbytes"] or 0),
+                "?" if row["nbytes"] is None else nbytes_text(row["nbytes"]),
+                nbytes_text(row["stored_nbytes"] or 0),
                 said,
             ]
         table.add_row(*(line(cell, overflow="fold") for cell in cells))

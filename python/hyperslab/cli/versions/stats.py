@@ -35,26 +35,26 @@ def stats(file: FileArgument, as_json: AsJson = False) -> None:
 
 
 def _print(version_stats: Stats) -> None:
-    from hyperslab.archive.views.display import nbytes
+    from hyperslab.quantities import nbytes_text
 
     def size(count: int | None) -> str:
-        return "?" if count is None else nbytes(count)
+        return "?" if count is None else nbytes_text(count)
 
     out = console()
     table = Table("version", "arrays", "in memory", "chunks", "stored", "shared with parent", "only here", box=None)
     for one in version_stats.versions:
         sizes = [size(one.stored_nbytes), size(one.shared_nbytes), size(one.own_nbytes)]
-        cells = [one.name, str(one.array_count), nbytes(one.nbytes), str(one.chunk_count), *sizes]
+        cells = [one.name, str(one.array_count), nbytes_text(one.nbytes), str(one.chunk_count), *sizes]
         table.add_row(*(line(cell, overflow="fold") for cell in cells))
     out.print(table)
     ratio = version_stats.deduplication_ratio
     times = "" if ratio is None else f" (without sharing: {ratio:.3g} times as much)"
     parts = [
-        f"{nbytes(version_stats.file_nbytes)} in the file",
-        f"{nbytes(version_stats.stored_nbytes)} in chunks of versions{times}",
-        f"{nbytes(version_stats.unreferenced_nbytes)} in chunks that no version uses",
-        f"{nbytes(version_stats.uncommitted_nbytes)} left by interrupted commits",
-        f"{nbytes(version_stats.other_nbytes)} in mappings, tables, text and free space",
+        f"{nbytes_text(version_stats.file_nbytes)} in the file",
+        f"{nbytes_text(version_stats.stored_nbytes)} in chunks of versions{times}",
+        f"{nbytes_text(version_stats.unreferenced_nbytes)} in chunks that no version uses",
+        f"{nbytes_text(version_stats.uncommitted_nbytes)} left by interrupted commits",
+        f"{nbytes_text(version_stats.other_nbytes)} in mappings, tables, text and free space",
     ]
     out.print(line("; ".join(parts)), soft_wrap=True)
     for name, problem in version_stats.problems.items():

@@ -43,7 +43,7 @@ def verify(
 
 
 def _print(verification: Verification) -> None:
-    from hyperslab.archive.views.display import nbytes
+    from hyperslab.quantities import nbytes_text
 
     out = console()
     for damage in verification.damages[:MOST_LINES]:
@@ -66,7 +66,9 @@ def _print(verification: Verification) -> None:
             out.print(line(f"not proved: {name}: {reason}"), soft_wrap=True)
         if len(verification.unproved) > MOST_LINES:
             out.print(line(f"… {len(verification.unproved) - MOST_LINES} more"))
-    counts = f"{verification.version_count} versions, {verification.chunk_count} chunks ({nbytes(verification.nbytes)})"
+    counts = (
+        f"{verification.version_count} versions, {verification.chunk_count} chunks ({nbytes_text(verification.nbytes)})"
+    )
     proved = "all as committed" if not verification.unproved else "nothing is damaged, but not everything is proved"
     said = proved if verification.is_whole else f"{verification.damage_count} damaged"
     out.print(line(f"{verification.path}: {counts}: {said}"), soft_wrap=True)

@@ -31,6 +31,7 @@ from hyperslab.model.paper_experiments import Candidate, installed_hdf5
 from hyperslab.model.predict import Prediction, predict_cell
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.terms import BASELINES, EXTENDED, PAPER
+from hyperslab.quantities import nbytes_text
 from hyperslab.replacing import replace_with
 
 # Six passes are the fewest that give an interval of the median.
@@ -172,7 +173,7 @@ def _measured(
         f"evaluating {len(cells)} workloads", most, array, request.directory, environment.memory_nbytes,
         "give another --dir",
     )  # fmt: skip
-    say(f"{len(cells)} workloads, {sum(map(len, cells))} cells; at most {most / 1e6:.0f} MB of disk at a time")
+    say(f"{len(cells)} workloads, {sum(map(len, cells))} cells; at most {nbytes_text(most)} of disk at a time")
     limit = float("inf") if request.minutes is None else time.monotonic() + 60 * request.minutes
     path = request.output / JOURNAL_FILE
     (request.output / CODECS_FILE).unlink(missing_ok=True)

@@ -46,7 +46,7 @@ MESSAGE_NBYTES = MOST_NBYTES + (1 << 16)
 VALID_SECONDS = 1  # how long the kernel may keep names and attributes; nobody else changes them
 MNT_DETACH = 2
 
-libc = ctypes.CDLL(None, use_errno=True)
+libc: ctypes.CDLL = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(directory: Path, source: str) -> int:

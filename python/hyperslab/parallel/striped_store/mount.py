@@ -44,6 +44,8 @@ class Message(NamedTuple):
 class MountedStore:
     """A striped store at a directory, until the `with` statement ends. All of it belongs to the directory's owner."""
 
+    directory: Path
+
     def __init__(self, store: StripedStore, directory: Path, striping: Striping) -> None:
         self._store, self.directory, self._striping = store, directory, striping
         self._tree, self._local = Tree(), threading.local()

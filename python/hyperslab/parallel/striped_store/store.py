@@ -62,6 +62,9 @@ class StripedStore:
     Use it in a `with` statement. What a killed store leaves behind, the next one removes.
     """
 
+    servers: int
+    speeds: StoreSpeeds
+
     def __init__(self, servers: int, speeds: StoreSpeeds | None = None) -> None:
         self.servers, self.speeds = servers, speeds or StoreSpeeds()
         self.addresses: list[str] = []

@@ -86,8 +86,8 @@ class Log:
     """The raw log of this process. A forked child gets its own."""
 
     def __init__(self, folder: str, is_whole_program: bool = False) -> None:
-        self.folder = os.path.abspath(folder)
-        self.epoch = 0
+        self.folder: str = os.path.abspath(folder)
+        self.epoch: int = 0
         self._lock = threading.Lock()
         self._descriptor: int | None = None
         self._dtype_names: dict[Any, str] = {}
@@ -96,7 +96,7 @@ class Log:
         if is_whole_program:
             os.register_at_fork(after_in_child=self._leave_to_parent)
             atexit.register(self.close)
-        self.is_open = True
+        self.is_open: bool = True
         self.inside = threading.local()  # an access that a library makes to serve another one counts once
         self.preloaded: str | None = None
         """The path of the preloaded library, if it records too."""

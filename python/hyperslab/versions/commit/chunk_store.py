@@ -105,7 +105,7 @@ class ChunkStore:
         slots = np.ascontiguousarray(rows["shape"][:, 0] // self.chunk_shape[0])
         # versioned-hdf5's `rebuild_hashtables` leaves rows out, even of chunks that versions show: it keeps one of
         # two equal chunks. So the count covers every slot that the stack has room for.
-        self.count = max(self._row_count, int(slots.max(initial=-1)) + 1, room(self.raw))
+        self.count: int = max(self._row_count, int(slots.max(initial=-1)) + 1, room(self.raw))
         if self.count > self._row_count + MOST_GAPS:
             said = f"{self.name} in {self.raw.file.filename} has room for {self.count} chunks"
             raise DamagedFile(f"{said}, and {self._row_count} hashes: hyperslab.versions.repair may help")
@@ -282,10 +282,12 @@ class ChunkStores:
         What libhdf5 writes to, if the file is ours.
     """
 
+    file: Any
+
     def __init__(self, file: h5py.Group, journaled: JournaledFile | None) -> None:
         self.file, self._journaled = file, journaled
         self._found: dict[str, ChunkStore] = {}
-        self.fingerprints = Fingerprints(file, is_ours=journaled is not None)
+        self.fingerprints: Fingerprints = Fingerprints(file, is_ours=journaled is not None)
 
     def of_path(self, path: str, make: Callable[[], None] | None = None) -> ChunkStore:
         """The chunks of an array that has some, or for which `make` makes their arrays."""

@@ -261,9 +261,9 @@ class TouchedChunks:
     def __init__(self, array: StagedArray) -> None:
         self._staged = array.staged
         self._rows = array.staged.rows.reshape(-1)
-        self.grid_shape = array.staged.grid_shape
-        self.slots = array.staged.stored.reshape(-1).copy()
-        self.numbers = np.flatnonzero(self._rows != MISSING)
+        self.grid_shape: tuple[int, ...] = array.staged.grid_shape
+        self.slots: Slots = array.staged.stored.reshape(-1).copy()
+        self.numbers: Slots = np.flatnonzero(self._rows != MISSING)
 
     def digests(self, numbers: Slots, taken: Taken | None = None) -> bytes:
         """Hash some chunks. `taken` receives parts of the hashes meanwhile, with the number of the first of each."""
@@ -289,9 +289,9 @@ class WholeChunks:
         self._whole, self._chunk_shape = array.whole, array.chunks
         self._fill = array.fillvalue
         axes = zip(array.shape, array.chunks, strict=True)
-        self.grid_shape = tuple(ceil_div(length, chunk) for length, chunk in axes)
-        self.numbers = np.arange(math.prod(self.grid_shape))
-        self.slots = np.full(len(self.numbers), MISSING, np.int64)
+        self.grid_shape: tuple[int, ...] = tuple(ceil_div(length, chunk) for length, chunk in axes)
+        self.numbers: Slots = np.arange(math.prod(self.grid_shape))
+        self.slots: Slots = np.full(len(self.numbers), MISSING, np.int64)
 
     def digests(self, numbers: Slots, taken: Taken | None = None) -> bytes:
         """Hash some chunks. `taken` receives parts of the hashes meanwhile, with the number of the first of each."""

@@ -87,7 +87,9 @@ class WritableFile:
         if mode == "r+" and not Path(path).stat().st_size:
             raise UsageError(f"{path} is empty and holds no versions: open it with mode='a' to begin")
         self._system = system
-        self.journaled = JournaledFile(path, link=link, is_replaced=mode == "w", timeout=timeout, system=system)
+        self.journaled: JournaledFile = JournaledFile(
+            path, link=link, is_replaced=mode == "w", timeout=timeout, system=system
+        )
         self._earlier_count = 0  # commits to files that this one replaced
         self._held: list[Any] = [self.journaled]
         try:

@@ -27,7 +27,7 @@ from hyperslab.versions.compat.versions import (
 )
 from hyperslab.versions.layout.names import DATA, FIRST_VERSION, VERSIONS, Time, stored_time
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)

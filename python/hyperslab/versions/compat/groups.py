@@ -40,6 +40,11 @@ class InMemoryGroup(h5py.Group):  # type: ignore[misc]
         The group that holds it; None for the version itself.
     """
 
+    opened: Opened
+    path: str
+    staged: StagedGroup | None
+    version: str
+
     def __init__(
         self,
         opened: Opened,

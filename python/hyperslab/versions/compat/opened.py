@@ -29,8 +29,8 @@ class Opened:
 
     def __init__(self, f: h5py.Group) -> None:
         self.f: Any = f
-        self.native = VersionedFile(f.file.filename if self.is_writable and is_outdated(f) else f)
-        self.generation = 0
+        self.native: VersionedFile = VersionedFile(f.file.filename if self.is_writable and is_outdated(f) else f)
+        self.generation: int = 0
         self._seen = self._state()
 
     @classmethod

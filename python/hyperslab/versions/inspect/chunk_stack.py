@@ -54,7 +54,7 @@ class ChunkStack:
         check_chunk_count(f"{raw.name} in {raw.filename}", raw.shape, chunk_shape, Unsupported)
         if "largest_index" not in table.attrs:
             raise DamagedFile(f"{table.name} of {table.filename} does not say how many of its rows count")
-        self.count = int(table.attrs["largest_index"])
+        self.count: int = int(table.attrs["largest_index"])
 
     @classmethod
     def of(cls, root: Group, array: str) -> ChunkStack:

@@ -13,9 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab.archive.tree.array import Array as ArchiveArray
+from hyperslab.archive.views import display_html
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, FileChanged, Unsupported
 from hyperslab.progress import Progress
+from hyperslab.quantities import UNKNOWN
 from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMap, chunk_map
 from hyperslab.versions.inspect.chunk_stack import ChunkStack
 from hyperslab.versions.inspect.regions import Boxes, joined, unequal, within
@@ -79,15 +81,17 @@ class ArrayDiff:
 
     def __init__(self, path: str, before: Side | None, after: Side | None) -> None:
         self.path = path
-        self.before = None if before is None else before.map
-        self.after = None if after is None else after.map
+        self.before: ChunkMap | None = None if before is None else before.map
+        self.after: ChunkMap | None = None if after is None else after.map
         self._sides = (before, after)
         maps = [one for one in (self.before, self.after) if one is not None]
         problems = {one.problem: None for one in maps if one.problem}
         if len({one.chunk_shape for one in maps}) > 1:
             problems[f"its chunks are {maps[0].chunk_shape} and {maps[1].chunk_shape}"] = None
-        self.problem = "; ".join(problems) or None
-        self.attributes = changed_values(maps[0].attributes, maps[1].attributes) if len(maps) > 1 else {}
+        self.problem: str | None = "; ".join(problems) or None
+        self.attributes: dict[str, Change] = (
+            changed_values(maps[0].attributes, maps[1].attributes) if len(maps) > 1 else {}
+        )
 
     @property
     def status(self) -> Status:
@@ -283,6 +287,27 @@ class VersionDiff:
 
     def __getitem__(self, path: str) -> ArrayDiff:
         return self.arrays[path]
+
+    def _repr_html_(self) -> str:
+        cells = (
+            (
+                one.path,
+                one.status,
+                " → ".join(dict.fromkeys(" × ".join(map(str, each)) for each in one.shape if each is not None)),
+                UNKNOWN if one.chunk_count is None else f"{one.chunk_count:,}",
+                ", ".join(one.attributes),
+            )
+            for one in self.arrays.values()
+        )
+        notes = [f"new group: {name}" for name in self.added_groups]
+        notes += [f"group that is gone: {name}" for name in self.removed_groups]
+        notes += [
+            f"attributes of {path or 'the version'}: {', '.join(names)}" for path, names in self.attributes.items()
+        ]
+        notes += [f"{path}: {problem}" for path, problem in self.problems.items()]
+        titles = ("array", "what", "shape", "chunks that differ", "attributes that differ")
+        name = f"{self.before} → {self.after}" + (": they are the same" if self.is_empty else "")
+        return display_html.rows("hyperslab.VersionDiff", name, titles, cells, notes)
 
 
 def diff(path: str, before: str, after: str) -> VersionDiff:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hyperslab.conversion.exporting import Exported
     from hyperslab.progress import Progress
     from hyperslab.versions.inspect.diff import VersionDiff
-    from hyperslab.versions.inspect.log import LogEntry
+    from hyperslab.versions.inspect.log import VersionLog
     from hyperslab.versions.inspect.stats import Stats
     from hyperslab.versions.inspect.verify import Verification
     from hyperslab.versions.stage.staged_group import StagedGroup
@@ -70,7 +70,7 @@ class Inspected:
 
         return staged_difference(root, self)
 
-    def log(self, progress: Progress | None = None) -> list[LogEntry]:
+    def log(self, progress: Progress | None = None) -> VersionLog:
         """All versions, oldest first, with their sizes and what each changed. No chunk is read.
 
         Parameters
@@ -80,8 +80,8 @@ class Inspected:
 
         Returns
         -------
-        list of LogEntry
-            One entry for each version.
+        VersionLog
+            A list of `LogEntry`, one entry for each version.
         """
         from hyperslab.versions.inspect.log import log
 

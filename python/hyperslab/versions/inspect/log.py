@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hyperslab.archive.views import display_html
 from hyperslab.progress import Progress
+from hyperslab.quantities import UNKNOWN, nbytes_text
 from hyperslab.versions.inspect.chunk_maps import ChunkMaps, VersionMap
 from hyperslab.versions.inspect.chunk_stack import chunk_stacks
 from hyperslab.versions.inspect.diff import Change, Side, Stacks, Status, compared
@@ -42,7 +44,26 @@ class LogEntry:
         return self.version.name
 
 
-def log(path: str, table: VersionTable, progress: Progress | None = None) -> list[LogEntry]:
+class VersionLog(list[LogEntry]):
+    """The versions of a file, oldest first: a list that notebooks draw."""
+
+    def _repr_html_(self) -> str:
+        cells = (
+            (
+                f"{one.name} *" if one.is_current else one.name,
+                one.version.parent or UNKNOWN,
+                f"{one.version.time:%Y-%m-%d %H:%M:%S}",
+                nbytes_text(one.size.nbytes),
+                nbytes_text(one.size.new_nbytes),
+                ", ".join(f"{change.status} {change.path}" for change in one.changes),
+            )
+            for one in self
+        )
+        titles = ("version", "parent", "time (UTC)", "size", "new chunks", "changes")
+        return display_html.rows("hyperslab.VersionLog", f"{len(self)} versions", titles, cells, [])
+
+
+def log(path: str, table: VersionTable, progress: Progress | None = None) -> VersionLog:
     """The versions of a file, oldest first; see `VersionedFile.log`.
 
     Raises
@@ -50,7 +71,7 @@ def log(path: str, table: VersionTable, progress: Progress | None = None) -> lis
     FileChanged
         Another file replaced this one meanwhile.
     """
-    entries: list[LogEntry] = []
+    entries = VersionLog()
     with StoredBytes(path) as stored:
         _add_entries(path, table, entries, progress or (lambda *_: None))
         stored.check()

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from hyperslab.archive.views import display_html
 from hyperslab.progress import Progress
+from hyperslab.quantities import nbytes_text
 from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMap
 from hyperslab.versions.inspect.chunk_stack import ChunkStack, chunk_stacks
 from hyperslab.versions.inspect.stored_bytes import StoredBytes
@@ -95,6 +97,30 @@ class Stats:
         stored = [version.stored_nbytes for version in self.versions]
         known = sum(nbytes for nbytes in stored if nbytes is not None)
         return None if None in stored or not self.stored_nbytes else known / self.stored_nbytes
+
+    def _repr_html_(self) -> str:
+        cells = (
+            (
+                one.name,
+                f"{one.array_count:,}",
+                nbytes_text(one.nbytes),
+                f"{one.chunk_count:,}",
+                *map(nbytes_text, (one.stored_nbytes, one.shared_nbytes, one.own_nbytes)),
+            )
+            for one in self.versions
+        )
+        ratio = self.deduplication_ratio
+        notes = [
+            f"{nbytes_text(self.file_nbytes)} in the file",
+            f"{nbytes_text(self.stored_nbytes)} in chunks of versions"
+            + ("" if ratio is None else f" (without sharing: {ratio:.3g} times as much)"),
+            f"{nbytes_text(self.unreferenced_nbytes)} in chunks that no version uses",
+            f"{nbytes_text(self.uncommitted_nbytes)} left by interrupted commits",
+            f"{nbytes_text(self.other_nbytes)} in mappings, tables, text and free space",
+            *(f"{name} was not counted: {problem}" for name, problem in self.problems.items()),
+        ]
+        titles = ("version", "arrays", "in memory", "chunks", "stored", "shared with parent", "only here")
+        return display_html.rows("hyperslab.Stats", self.path, titles, cells, notes)
 
 
 def stats(path: str, table: VersionTable, progress: Progress | None = None) -> Stats:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from hyperslab.archive.views import display_html
+from hyperslab.archive.views.display import counted
 from hyperslab.cached import cached_property
 from hyperslab.errors import FileChanged, HyperslabError, ReadError
 from hyperslab.journal import write_guard
@@ -17,6 +19,7 @@ from hyperslab.journal.journal import journal_path
 from hyperslab.journal.settling import between_commits
 from hyperslab.needed import missing
 from hyperslab.progress import Progress
+from hyperslab.quantities import nbytes_text
 from hyperslab.versions.inspect import witness
 from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMap
 from hyperslab.versions.inspect.chunk_stack import ChunkStack, chunk_stacks
@@ -69,6 +72,27 @@ class Verification:
     def is_whole(self) -> bool:
         """Whether no damage was found."""
         return self.damage_count == 0
+
+    def _repr_html_(self) -> str:
+        cells = (
+            (
+                one.what,
+                one.array or "",
+                ", ".join(one.versions or ()),
+                "" if one.chunk_index is None else str(one.chunk_index),
+            )
+            for one in self.damages
+        )
+        found = "no damage" if self.is_whole else counted(self.damage_count, "damage", "damages")
+        checked = [counted(self.version_count, "version", "versions"), counted(self.array_count, "array", "arrays")]
+        checked += [counted(self.chunk_count, "chunk", "chunks"), f"{nbytes_text(self.nbytes)} decoded"]
+        notes = [", ".join(checked)]
+        notes += [f"{name} could not be hashed: {why}" for name, why in self.unchecked.items()]
+        notes += [f"{name} is not proved: {why}" for name, why in self.unproved.items()]
+        notes += [f"never committed: {name}" for name in self.uncommitted]
+        notes += [f"{name}: {said}" for name, said in self.refs.items()]
+        titles = ("damage", "array", "versions", "chunk") if self.damages else ()
+        return display_html.rows("hyperslab.Verification", f"{self.path}: {found}", titles, cells, notes)
 
     def add(self, *damages: Damage) -> None:
         """Count damage, and keep the first reports."""

@@ -34,7 +34,7 @@ class VersionTable(Mapping[str, Version]):
 
     def __init__(self, versions: list[Version], current: str | None, data_version: int, path: str) -> None:
         self._versions = {version.name: version for version in sorted(versions, key=_order)}
-        self.current = current if current in self._versions else None
+        self.current: str | None = current if current in self._versions else None
         self.data_version = data_version
         self.path = path
         self.given_up: dict[str, str] = {}  # the times of versions whose attributes say that they were not committed

@@ -42,14 +42,17 @@ class Evidence:
         None of the chunks can be read.
     """
 
+    has_key: Any
+    keys: Slots
+
     def __init__(self, root: Group, path: str) -> None:
         group = root[f"{DATA}/{path}"]
         raw = group["raw_data"] if isinstance(group, Group) else None
         if not isinstance(raw, ArchiveArray) or raw.chunks is None:
             raise DamagedFile(f"{DATA}/{path}/raw_data is not an array in chunks")
         self.raw = raw
-        self.chunk_shape = raw.chunks
-        self.count = min(raw.shape[0] // self.chunk_shape[0], MOST_CHUNKS)
+        self.chunk_shape: tuple[int, ...] = raw.chunks
+        self.count: int = min(raw.shape[0] // self.chunk_shape[0], MOST_CHUNKS)
         self.table_damage: str | None = None
         self.table_number: int | None = None
         self.digests: dict[int, bytes] = {}
@@ -60,9 +63,9 @@ class Evidence:
         except READING as error:
             self.table_damage = f"the table of hashes cannot be read: {error}"
         self.keys, self.has_key = self._keys()
-        self.description = self._description()
-        self.is_moved = max(self.digests, default=-1) >= self.count
-        self.is_torn = False
+        self.description: bytes | None = self._description()
+        self.is_moved: bool = max(self.digests, default=-1) >= self.count
+        self.is_torn: bool = False
         self._checked: dict[tuple[int, Shape], int | str] = {}
         self._found_by: dict[Shape, dict[bytes, int]] = {}
 

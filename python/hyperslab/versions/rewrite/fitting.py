@@ -44,7 +44,7 @@ class Fitting:
 
     def __init__(self, root: Group, recorded: Recorded, times: Mapping[str, dt.datetime]) -> None:
         self._file = root._file
-        self.problem = recorded.problem
+        self.problem: str | None = recorded.problem
         known = {} if recorded.problem is not None else recorded.versions
         self._records = {name: one for name, one in known.items() if name in times and _time(one) == times[name]}
         self._evidence: dict[str, Evidence] = {}

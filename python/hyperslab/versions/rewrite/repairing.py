@@ -19,6 +19,7 @@ from hyperslab.archive.far.remote import SourceResolver
 from hyperslab.archive.tree.array import Array as ArchiveArray
 from hyperslab.archive.tree.group import Group, root_of
 from hyperslab.archive.tree.open_file import OpenFile
+from hyperslab.archive.views import display_html
 from hyperslab.errors import DamagedFile, MissingJournal, StaleJournal, UsageError
 from hyperslab.journal.journal import journal_path
 from hyperslab.journal.journaled_file import JournaledFile
@@ -99,6 +100,12 @@ class Repair:
     def is_complete(self) -> bool:
         """Whether nothing was lost."""
         return not self.lost
+
+    def _repr_html_(self) -> str:
+        known = [("versions", f"{len(self.versions):,}"), ("lost", f"{len(self.lost):,}")]
+        known += [("chunks found in another slot", f"{self.mended_chunk_count:,}")]
+        known += [("lost", str(one)) for one in self.lost] + [("different", str(one)) for one in self.notes]
+        return display_html.facts("hyperslab.Repair", str(self.output), known)
 
 
 class Shown(NamedTuple):

@@ -46,8 +46,8 @@ class StagedArray:
         self.chunks = chunk_shape
         self.dtype = dtype
         self.fillvalue = fill
-        self.attrs = StagedAttributes(path)
-        self.options = options or {}
+        self.attrs: StagedAttributes = StagedAttributes(path)
+        self.options: dict[str, Any] = options or {}
         self.base: ArchiveArray | CommittedArray | None = None
         self._chunks = chunks
         self._whole = whole

@@ -51,13 +51,13 @@ class StagedChunks:
         stored: Slots,
         load: Callable[[Slots], Array],
     ) -> None:
-        self.shape = shape
+        self.shape: tuple[int, ...] = shape
         self.chunk_shape = chunk_shape
         self.fill = fill
-        self.stored = stored.reshape(self.grid_shape)
-        self.rows = np.full(self.grid_shape, MISSING, np.int64)
+        self.stored: Slots = stored.reshape(self.grid_shape)
+        self.rows: Slots = np.full(self.grid_shape, MISSING, np.int64)
         self.slab: Array = np.empty((0, *chunk_shape), dtype)
-        self.staged_count = 0
+        self.staged_count: int = 0
         self._load = load
 
     @property

@@ -33,7 +33,7 @@ class StagedGroup(MutableMapping[str, "Child"]):
     ) -> None:
         self.name = path
         self.parent = parent
-        self.attrs = StagedAttributes(path, None if base is None or parent is None else base.attrs)
+        self.attrs: StagedAttributes = StagedAttributes(path, None if base is None or parent is None else base.attrs)
         self.attrs.layouts = source.layouts
         self.base = base
         self._source = source

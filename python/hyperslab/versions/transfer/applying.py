@@ -87,7 +87,7 @@ class Bundle:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.root = open_archive(path)
+        self.root: Group = open_archive(path)
         try:
             number = self.root.attrs.get(MARK)
             if number is None:
@@ -98,7 +98,7 @@ class Bundle:
             stored = said[...].tobytes() if isinstance(said, Array) else b""
             try:
                 [(at, length)] = record_positions(stored)
-                self.said = record_body(stored, at, length)
+                self.said: dict[str, Any] = record_body(stored, at, length)
             except DAMAGED as error:
                 raise DamagedFile(f"{path} is a damaged bundle: {error}") from None
         except BaseException:
