@@ -50,3 +50,11 @@ def test_licences_and_known_faults_of_crates_and_packages_are_asked_for() -> Non
     assert commands[0] == "deny check licenses"
     assert any("advisories" in one for one in commands)
     assert any(one.startswith("audit ") and "requirements.lock" in one for one in commands)
+
+
+def test_packages_that_a_tool_skipped_were_not_asked_about() -> None:
+    skipped = audit_deps.Question("packages", tool("zipp  could not be audited: zipp (4)\nNo known faults", 0))
+    said, status = audit_deps.report([(skipped, audit_deps.answered(skipped))])
+    assert status == 3
+    assert said[0].startswith("NOT ASKED: packages: ")
+    assert "1 could not be audited" in said[0]
