@@ -34,6 +34,7 @@ NO_FREE_SPACE = struct.pack("<Q", 1)
 FREE_SPACE_AT = 16  # in a local heap
 NEWER = (b"OCHK", b"BTHD", b"BTLF", b"BTIN", b"FRHP", b"FHDB", b"FHIB")  # groups of later layouts
 MOST_NODES = 1 << 16
+MOST_WHOLE_NBYTES = 1 << 12  # of an object that is written whole, even if little of it changes
 NODE_NBYTES = 24 + 16 * 32  # of a tree of names, the default of libhdf5
 PREFIX_NBYTES, HEAP_NBYTES = 8, 32  # the fields that every object has; the header of a local heap
 NODE_CHUNKS = 64  # chunks in a node of a tree, the default of libhdf5
@@ -71,6 +72,28 @@ class Overwritten(NamedTuple):
         is_other = np.frombuffer(self.old, np.uint8) != np.frombuffer(self.new, np.uint8)
         numbers: list[int] = np.unique((np.flatnonzero(is_other) + self.offset) // SECTOR_NBYTES).tolist()
         return set(numbers)
+
+
+def narrowed(overwritten: list[Overwritten], steps: list[Step]) -> tuple[list[Overwritten], list[Step]]:
+    """The same commit without the sectors at the beginning and the end of long objects that do not change.
+
+    libhdf5 writes the names of all versions again with each new one, which would be three writes of them.
+    """
+    spans: dict[tuple[int, int], slice] = {}
+    kept = []
+    for one in overwritten:
+        if len(one.new) > MOST_WHOLE_NBYTES:
+            numbers = one.sectors
+            first = max(min(numbers) * SECTOR_NBYTES - one.offset, 0)
+            part = slice(first, (max(numbers) + 1) * SECTOR_NBYTES - one.offset)
+            spans[one.offset, len(one.new)] = part
+            one = Overwritten(one.offset + first, one.old[part], one.new[part])
+        kept.append(one)
+    made: list[Step] = []
+    for step in steps:
+        part = slice(None) if step is None else spans.get((step[0], len(step[1])), slice(None))
+        made.append(step if step is None or part.start is None else (step[0] + part.start, step[1][part]))
+    return kept, made
 
 
 class Shown(NamedTuple):
