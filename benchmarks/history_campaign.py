@@ -9,7 +9,7 @@ random write, or its disk fails there (EIO, ENOSPC, short writes), or nothing ha
 that a step that returned had made, with the elements that it had, for us, for versioned-hdf5 and for h5py; branches and
 tags must be where they were before or after the step, and the history goes on. Prints each history that loses
 something, and how many steps ended in which way. RESULTS is a file, by default that in benchmarks/results, which is
-written after each history: a campaign of the same seed that was stopped goes on.
+written after each history, under the seed: a campaign of the same seed that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -283,11 +283,9 @@ def summary(counts: Counter[str]) -> dict[str, int]:
 def main() -> int:
     """Run the histories. Returns how many lost something."""
     count, seed, results = (sys.argv[1:] + ["1000", "1", str(RESULTS)][len(sys.argv) - 1 :])[:3]
-    path, known = Path(results), {}
-    if path.exists():
-        known = json.loads(path.read_text())
-    if known.get("seed") != int(seed) or known.get("steps") != STEPS:
-        known = {"histories": 0, "lost": [], "ended": {}}
+    path = Path(results)
+    campaigns: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    known = campaigns.get(seed, {"histories": 0, "lost": [], "ended": {}})
     counts, lost_by = Counter[str](known["ended"]), list(known["lost"])
     for number in range(known["histories"], int(count)):
         one = int(seed) * 1_000_000 + number
@@ -300,8 +298,8 @@ def main() -> int:
             lost_by.append(f"history {one}: {said}")
             print(lost_by[-1], flush=True)
         ended = {"ended": dict(sorted(counts.items())), "summary": summary(counts)}
-        made = {"histories": number + 1, "steps": STEPS, "seed": int(seed), "lost": lost_by, **ended, **provenance()}
-        replace_with(path, json.dumps(made, indent=1) + "\n")
+        campaigns[seed] = {"histories": number + 1, "steps": STEPS, "lost": lost_by, **ended, **provenance()}
+        replace_with(path, json.dumps(campaigns, indent=1) + "\n")
     print(f"{count} histories of {STEPS} steps, {len(lost_by)} lost something; {summary(counts)}")
     return len(lost_by)
 

@@ -356,7 +356,9 @@ def imported(where: Path, deflated: bool, count: int, megabytes: int) -> Row:
 
 def sizes(where: Path, quick: bool) -> dict[str, Any]:
     """What versions of one changed element take on the disk."""
-    making, count = Making(where, synced=False), 10 if quick else SIZED
+    folder = where / "sizes"
+    folder.mkdir(exist_ok=True)
+    making, count = Making(folder, synced=False), 10 if quick else SIZED
     took: dict[str, int] = {}
     absent: dict[str, str] = {}
     for by, kind in KINDS.items():

@@ -65,7 +65,9 @@ def groups(where: Path, quick: bool) -> command.Groups:
         "many": lambda: iter([many(where, MANY_CHUNKS // 100 if quick else MANY_CHUNKS)]),
         "histories": lambda: (history(where, name, 60 if quick else HISTORY) for name in EDIT_PATTERNS),
         "long": lambda: iter([long(where, 200 if quick else LONG)]),
-        "rivals": lambda: chain(each(lambda: rival_rows.rows(where, quick))(), [rival_rows.sizes(where, quick)]),
+        "rivals": lambda: chain(
+            each(lambda: rival_rows.rows(where, quick))(), (rival_rows.sizes(where, quick) for _ in range(1))
+        ),
     }
 
 
