@@ -71,14 +71,21 @@ def test_a_commit_does_not_write_the_names_of_all_versions_again(
         assert len(h5["_version_data/versions"]) == 101
 
 
-def test_only_what_changes_of_a_long_object_is_written() -> None:
+@pytest.mark.parametrize("changes", [[3000, 4100], [0], [10_239], [1, 3000, 9000], list(range(0, 10_240, 700))])
+def test_only_what_changes_of_a_long_object_is_written(changes: list[int]) -> None:
     old = bytes(range(256)) * 40
     new = bytearray(old)
-    new[3000] ^= 1
-    new[4100] ^= 1
+    for at in changes:
+        new[at] ^= 1
     one, short = Overwritten(700, old, bytes(new)), Overwritten(90_000, b"abc", b"abd")
     kept, steps = narrowed([one, short], [(700, bytes(new)), None, (90_000, b"abd")])
-    first = (700 + 3000) // 512 * 512
-    stop = (700 + 4100) // 512 * 512 + 512
-    assert kept == [Overwritten(first, old[first - 700 : stop - 700], bytes(new[first - 700 : stop - 700])), short]
-    assert steps == [(first, bytes(new[first - 700 : stop - 700])), None, (90_000, b"abd")]
+    assert kept[-1] == short
+    assert steps[-2:] == [None, (90_000, b"abd")]
+    assert [(part.offset, part.new) for part in kept[:-1]] == steps[:-2]
+    made = bytearray(old)
+    for part in kept[:-1]:
+        assert made[part.offset - 700 : part.offset - 700 + len(part.old)] == part.old
+        made[part.offset - 700 : part.offset - 700 + len(part.new)] = part.new
+    assert made == new
+    most = len(set(changes)) * 512 * 6
+    assert sum(len(part.new) for part in kept[:-1]) <= min(most, len(old))

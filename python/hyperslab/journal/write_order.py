@@ -35,6 +35,7 @@ FREE_SPACE_AT = 16  # in a local heap
 NEWER = (b"OCHK", b"BTHD", b"BTLF", b"BTIN", b"FRHP", b"FHDB", b"FHIB")  # groups of later layouts
 MOST_NODES = 1 << 16
 MOST_WHOLE_NBYTES = 1 << 12  # of an object that is written whole, even if little of it changes
+MOST_GAP_SECTORS = 4  # between two parts that are written as one
 NODE_NBYTES = 24 + 16 * 32  # of a tree of names, the default of libhdf5
 PREFIX_NBYTES, HEAP_NBYTES = 8, 32  # the fields that every object has; the header of a local heap
 NODE_CHUNKS = 64  # chunks in a node of a tree, the default of libhdf5
@@ -75,25 +76,38 @@ class Overwritten(NamedTuple):
 
 
 def narrowed(overwritten: list[Overwritten], steps: list[Step]) -> tuple[list[Overwritten], list[Step]]:
-    """The same commit without the sectors at the beginning and the end of long objects that do not change.
+    """The same commit without the sectors of long objects that do not change.
 
     libhdf5 writes the names of all versions again with each new one, which would be three writes of them.
     """
-    spans: dict[tuple[int, int], slice] = {}
+    parts: dict[tuple[int, int], list[slice]] = {}
     kept = []
     for one in overwritten:
-        if len(one.new) > MOST_WHOLE_NBYTES:
-            numbers = one.sectors
-            first = max(min(numbers) * SECTOR_NBYTES - one.offset, 0)
-            part = slice(first, (max(numbers) + 1) * SECTOR_NBYTES - one.offset)
-            spans[one.offset, len(one.new)] = part
-            one = Overwritten(one.offset + first, one.old[part], one.new[part])
-        kept.append(one)
+        if len(one.new) <= MOST_WHOLE_NBYTES:
+            kept.append(one)
+            continue
+        parts[one.offset, len(one.new)] = slices = _changed(one)
+        kept += [Overwritten(one.offset + part.start, one.old[part], one.new[part]) for part in slices]
     made: list[Step] = []
     for step in steps:
-        part = slice(None) if step is None else spans.get((step[0], len(step[1])), slice(None))
-        made.append(step if step is None or part.start is None else (step[0] + part.start, step[1][part]))
+        if step is None:
+            made.append(None)
+            continue
+        offset, data = step
+        made += [(offset + part.start, data[part]) for part in parts.get((offset, len(data)), [slice(0, None)])]
     return kept, made
+
+
+def _changed(one: Overwritten) -> list[slice]:
+    """The parts of an object in which sectors change; parts that are close to each other are one."""
+    numbers = np.array(sorted(one.sectors), np.int64)
+    ends = np.flatnonzero(np.diff(numbers) > MOST_GAP_SECTORS)
+    starts, stops = np.append(0, ends + 1), np.append(ends, len(numbers) - 1)
+    return [
+        slice(max(int(numbers[first]) * SECTOR_NBYTES - one.offset, 0),
+              min((int(numbers[last]) + 1) * SECTOR_NBYTES - one.offset, len(one.new)))
+        for first, last in zip(starts.tolist(), stops.tolist(), strict=True)
+    ]  # fmt: skip
 
 
 class Shown(NamedTuple):

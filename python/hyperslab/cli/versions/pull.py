@@ -28,9 +28,9 @@ def pull(
 
     A branch that has versions of its own here stays where it is, and the status is 1: merge the version that is named.
 
-    Examples: hyperslab versions pull survey.h5 /archive/survey.h5
+    Example: hyperslab versions pull survey.h5 /archive/survey.h5
 
-    hyperslab versions pull survey.h5 s3://bucket/survey main
+    Example: hyperslab versions pull survey.h5 s3://bucket/survey main
     """
     from hyperslab import versions
     from hyperslab.cli.archives import storage_options

@@ -36,9 +36,9 @@ def push(
 
     A branch that has versions of its own there stays where it is, and the status is 1: pull and merge first.
 
-    Examples: hyperslab versions push survey.h5 /archive/survey.h5 main paper
+    Example: hyperslab versions push survey.h5 /archive/survey.h5 main paper
 
-    hyperslab versions push survey.h5 s3://bucket/survey
+    Example: hyperslab versions push survey.h5 s3://bucket/survey
     """
     from hyperslab import versions
     from hyperslab.cli.archives import storage_options
