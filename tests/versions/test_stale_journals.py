@@ -493,22 +493,3 @@ def test_an_h5py_file_beside_it(cut_short: Callable[..., Path]) -> None:
 def test_errors_are_of_one_tree() -> None:
     assert issubclass(StaleJournal, ReadError)
     assert issubclass(ReadError, HyperslabError)
-
-
-@pytest.mark.parametrize("is_read_only", [False, True])
-def test_a_journal_that_is_written_already_is_removed_by_readers(
-    cut_short: Callable[..., Path], is_read_only: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Otherwise it contradicts the file as soon as versioned-hdf5 commits, and nobody could open it with us again."""
-    path = cut_short()
-    journal = journal_of(path).read_bytes()
-    with hs.VersionedFile(path, "r+"):
-        pass
-    journal_of(path).write_bytes(journal)  # the process was killed between the last write and the removal
-    if is_read_only:
-        monkeypatch.setattr("hyperslab.journal.settling._finish", lambda path: (_ for _ in ()).throw(ReadError(path)))
-    assert len(hs.VersionedFile(path).versions) == 3
-    assert journal_of(path).exists() == is_read_only
-    if not is_read_only:
-        commit_as_others(path, 3)
-        assert len(hs.VersionedFile(path).versions) == 6

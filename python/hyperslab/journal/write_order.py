@@ -80,34 +80,33 @@ def narrowed(overwritten: list[Overwritten], steps: list[Step]) -> tuple[list[Ov
 
     libhdf5 writes the names of all versions again with each new one, which would be three writes of them.
     """
-    parts: dict[tuple[int, int], list[slice]] = {}
+    parts: dict[tuple[int, int], list[tuple[int, int]]] = {}
     kept = []
     for one in overwritten:
         if len(one.new) <= MOST_WHOLE_NBYTES:
             kept.append(one)
             continue
-        parts[one.offset, len(one.new)] = slices = _changed(one)
-        kept += [Overwritten(one.offset + part.start, one.old[part], one.new[part]) for part in slices]
+        parts[one.offset, len(one.new)] = changed = _changed(one)
+        kept += [Overwritten(one.offset + first, one.old[first:last], one.new[first:last]) for first, last in changed]
     made: list[Step] = []
     for step in steps:
         if step is None:
             made.append(None)
             continue
         offset, data = step
-        made += [(offset + part.start, data[part]) for part in parts.get((offset, len(data)), [slice(0, None)])]
+        changed = parts.get((offset, len(data)), [(0, len(data))])
+        made += [(offset + first, data[first:last]) for first, last in changed]
     return kept, made
 
 
-def _changed(one: Overwritten) -> list[slice]:
-    """The parts of an object in which sectors change; parts that are close to each other are one."""
+def _changed(one: Overwritten) -> list[tuple[int, int]]:
+    """The parts of an object in which sectors change, by their bounds; parts that are close to each other are one."""
     numbers = np.array(sorted(one.sectors), np.int64)
     ends = np.flatnonzero(np.diff(numbers) > MOST_GAP_SECTORS)
-    starts, stops = np.append(0, ends + 1), np.append(ends, len(numbers) - 1)
-    return [
-        slice(max(int(numbers[first]) * SECTOR_NBYTES - one.offset, 0),
-              min((int(numbers[last]) + 1) * SECTOR_NBYTES - one.offset, len(one.new)))
-        for first, last in zip(starts.tolist(), stops.tolist(), strict=True)
-    ]  # fmt: skip
+    firsts, lasts = numbers[np.append(0, ends + 1)], numbers[np.append(ends, len(numbers) - 1)]
+    starts = np.maximum(firsts * SECTOR_NBYTES - one.offset, 0).tolist()
+    stops = np.minimum((lasts + 1) * SECTOR_NBYTES - one.offset, len(one.new)).tolist()
+    return list(zip(starts, stops, strict=True))
 
 
 class Shown(NamedTuple):
