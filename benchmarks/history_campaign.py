@@ -1,18 +1,21 @@
 """Random histories of files with versions, killed and failing at any moment: is a version, tag or branch ever lost?
 
-    python benchmarks/history_campaign.py [COUNT] [SEED]
+    python benchmarks/history_campaign.py [COUNT] [SEED] [RESULTS]
 
 Each history does what people do, in random order: commits by hyperslab and by versioned-hdf5, on branches; tags,
-merges, deletions by both, expiry, import of files, push and pull, bundles, repack. A forked process does the steps. In
-a step of ours it is killed at a random write, or its disk fails there (EIO, ENOSPC, short writes), or nothing happens.
-Then every version must exist that a step that returned had made, with the elements that it had, for us, for
-versioned-hdf5 and for h5py; branches and tags must be where they were before or after the step, and the history goes
-on. Prints each history that loses something, and how many steps ended in which way.
+branches, merges, deletions by both, expiry, import of files, push and pull, bundles, repack; other codecs by both, and
+tables of hashes that versioned-hdf5 makes again. A forked process does the steps. In a step of ours it is killed at a
+random write, or its disk fails there (EIO, ENOSPC, short writes), or nothing happens. Then every version must exist
+that a step that returned had made, with the elements that it had, for us, for versioned-hdf5 and for h5py; branches and
+tags must be where they were before or after the step, and the history goes on. Prints each history that loses
+something, and how many steps ended in which way. RESULTS is a file, by default that in benchmarks/results, which is
+written after each history, under the seed: a campaign of the same seed that was stopped goes on.
 """
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import random
 import signal
@@ -26,14 +29,18 @@ from typing import Any
 
 import h5py
 import numpy as np
+from comparison import provenance
 from versioned_hdf5 import VersionedHDF5File
 from versioned_hdf5 import delete_versions as delete_theirs
+from versioned_hdf5 import modify_metadata as modify_theirs
 
 import hyperslab as hs
 from hyperslab.errors import DamagedFile, Unsupported
+from hyperslab.replacing import replace_with
 from hyperslab.versions import apply, bundle, import_files, pull, push
 from hyperslab.versions.commit import writing
 
+RESULTS = Path(__file__).parent / "results" / "history_campaign.json"
 SHAPE, CHUNKS = (60,), (7,)
 STEPS = 9
 State = dict[str, Any]
@@ -129,8 +136,21 @@ class History:
     def step(self) -> tuple[str, bool, Callable[[], None]]:
         """The next step: its name, whether it is ours, so that it may be killed, and what does it."""
         self.number += 1
-        names = ["ours", "ours", "theirs", "tag", "merge", "delete", "delete theirs", "expire", "import", "push"]
-        name = self.rng.choice([*names, "pull", "bundle", "repack"])
+        names = [
+            "ours",
+            "ours",
+            "theirs",
+            "tag",
+            "merge",
+            "delete",
+            "delete theirs",
+            "expire",
+            "import",
+            "push",
+            "pull",
+        ]
+        more = ["bundle", "repack", "branch", "checkout", "codecs", "codecs theirs", "rebuild theirs"]
+        name = self.rng.choice([*names, *more])
         seed = self.rng.random()
         return name, "theirs" not in name, lambda: self._do(name, random.Random(seed))
 
@@ -144,6 +164,12 @@ class History:
                 chosen = self._deletable(file, rng)
             with h5py.File(self.one, "r+") as h5:
                 delete_theirs(h5, chosen)
+        elif name == "codecs theirs":
+            with h5py.File(self.one, "r+") as h5:
+                modify_theirs(h5, "x", compression="gzip", compression_opts=rng.randint(1, 9))
+        elif name == "rebuild theirs":
+            with h5py.File(self.one, "r+") as h5:
+                VersionedHDF5File(h5).rebuild_hashtables()
         elif name == "import":
             with h5py.File(self.folder / f"{version}.h5", "w") as h5:
                 h5.create_dataset("x", data=np.arange(SHAPE[0], dtype="f4") + at % 2, chunks=CHUNKS, compression="gzip")
@@ -174,6 +200,12 @@ class History:
             file.expire(keep_last=rng.randint(1, 4))
         elif name == "repack":
             file.repack()
+        elif name == "branch":
+            file.create_branch(f"b{self.number}", rng.choice(file.versions))
+        elif name == "checkout" and branches:
+            file.checkout(rng.choice(branches))
+        elif name == "codecs":
+            file.modify_metadata("x", compression="gzip", compression_opts=rng.randint(1, 9))
         else:
             with file.stage_version(version, branch=rng.choice(["side", *branches])) as staged:
                 staged["x"][edit[0]] = edit[1]
@@ -217,7 +249,7 @@ def run(folder: Path, seed: int, counts: Counter[str]) -> str | None:
         system = None if how == "nothing" else Faulty(rng.choice([1, 2, 3, 5, 8, 13, 21, 34, 55]), how)
         kept = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
         status = in_a_fork(work, system)
-        counts[f"{how}: {'killed' if status < 0 else ('done', 'failed', 'refused')[status]}"] += 1
+        counts[f"{name}: {how}: {'killed' if status < 0 else ('done', 'failed', 'refused')[status]}"] += 1
         found = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
         put_back(folder, kept)
         if status == 1 or in_a_fork(work, None) == 1:
@@ -239,19 +271,37 @@ def put_back(folder: Path, files: dict[Path, bytes]) -> None:
         path.write_bytes(stored)
 
 
+def summary(counts: Counter[str]) -> dict[str, int]:
+    """How many steps ended in which way, by what was done to them."""
+    found = Counter[str]()
+    for key, count in counts.items():
+        _, how, ended = key.split(": ")
+        found[f"{how}: {ended}"] += count
+    return dict(sorted(found.items()))
+
+
 def main() -> int:
     """Run the histories. Returns how many lost something."""
-    count, seed = (int(one) for one in (sys.argv[1:] + ["1000", "1"][len(sys.argv) - 1 :])[:2])
-    counts: Counter[str] = Counter()
-    wrong = 0
-    for number in range(count):
+    count, seed, results = (sys.argv[1:] + ["1000", "1", str(RESULTS)][len(sys.argv) - 1 :])[:3]
+    path = Path(results)
+    campaigns: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    known = campaigns.get(seed, {"histories": 0, "lost": [], "ended": {}})
+    counts, lost_by = Counter[str](known["ended"]), list(known["lost"])
+    for number in range(known["histories"], int(count)):
+        one = int(seed) * 1_000_000 + number
         with tempfile.TemporaryDirectory(prefix="hyperslab-history-") as folder:
-            said = run(Path(folder), seed * 1_000_000 + number, counts)
+            try:
+                said = run(Path(folder), one, counts)
+            except Exception as error:  # a file that cannot be opened any more
+                said = f"{type(error).__name__}: {error}"
         if said is not None:
-            wrong += 1
-            print(f"history {seed * 1_000_000 + number}: {said}", flush=True)
-    print(f"{count} histories of {STEPS} steps, {wrong} lost something; {dict(sorted(counts.items()))}")
-    return wrong
+            lost_by.append(f"history {one}: {said}")
+            print(lost_by[-1], flush=True)
+        ended = {"ended": dict(sorted(counts.items())), "summary": summary(counts)}
+        campaigns[seed] = {"histories": number + 1, "steps": STEPS, "lost": lost_by, **ended, **provenance()}
+        replace_with(path, json.dumps(campaigns, indent=1) + "\n")
+    print(f"{count} histories of {STEPS} steps, {len(lost_by)} lost something; {summary(counts)}")
+    return len(lost_by)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,12 @@
 
     python benchmarks/versions_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
 
-NAME is a group of rows (`write`, `read`, `version`, `delete`, `many`, `histories`, `long`). First each side of a row
-must be right; then they are timed in turn in one run. Rows that write appear twice: without and with syncing. `many` is
-one version of 200,000 chunks in its own process. `histories` are a thousand versions of each workload of
+NAME is a group of rows (`write`, `read`, `version`, `delete`, `many`, `histories`, `long`, `rivals`). First each side
+of a row must be right; then they are timed in turn in one run. Rows that write appear twice: without and with syncing.
+`many` is one version of 200,000 chunks in its own process. `histories` are a thousand versions of each workload of
 versioned-hdf5's article, with both sides taking turns at each version. `long` is the processor time of version 5,000 of
-a file against that of version 50. Results are saved in benchmarks/results/versions_speed.json.
+a file against that of version 50. `rivals` are branches, merges, blame, expiry, import and sizes, beside Icechunk where
+it can do it. Results are saved in benchmarks/results/versions_speed.json.
 `--quick` checks within two minutes that everything works, and saves nothing.
 """
 
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ import command
 import comparison
 import numpy as np
 import peers
+import rival_rows
 import versions_rows
 from comparison import OURS, compared, provenance, verdict
 from peak_memory import status_nbytes
@@ -62,6 +65,9 @@ def groups(where: Path, quick: bool) -> command.Groups:
         "many": lambda: iter([many(where, MANY_CHUNKS // 100 if quick else MANY_CHUNKS)]),
         "histories": lambda: (history(where, name, 60 if quick else HISTORY) for name in EDIT_PATTERNS),
         "long": lambda: iter([long(where, 200 if quick else LONG)]),
+        "rivals": lambda: chain(
+            each(lambda: rival_rows.rows(where, quick))(), (rival_rows.sizes(where, quick) for _ in range(1))
+        ),
     }
 
 

@@ -16,7 +16,7 @@ from disks import Killed, Trials
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
-from versioned_hdf5 import VersionedHDF5File
+from versioned_hdf5 import VersionedHDF5File, delete_versions
 
 import hyperslab as hs
 from hyperslab.cli.versions import app
@@ -347,3 +347,26 @@ def exchange(source: Path, target: Path, number: int) -> None:
         for count, name in enumerate(taken.diverged):
             if "merge" in taken.diverged[name]:
                 file.merge(heads[name], into=name, conflict="ours", name=f"m{number}-{count}")
+
+
+@pytest.mark.parametrize("is_repacked", [False, True])
+def test_a_version_that_others_deleted_and_a_pull_brings_back_is_no_damage(
+    path: Path, tmp_path: Path, is_repacked: bool
+) -> None:
+    """Its child has another parent since, which is not the one that was recorded."""
+    other = tmp_path / "other.h5"
+    push(path, other)
+    with h5py.File(path, "r+") as h5:
+        delete_versions(h5, ["a2"])
+    with hs.VersionedFile(path) as file:
+        assert file.table["m"].parent == "a1"
+    assert pull(path, other).versions == ["a2"]
+    with hs.VersionedFile(path, "r+") as file:
+        if is_repacked:
+            file.repack()
+        assert file.table["m"].parent == "a1"
+        assert file.verify().is_whole
+    with h5py.File(path, "r+") as h5:
+        h5["_version_data/versions/a3"].attrs["prev_version"] = "a1"  # nobody took that away
+    with hs.VersionedFile(path) as file:
+        assert [one.versions for one in file.verify().damages] == [("a3",)]

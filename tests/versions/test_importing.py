@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
+import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,9 @@ from hyperslab.cli.versions import app
 from hyperslab.errors import NoSuchFile, Refused, UsageError
 from hyperslab.versions import import_files
 from hyperslab.versions.layout.table import Version, VersionTable
+from hyperslab.versions.transfer import stored_grid
 from hyperslab.versions.transfer.importing import _versions_of
+from hyperslab.versions.transfer.stored_grid import StoredGrid
 
 CODECS: dict[str, Any] = {"compression": "gzip", "shuffle": True}
 
@@ -321,3 +325,82 @@ def test_any_files_in_any_chunks(tmp_path: Path, data: st.DataObject) -> None:
         for name, elements in whole.items():
             np.testing.assert_array_equal(file[name]["x"][...], elements)
         assert file.verify().is_whole
+
+
+@pytest.mark.parametrize("dtype", ["<f8", ">i4", "?", "S5", [("a", "<i2"), ("b", "<f8")], "padded"])
+def test_chunks_without_codecs_are_taken_as_they_lie(tmp_path: Path, dtype: Any) -> None:
+    kind = np.dtype([("a", "<i2"), ("b", "<f8")], align=True) if dtype == "padded" else np.dtype(dtype)
+    rng, paths = np.random.default_rng(5), []
+    elements = np.frombuffer(rng.bytes(67 * 30 * kind.itemsize), "u1") % 2
+    data = elements.view(kind).reshape(67, 30).copy()
+    for number in range(4):
+        data[number * 16 : number * 16 + 3] = data[60:63]
+        data[5 * number, 7] = data[0, 0]
+        paths.append(tmp_path / f"n{number}.h5")
+        with h5py.File(paths[-1], "w") as file:
+            file.create_dataset("x", data=data, chunks=(4, 5))
+            file.create_dataset("y", data=data[:, 0], chunks=(6,))
+    done = import_files(paths, tmp_path / "all.h5")
+    assert done.chunk_count == done.same_count + done.found_count + done.new_count
+    with hs.VersionedFile(tmp_path / "all.h5") as made:
+        assert made.verify().is_whole
+        for one in paths:
+            with h5py.File(one) as file:
+                for name in "xy":
+                    np.testing.assert_array_equal(made[one.stem][name][...], file[name][...])
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_stored_bytes_are_compared_wherever_they_lie(tmp_path: Path, data: st.DataObject) -> None:
+    """Chunks in any order, with gaps, longer and shorter than what is read at a time."""
+    stored_grid.PIECE_NBYTES, before = data.draw(st.sampled_from([8, 64, 1 << 17])), stored_grid.PIECE_NBYTES
+    try:
+        count = data.draw(st.integers(1, 12))
+        lengths = np.array(data.draw(st.lists(st.integers(1, 40), min_size=count, max_size=count)), np.int64)
+        rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+        content = [rng.integers(0, 2, length, np.uint8) for length in lengths.tolist()]
+        grids, expected = [], np.ones(count, bool)
+        for side in range(2):
+            order = rng.permutation(count) if rng.integers(2) else np.arange(count)
+            offsets, stored = np.zeros(count, np.int64), bytearray()
+            for at in order.tolist():
+                stored += bytes(int(rng.integers(2)) * 3)
+                offsets[at] = len(stored)
+                stored += content[at].tobytes()
+            (tmp_path / str(side)).write_bytes(stored)
+            zeros = np.zeros(count, np.int64)
+            grids.append(StoredGrid(str(tmp_path / str(side)), (count,), (1,), (), offsets, lengths, zeros, False))
+            changed = [number for number in range(count) if side == 0 and rng.integers(3) == 0]
+            for number in changed:
+                content[number] = content[number].copy()
+                content[number][int(rng.integers(lengths[number]))] ^= 1
+                expected[number] = False
+        np.testing.assert_array_equal(grids[0].same(grids[1]), expected)
+        cut = tmp_path / "1"
+        cut.write_bytes(cut.read_bytes()[: int(grids[1].offsets[-1] + lengths[-1] - 1)])
+        assert not grids[0].same(grids[1])[-1]
+        rows = np.zeros((count, 7), np.uint8)
+        assert not grids[1].gather(np.arange(count), rows)
+    finally:
+        stored_grid.PIECE_NBYTES = before
+
+
+@pytest.mark.parametrize("is_zipped", [False, True])
+def test_codecs_of_other_formats_are_decoded(tmp_path: Path, is_zipped: bool) -> None:
+    """All chunks of these lie in one file, but HDF5 does not know their codec."""
+    path, x = tmp_path / "a.zarr", np.arange(1000.0)
+    (path / "x").mkdir(parents=True)
+    (path / ".zgroup").write_text('{"zarr_format": 2}')
+    about = {"zarr_format": 2, "shape": [1000], "chunks": [250 if is_zipped else 1000], "dtype": "<f8",
+             "compressor": {"id": "zlib", "level": 1}, "fill_value": 0, "order": "C", "filters": None}  # fmt: skip
+    (path / "x" / ".zarray").write_text(json.dumps(about))
+    for number, chunk in enumerate(np.split(x, 4 if is_zipped else 1)):
+        (path / "x" / str(number)).write_bytes(zlib.compress(chunk.tobytes(), 1))
+    if is_zipped:
+        with zipfile.ZipFile(tmp_path / "a.zarr.zip", "w") as made:
+            for one in sorted(path.rglob("*")):
+                made.write(one, one.relative_to(path))
+    import_files([tmp_path / "a.zarr.zip" if is_zipped else path], tmp_path / "all.h5")
+    with hs.VersionedFile(tmp_path / "all.h5") as file:
+        np.testing.assert_array_equal(file[0]["x"][...], x)

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from disks import Counting
 from hypothesis import HealthCheck, given, settings
+from test_stale_journals import commit_as_others, died_after, journal_of
 
+import hyperslab as hs
+from hyperslab.errors import ReadError
 from hyperslab.journal.journaled_file import LARGE_NBYTES, TAIL_NBYTES, JournaledFile
 
 MEMORY = np.random.default_rng(4).integers(0, 256, 1 << 22, np.uint8)
@@ -90,3 +94,23 @@ def test_what_is_rolled_back_is_never_written(tmp_path: Path) -> None:
         journaled.roll_back()
     assert os.stat(path).st_size == 0  # noqa: PTH116
     journaled.close()
+
+
+@pytest.mark.parametrize("is_read_only", [False, True])
+def test_a_journal_that_is_written_already_is_removed_by_readers(
+    tmp_path: Path, is_read_only: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it contradicts the file as soon as versioned-hdf5 commits, and nobody could open it with us again."""
+    path, (before, journal) = tmp_path / "v.h5", died_after(0)
+    path.write_bytes(before)
+    journal_of(path).write_bytes(journal)
+    with hs.VersionedFile(path, "r+"):
+        pass
+    journal_of(path).write_bytes(journal)  # the process was killed between the last write and the removal
+    if is_read_only:
+        monkeypatch.setattr("hyperslab.journal.settling._finish", lambda path: (_ for _ in ()).throw(ReadError(path)))
+    assert len(hs.VersionedFile(path).versions) == 3
+    assert journal_of(path).exists() == is_read_only
+    if not is_read_only:
+        commit_as_others(path, 3)
+        assert len(hs.VersionedFile(path).versions) == 6

@@ -46,7 +46,7 @@ from hyperslab.journal.journal import (
 from hyperslab.journal.locks import check_is_named, check_process, exclusive, locked
 from hyperslab.journal.overlay import Overlay
 from hyperslab.journal.write_guard import NIL, UNKNOWN, Guard, addition, check_has_journal, guard_of, is_plain
-from hyperslab.journal.write_order import Overwritten, steps_of
+from hyperslab.journal.write_order import Overwritten, narrowed, steps_of
 
 TAIL_NBYTES = 1 << 20  # small writes are gathered up to this many bytes
 LARGE_NBYTES = 1 << 15
@@ -328,7 +328,7 @@ class JournaledFile:
                 self._overlay.clear()
             return
         guard = self._guard(overwritten)
-        steps = steps_of(overwritten, self.at, versions, guard)
+        overwritten, steps = narrowed(overwritten, steps_of(overwritten, self.at, versions, guard))
         if os.fstat(self._descriptor).st_size != nbytes:
             self._system.ftruncate(self._descriptor, nbytes)
         self._system.fdatasync(self._descriptor)

@@ -6,7 +6,7 @@ import errno
 import os
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 from hyperslab.errors import ReadError, UsageError
 from hyperslab.journal.journal import Journal, contradiction, found_journal, is_done, journal_path, stale
@@ -28,12 +28,17 @@ def between_commits(path: str) -> Iterator[None]:
     ReadError
         A commit was interrupted, and this process cannot finish it.
     """
-    for _ in range(MOST_WAITS):
+    for attempt in range(MOST_WAITS):
         with shared(path):
-            if not os.path.exists(_journal(path)) or is_readable(path):  # noqa: PTH110 -- several times as fast
+            is_there = os.path.exists(_journal(path))  # noqa: PTH110 -- several times as fast
+            is_ready = not is_there or is_readable(path)
+            if is_ready and (attempt or not (is_there and isinstance(found_journal(path), Journal))):
                 yield
                 return
-        _finish(path)
+        # A journal that is written to the file already does no harm until another program writes there, which would
+        # make it contradict the file: who may remove it does.
+        with suppress(*(ReadError, UsageError, OSError) if is_ready else ()):
+            _finish(path)
     raise ReadError(
         f"a commit to {path} was interrupted, and cannot be finished while the file is open for writing elsewhere: "
         "close it there"

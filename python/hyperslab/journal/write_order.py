@@ -34,6 +34,8 @@ NO_FREE_SPACE = struct.pack("<Q", 1)
 FREE_SPACE_AT = 16  # in a local heap
 NEWER = (b"OCHK", b"BTHD", b"BTLF", b"BTIN", b"FRHP", b"FHDB", b"FHIB")  # groups of later layouts
 MOST_NODES = 1 << 16
+MOST_WHOLE_NBYTES = 1 << 12  # of an object that is written whole, even if little of it changes
+MOST_GAP_SECTORS = 4  # between two parts that are written as one
 NODE_NBYTES = 24 + 16 * 32  # of a tree of names, the default of libhdf5
 PREFIX_NBYTES, HEAP_NBYTES = 8, 32  # the fields that every object has; the header of a local heap
 NODE_CHUNKS = 64  # chunks in a node of a tree, the default of libhdf5
@@ -71,6 +73,40 @@ class Overwritten(NamedTuple):
         is_other = np.frombuffer(self.old, np.uint8) != np.frombuffer(self.new, np.uint8)
         numbers: list[int] = np.unique((np.flatnonzero(is_other) + self.offset) // SECTOR_NBYTES).tolist()
         return set(numbers)
+
+
+def narrowed(overwritten: list[Overwritten], steps: list[Step]) -> tuple[list[Overwritten], list[Step]]:
+    """The same commit without the sectors of long objects that do not change.
+
+    libhdf5 writes the names of all versions again with each new one, which would be three writes of them.
+    """
+    parts: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    kept = []
+    for one in overwritten:
+        if len(one.new) <= MOST_WHOLE_NBYTES:
+            kept.append(one)
+            continue
+        parts[one.offset, len(one.new)] = changed = _changed(one)
+        kept += [Overwritten(one.offset + first, one.old[first:last], one.new[first:last]) for first, last in changed]
+    made: list[Step] = []
+    for step in steps:
+        if step is None:
+            made.append(None)
+            continue
+        offset, data = step
+        changed = parts.get((offset, len(data)), [(0, len(data))])
+        made += [(offset + first, data[first:last]) for first, last in changed]
+    return kept, made
+
+
+def _changed(one: Overwritten) -> list[tuple[int, int]]:
+    """The parts of an object in which sectors change, by their bounds; parts that are close to each other are one."""
+    numbers = np.array(sorted(one.sectors), np.int64)
+    ends = np.flatnonzero(np.diff(numbers) > MOST_GAP_SECTORS)
+    firsts, lasts = numbers[np.append(0, ends + 1)], numbers[np.append(ends, len(numbers) - 1)]
+    starts = np.maximum(firsts * SECTOR_NBYTES - one.offset, 0).tolist()
+    stops = np.minimum((lasts + 1) * SECTOR_NBYTES - one.offset, len(one.new)).tolist()
+    return list(zip(starts, stops, strict=True))
 
 
 class Shown(NamedTuple):

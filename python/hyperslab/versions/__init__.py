@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from hyperslab.versions.rewrite.repairing import Loss, Repair, repair
     from hyperslab.versions.stage.staged_array import StagedArray
     from hyperslab.versions.stage.staged_group import StagedGroup
-    from hyperslab.versions.transfer.applying import Taken
     from hyperslab.versions.transfer.exchange import Bundled, apply, bundle, pull, push
     from hyperslab.versions.transfer.importing import Imported, import_files
+    from hyperslab.versions.transfer.ref_moves import Taken
 
 __all__ = [
     "Branch",
@@ -50,7 +50,7 @@ _HOMES = {
     **dict.fromkeys(("Loss", "Repair", "repair"), "rewrite.repairing"),
     "StagedArray": "stage.staged_array",
     "StagedGroup": "stage.staged_group",
-    "Taken": "transfer.applying",
+    "Taken": "transfer.ref_moves",
     **dict.fromkeys(("Bundled", "apply", "bundle", "pull", "push"), "transfer.exchange"),
     **dict.fromkeys(("Imported", "import_files"), "transfer.importing"),
 }

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from hyperslab.archive.far.objects import obstore_of, said_by
 from hyperslab.archive.far.remote import Remote, is_url, shown
-from hyperslab.archive.far.store_options import OF_CLIENTS
 from hyperslab.archive.far.url_prefix import HTTP
 from hyperslab.errors import RemoteError
 from hyperslab.needed import need
@@ -48,21 +48,13 @@ def _keys(pattern: Remote, folder: str) -> Iterator[str]:
     need("a pattern of URLs", "obstore")
     import obstore
     from obstore.exceptions import BaseError
-    from obstore.store import from_url
 
-    pattern.file()  # refuses wrong options by name
-    config = {name: value for name, value in pattern.listed().items() if name not in OF_CLIENTS}
-    is_plain = any(value.startswith("http://") for value in config.values())
-    kind, _, rest = pattern.url.partition("://")
-    bucket = f"{kind}://{rest.partition('/')[0]}"
     try:
         with panics_named(f"listing {shown(pattern.url)} with obstore"):
-            client = {"allow_http": is_plain}
-            store = from_url(bucket, config=config, client_options=client)  # type: ignore[call-overload]
-            for batch in obstore.list(store, prefix=folder or None):
+            for batch in obstore.list(obstore_of(pattern, "a pattern of URLs"), prefix=folder or None):
                 yield from (one["path"] for one in batch)
     except BaseError as error:
-        said = str(error).splitlines()[0]
+        said = said_by(error)
         raise RemoteError(f"{shown(pattern.url)} cannot be listed: {said}; give the URLs one by one") from error
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hyperslab.cli.arguments import Options
 from hyperslab.cli.output import console
 from hyperslab.cli.progress import live
 from hyperslab.cli.signals import as_signalled
@@ -15,21 +16,34 @@ from hyperslab.cli.versions.taken_output import print_taken
 
 def push(
     file: FileArgument,
-    target: Annotated[str, typer.Argument(help="The file that gets them; it is created if it does not exist.")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="The file that gets them, or a URL of an object store; it is created if it does not exist."
+        ),
+    ],
     names: Annotated[
         list[str] | None, typer.Argument(help="Branches, tags and versions. Default: all branches and tags.")
     ] = None,
+    option: Options = None,
     timeout: Timeout = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """Send branches and tags to another file, with all versions before them and the chunks that it lacks.
 
+    At a URL (s3, gs, az) the versions become a folder of bundles. Of two pushes at once one comes first; the other goes
+    on from there.
+
     A branch that has versions of its own there stays where it is, and the status is 1: pull and merge first.
 
     Example: hyperslab versions push survey.h5 /archive/survey.h5 main paper
+
+    Example: hyperslab versions push survey.h5 s3://bucket/survey
     """
     from hyperslab import versions
+    from hyperslab.cli.archives import storage_options
 
+    reached = storage_options(option or [])
     with as_signalled(), refused(), live(console(stderr=True), unit="versions") as progress:
-        taken = versions.push(file, target, names or (), timeout=timeout, progress=progress)
+        taken = versions.push(file, target, names or (), storage_options=reached, timeout=timeout, progress=progress)
     print_taken(taken, as_json=as_json)

@@ -11,7 +11,7 @@ import typer
 from hyperslab.cli.output import console, line
 
 if TYPE_CHECKING:
-    from hyperslab.versions.transfer.applying import Taken
+    from hyperslab.versions.transfer.ref_moves import Taken
 
 DIVERGED = 1  # the status if a branch or tag stayed where it was
 
@@ -32,5 +32,8 @@ def print_taken(taken: Taken, *, as_json: bool) -> None:
                 out.print(line(f"{kind} {name} is at {version}"), soft_wrap=True)
         for name, reason in taken.diverged.items():
             out.print(line(f"{name} stays where it is: {reason}"), soft_wrap=True)
+        if not taken.is_guarded:
+            said = "this store cannot compare and swap: let only one push go there at a time"
+            console(stderr=True).print(line(said), soft_wrap=True)
     if taken.diverged:
         raise typer.Exit(DIVERGED)

@@ -156,6 +156,16 @@ class SecondLook:
         """Whether an array's chunks are where they were. Software that writes them again puts them elsewhere."""
         return address is None or table_address(self._file, path) == address
 
+    def _is_before(self, parent: str, record: Record) -> bool:
+        """Whether a version is the recorded parent of another, or the one above it, if that was away for a while."""
+        at = self._remaining(record.parent)
+        seen = set[str]()
+        while at is not None and at != parent and self._log.came_again(at, record.version) and at not in seen:
+            seen.add(at)
+            above = self._log.parents.get(at)
+            at = None if above is None else self._remaining(above)
+        return parent in (record.parent, at)
+
     def _remaining(self, name: str) -> str | None:
         """The nearest ancestor of a deleted version that exists; None if the ancestors are unknown."""
         at: str | None = name
@@ -254,10 +264,10 @@ class SecondLook:
         if attributes != record.attributes:
             self._found.add("its attributes are not those that were committed", None, (name,))
         parent = group.attrs["prev_version"]
-        remaining = self._remaining(record.parent)
-        if parent not in (record.parent, remaining) and remaining is None:
+        is_before = self._is_before(parent, record)
+        if not is_before and self._remaining(record.parent) is None:
             self._found.unproved[name] = f"its parent was {record.parent!r}, which other software made and deleted"
-        elif parent not in (record.parent, remaining):
+        elif not is_before:
             self._found.add(f"its parent is {parent!r}, but was {record.parent!r}", None, (name,))
         unread = {path for path in record.marks.keys() - marks.keys() if path in group}  # reported already
         record = replace(record, marks={path: mark for path, mark in record.marks.items() if path not in unread})

@@ -77,8 +77,10 @@ class Recorded:
 
     versions: dict[str, Record] = field(default_factory=dict)
     parents: dict[str, str] = field(default_factory=dict)  # of all versions that ever existed
+    numbers: dict[str, int] = field(default_factory=dict)  # of the last record of each of these
     current: str | None = None
     problem: str | None = None
+    _count: int = 0
 
     @classmethod
     def of(cls, stored: bytes) -> Recorded:
@@ -96,9 +98,17 @@ class Recorded:
             record = Record.of(said)
             self.versions[record.version] = record
             self.parents[record.version] = record.parent
+            self._count += 1
+            self.numbers[record.version] = self._count
         for name in said.get("deleted", ()):
             self.versions.pop(name, None)
         self.current = said.get("current", self.current)
+
+    def came_again(self, name: str, than: str) -> bool:
+        """Whether a version was recorded after one that was made from it: other software deleted it, which gave that
+        one another parent, and a push or a bundle brought it back.
+        """
+        return self.numbers.get(name, 0) > self.numbers.get(than, 0)
 
 
 def _records(stored: bytes) -> Iterator[dict[str, Any]]:

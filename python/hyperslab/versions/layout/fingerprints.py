@@ -293,11 +293,12 @@ def rewrite(
     changed : Mapping[str, Marks]
         The new marks of arrays that are now stored in another way, by version.
     """
-    known = recorded(source).versions
+    log = recorded(source)
+    known = log.versions
     refs = Refs.of(_stored(source))
     pieces = []
     addresses: dict[str, tuple[int | None, int | None]] = {}
-    for name in kept:
+    for name in sorted(kept, key=lambda one: log.numbers.get(one, 0)):
         record = known.get(name)
         if record is not None:
             marks = dict(record.marks)
@@ -308,7 +309,10 @@ def rewrite(
                 addresses[path] = table_address(source, path), table_address(target, path)
             moved = {path: addresses[path] for path in record.tables}
             tables = {path: (new or 0) if old == record.tables[path] else NOWHERE for path, (old, new) in moved.items()}
-            made = replace(record, parent=parents.get(name, record.parent), marks=marks, tables=tables)
+            parent = parents.get(name, record.parent)
+            if log.came_again(parent, name):  # it was away for a while, and this version has another parent since
+                parent = str(source[VERSIONS][name].attrs["prev_version"])
+            made = replace(record, parent=parent, marks=marks, tables=tables)
             pieces.append(packed(made.packed()))
     said = refs.packed({name: str(source[VERSIONS][name].attrs.get("timestamp")) for name in kept})
     if pieces or said:

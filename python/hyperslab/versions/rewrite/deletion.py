@@ -190,7 +190,9 @@ def created_like(group: h5py.Group, name: str, old: Any, shape: tuple[int, ...])
     """Create an empty array of another length, but otherwise like an existing one, with its attributes and codecs."""
     filters_in(old)  # HDF5 creates no array whose codecs it lacks
     space = h5py.h5s.create_simple(shape, old.id.get_space().get_simple_extent_dims(True))
-    made = h5py.h5d.create(group.id, name.encode(), old.id.get_type(), space, old.id.get_create_plist())
+    options = old.id.get_create_plist()
+    options.set_obj_track_times(False)  # as h5py does; the same chunks then make the same bytes at any time
+    made = h5py.h5d.create(group.id, name.encode(), old.id.get_type(), space, options)
     copy_attributes(old.id, made)
     return h5py.Dataset(made)
 

@@ -5,13 +5,15 @@ compared with its mark; branches and tags come last.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from hyperslab._core import hash_staged
+from hyperslab.archive.far.remote import shown
 from hyperslab.archive.opening import open as open_archive
 from hyperslab.archive.tree.array import Array
 from hyperslab.archive.tree.group import Group
@@ -19,7 +21,6 @@ from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import DamagedFile, HyperslabError, Unsupported, UsageError
 from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.progress import Progress
-from hyperslab.versions.branching.ancestry import ancestors
 from hyperslab.versions.branching.chunk_states import inside
 from hyperslab.versions.commit.chunk_store import ChunkStore, ChunkStores, as_bytes
 from hyperslab.versions.commit.codec_options import codec_options, filters_in
@@ -30,7 +31,7 @@ from hyperslab.versions.layout.elements import as_elements, fill_element, read_c
 from hyperslab.versions.layout.fingerprint_log import DAMAGED, record_body, record_positions
 from hyperslab.versions.layout.fingerprints import content
 from hyperslab.versions.layout.names import DATA, chunk_hash, parsed_time
-from hyperslab.versions.layout.refs import Target, check_ref_name, exists, target_of
+from hyperslab.versions.layout.refs import Target, exists, target_of
 from hyperslab.versions.layout.slots import MISSING, Slots, check_chunk_count
 from hyperslab.versions.stage.attributes import StagedAttributes
 from hyperslab.versions.stage.staged_array import StagedArray
@@ -38,35 +39,10 @@ from hyperslab.versions.stage.staged_group import StagedGroup
 from hyperslab.versions.transfer.bundling import CHANGED, FORMAT, MARK
 from hyperslab.versions.transfer.portable import portable
 from hyperslab.versions.transfer.receiving import remove_others
-from hyperslab.versions.transfer.stored_grid import StoredGrid
+from hyperslab.versions.transfer.ref_moves import Taken, move_refs
+from hyperslab.versions.transfer.stored_grid import NOWHERE, StoredGrid
 
 BATCH_NBYTES = 16 << 20
-
-
-@dataclass
-class Taken:
-    """What a file took over.
-
-    Attributes
-    ----------
-    path
-        The file that it went to.
-    versions
-        The new versions, in the order in which they came.
-    chunk_count
-        The chunks that came with them.
-    branches, tags
-        The branches that moved, or are new, with their versions; the tags that are new.
-    diverged
-        Branches and tags that stayed where they are, with the reason: they name other versions here.
-    """
-
-    path: str
-    versions: list[str] = field(default_factory=list)
-    chunk_count: int = 0
-    branches: dict[str, str] = field(default_factory=dict)
-    tags: dict[str, str] = field(default_factory=dict)
-    diverged: dict[str, str] = field(default_factory=dict)
 
 
 class Bundle:
@@ -75,7 +51,9 @@ class Bundle:
     Parameters
     ----------
     path : str
-        Its path.
+        Its path or URL.
+    options : Mapping[str, Any], optional
+        The options of a URL.
 
     Raises
     ------
@@ -85,9 +63,10 @@ class Bundle:
         It is not as it was written.
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.root: Group = open_archive(path)
+    def __init__(self, path: str, options: Mapping[str, Any] | None = None) -> None:
+        self.path = shown(path)
+        self.root: Group = open_archive(path, storage_options=options)
+        self._rows: dict[str, dict[bytes, int]] = {}
         try:
             number = self.root.attrs.get(MARK)
             if number is None:
@@ -118,6 +97,18 @@ class Bundle:
             raise DamagedFile(f"{self.path} is a damaged bundle: {path} is missing")
         return found
 
+    def raw(self, path: str) -> Array:
+        """The chunks of an array."""
+        return self.array(f"stacks/{self.said['stacks'][path]}/raw")
+
+    def rows(self, path: str) -> dict[bytes, int]:
+        """The row of each chunk of an array, by its hash."""
+        if path not in self._rows:
+            number = self.said["stacks"].get(path)
+            hashes = () if number is None else np.asarray(self.array(f"stacks/{number}/hashes")[...], np.uint8)
+            self._rows[path] = {one.tobytes(): row for row, one in enumerate(hashes)}
+        return self._rows[path]
+
 
 def apply_bundle(file: VersionedFile, bundle: Bundle, progress: Progress | None = None) -> Taken:
     """Add the versions of a bundle that a file lacks, each in one commit, and then its branches and tags in another.
@@ -129,8 +120,51 @@ def apply_bundle(file: VersionedFile, bundle: Bundle, progress: Progress | None 
     DamagedFile
         A chunk does not have its hash, or an array is not what the bundle says.
     """
+    said, taken = bundle.said, Taken(file.path)
+    add_versions(file, bundle, taken, progress)
+    with _as_damage(bundle):
+        branches = {name: Target.of(one) for name, one in said["branches"].items()}
+        move_refs(file, branches, said["tags"], said["checked_out"], taken)
+    return taken
+
+
+def add_versions(
+    file: VersionedFile,
+    bundle: Bundle,
+    taken: Taken,
+    progress: Progress | None = None,
+    only: Set[Target] | None = None,
+    others: Iterable[Bundle] = (),
+) -> None:
+    """Add the versions of a bundle that a file lacks, each in one commit.
+
+    Parameters
+    ----------
+    file, bundle
+        The file and the bundle.
+    taken
+        Gets what was added.
+    progress
+        Called for each version.
+    only
+        The versions to add; all by default.
+    others
+        Bundles that may have chunks which neither the file nor this one has, looked at one after the other.
+
+    Raises
+    ------
+    UsageError, DamagedFile
+        As for `apply_bundle`.
+    """
+    with _as_damage(bundle):
+        _Applying(file, bundle, taken, progress, others).run(only)
+
+
+@contextmanager
+def _as_damage(bundle: Bundle) -> Iterator[None]:
+    """What a bundle says that makes no sense is damage."""
     try:
-        return _Applying(file, bundle, progress).run()
+        yield
     except HyperslabError:
         raise
     except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
@@ -138,33 +172,39 @@ def apply_bundle(file: VersionedFile, bundle: Bundle, progress: Progress | None 
 
 
 class _Applying:
-    def __init__(self, file: VersionedFile, bundle: Bundle, progress: Progress | None) -> None:
-        self._file, self._bundle, self._progress = file, bundle, progress
+    def __init__(
+        self, file: VersionedFile, bundle: Bundle, taken: Taken, progress: Progress | None, others: Iterable[Bundle]
+    ) -> None:
+        self._file, self._bundle, self._taken, self._progress = file, bundle, taken, progress
+        self._others = others
         self._said: Mapping[str, Any] = bundle.said
-        self._taken = Taken(file.path)
-        self._hashes: dict[str, dict[bytes, int]] = {}
 
-    def run(self) -> Taken:
-        file, versions = self._file, self._said["versions"]
-        for said in self._said["needs"]:
-            if not exists(Target.of(said), file.table):
+    def run(self, only: Set[Target] | None) -> None:
+        file, chosen = self._file, list(enumerate(self._said["versions"]))
+        if only is None:
+            needs = list(map(Target.of, self._said["needs"]))
+        else:
+            chosen = [(number, said) for number, said in chosen if Target.of(said["target"]) in only]
+            own = {Target.of(said["target"]) for _, said in chosen}
+            parents = [said[kind] for _, said in chosen for kind in ("parent", "merged") if said[kind] is not None]
+            needs = [target for target in map(Target.of, parents) if target not in own]
+        for target in needs:
+            if not exists(target, file.table):
                 raise UsageError(
-                    f"{file.path} lacks version {said[0]!r} of {said[1]}, which {self._bundle.path} builds on"
+                    f"{file.path} lacks version {target[0]!r} of {target[1]}, which {self._bundle.path} builds on"
                 )
-        for said in versions:
+        for _, said in chosen:
             target = Target.of(said["target"])
             if target.version in file and not exists(target, file.table):
                 mine = target_of(target.version, file.table).timestamp
                 raise UsageError(f"{file.path} has another version {target.version!r}, of {mine}: rename one of them")
-        for number, said in enumerate(versions):
+        for done, (number, said) in enumerate(chosen):
             target = Target.of(said["target"])
             if self._progress is not None:
-                self._progress(target.version, number, len(versions))
+                self._progress(target.version, done, len(chosen))
             if not exists(target, file.table):
                 self._version(number, target, said)
                 self._taken.versions.append(target.version)
-        self._refs()
-        return self._taken
 
     def _version(self, number: int, target: Target, said: Mapping[str, Any]) -> None:
         parent = "" if said["parent"] is None else Target.of(said["parent"]).version
@@ -197,7 +237,7 @@ class _Applying:
                 )
             target = self._new(staged, stores, path, shape)
         store = store_of(target, stores)
-        self._check_alike(path, store)
+        self._check_alike(path, store, self._bundle)
         count = check_count(path, shape, store)
         numbers = changed["number"].astype(np.int64)
         if len(numbers) and not (numbers.min() >= 0 and numbers.max() < count):
@@ -221,13 +261,10 @@ class _Applying:
     def _new(self, staged: StagedGroup, stores: ChunkStores, path: str, shape: tuple[int, ...]) -> StagedArray:
         if f"{DATA}/{path}/raw_data" in stores.file:
             return staged.put_array(path, shape, stores.of_path(path).dtype)
-        raw = self._raw(path)
+        raw = self._bundle.raw(path)
         fill = {} if raw.dtype.hasobject else {"fillvalue": fill_element(raw.dtype, raw.fill_value)}
         options = {**fill, **codec_options(raw.filters)}
         return staged.put_array(path, shape, raw.dtype, chunks=raw.chunks, **options)
-
-    def _raw(self, path: str) -> Array:
-        return self._bundle.array(f"stacks/{self._said['stacks'][path]}/raw")
 
     def _slots(self, path: str, store: ChunkStore, shape: tuple[int, ...], numbers: Slots, hashes: Any) -> Slots:
         """The slots of chunks, by their hashes; those that the file lacks are taken from the bundle."""
@@ -246,93 +283,49 @@ class _Applying:
         return slots
 
     def _store(self, path: str, store: ChunkStore, shape: tuple[int, ...], numbers: Slots, digests: Any) -> None:
-        raw = self._raw(path)
-        known = self._known(path)
-        try:
-            rows = np.array([known[one.tobytes()] for one in digests], np.int64)
-        except KeyError:
-            raise DamagedFile(
-                f"{self._bundle.path} lacks chunks of {path} that this file does not have either"
-            ) from None
+        """Store chunks from this bundle, or from another one that has them."""
+        for source in chain((self._bundle,), self._others):
+            known = source.rows(path)
+            rows = np.array([known.get(one.tobytes(), NOWHERE) for one in digests], np.int64)
+            has = rows != NOWHERE
+            if has.any():
+                self._check_alike(path, store, source)
+                self._store_from(source, path, store, shape, numbers[has], digests[has], rows[has])
+                numbers, digests = numbers[~has], digests[~has]
+            if not len(numbers):
+                return
+        raise DamagedFile(f"{self._bundle.path} lacks chunks of {path} that this file does not have either")
+
+    def _store_from(
+        self,
+        source: Bundle,
+        path: str,
+        store: ChunkStore,
+        shape: tuple[int, ...],
+        numbers: Slots,
+        digests: Any,
+        rows: Slots,
+    ) -> None:
+        raw = source.raw(path)
         wanted, inverse = np.unique(rows, return_inverse=True)
         chunks = as_elements(np.array(read_chunks(raw, store.chunk_shape, wanted)[inverse]), store.dtype)
-        _check_hashes(chunks, shape, store, numbers, digests, f"{path} in {self._bundle.path}")
+        _check_hashes(chunks, shape, store, numbers, digests, f"{path} in {source.path}")
         inner = math.prod(chunk_counts(shape, store.chunk_shape)[1:])
         lengths = np.minimum(store.chunk_shape[0], shape[0] - numbers // inner * store.chunk_shape[0])
         grid = None if _clear_outside(chunks, shape, store, numbers) else StoredGrid.of(raw)
-        filters = [(number, tuple(values)) for number, values in filters_in(store.raw)]
-        if grid is not None and [(number, tuple(values)) for number, values in raw.filters] == filters:
+        if grid is not None and grid.fits(raw.filters, filters_in(store.raw)):
             store.append_stored(digests.tobytes(), grid.read(rows), lengths)
         else:
             store.append(digests.tobytes(), chunks, lengths)
         self._taken.chunk_count += len(numbers)
 
-    def _check_alike(self, path: str, store: ChunkStore) -> None:
+    def _check_alike(self, path: str, store: ChunkStore, source: Bundle) -> None:
         """Refuse an array that is stored in another way here."""
-        raw = self._raw(path) if path in self._said["stacks"] else None
+        raw = source.raw(path) if path in source.said["stacks"] else None
         if raw is not None and (raw.dtype != store.dtype or raw.chunks != store.chunk_shape):
-            said = f"{path} has chunks of {raw.chunks} and elements of {raw.dtype} in {self._bundle.path}"
+            said = f"{path} has chunks of {raw.chunks} and elements of {raw.dtype} in {source.path}"
             here = f"{store.chunk_shape} and {store.dtype} here"
             raise UsageError(f"{said}, and {here}: change one of them with modify_metadata")
-
-    def _known(self, path: str) -> dict[bytes, int]:
-        if path not in self._hashes:
-            hashes = np.asarray(self._bundle.array(f"stacks/{self._said['stacks'][path]}/hashes")[...], np.uint8)
-            self._hashes[path] = {one.tobytes(): row for row, one in enumerate(hashes)}
-        return self._hashes[path]
-
-    def _refs(self) -> None:
-        """Move branches on, and add tags, in one commit."""
-        file, said = self._file, self._said
-        branches: dict[str, Any] = {}
-        for name, stored in said["branches"].items():
-            target, mine = Target.of(stored), file.branches.get(name)
-            reason = self._why_not(name, target, None if mine is None else mine.version)
-            if reason is not None:
-                self._taken.diverged[name] = reason
-            elif mine is None or mine.version != target.version:
-                branches[name] = list(target)
-        tags = {}
-        for name, tag in said["tags"].items():
-            known = file.tags.get(name)
-            if known is None and self._why_not(name, Target.of(tag["target"]), None) is None:
-                tags[name] = tag
-            elif known is None or file.refs.tags[name][0] != Target.of(tag["target"]):
-                self._taken.diverged[name] = "the tag names another version here, or its name is taken"
-        self._put(branches, tags)
-
-    def _why_not(self, name: str, target: Target, mine: str | None) -> str | None:
-        """Why a branch is not moved; None if it can be."""
-        file = self._file
-        if not exists(target, file.table):
-            return f"version {target.version!r} did not come with it"
-        if mine is None:
-            check_ref_name(name)
-            taken = name in file.table or name in file.tags
-            return (
-                "its name is taken"
-                if taken or (name in file.branches and file.branches[name].version is None)
-                else None
-            )
-        if mine in ancestors(target.version, file.table, file.refs):
-            return None
-        if target.version in ancestors(mine, file.table, file.refs):
-            return f"it is ahead here, at {mine!r}"
-        return f"it has versions of its own here: merge {target.version!r}"
-
-    def _put(self, branches: dict[str, Any], tags: dict[str, Any]) -> None:
-        file = self._file
-        if not branches and not tags:
-            return
-        ours = file.checked_out
-        current = branches[ours][0] if ours in branches else None
-        said: dict[str, Any] = {**({"branches": branches} if branches else {}), **({"tags": tags} if tags else {})}
-        if file.table.current is None and branches:
-            first = self._said["checked_out"] if self._said["checked_out"] in branches else next(iter(branches))
-            said["checked_out"], current = first, branches[first][0]
-        file._put(said, "the branches and tags", current)
-        self._taken.branches = {name: target[0] for name, target in branches.items()}
-        self._taken.tags = {name: tag["target"][0] for name, tag in tags.items()}
 
 
 def check_count(path: str, shape: tuple[int, ...], store: ChunkStore) -> int:

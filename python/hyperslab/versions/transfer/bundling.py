@@ -9,7 +9,8 @@ their hashes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,7 +91,7 @@ class _Stack:
     slots: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, number: int, stack: ChunkStack, known: frozenset[bytes]) -> _Stack:
+    def of(cls, number: int, stack: ChunkStack, known: Set[bytes]) -> _Stack:
         """The chunks of an array, some of whose hashes the other file has."""
         rows, length = stack.rows, stack.chunk_shape[0]
         digests = np.zeros((stack.slot_count, 32), np.uint8)
@@ -101,6 +102,11 @@ class _Stack:
             np.array([one.tobytes() in known for one in digests], bool) if known else np.zeros(len(digests), bool)
         )
         return cls(number, stack, digests, keys_of(rows, length), is_known)
+
+    @property
+    def chunk_nbytes(self) -> int:
+        """The bytes of a chunk in memory; of text only those of its pointers."""
+        return math.prod(self.stack.chunk_shape) * self.stack.raw.dtype.itemsize
 
     def take(self, slots: Slots, path: str) -> npt.NDArray[np.uint8]:
         """The hashes of chunks, which go into the bundle if the other file lacks them."""
@@ -113,13 +119,20 @@ class _Stack:
         return self.digests
 
 
+def unsent(table: VersionTable, refs: Refs, wanted: Wanted, have: Set[Target]) -> list[str]:
+    """The versions to send to a file that has some, each after its parents."""
+    names = reversed(children_first([one.version for one in wanted.targets], table, refs))
+    return [name for name in names if target_of(name, table) not in have]
+
+
 def write_bundle(
     table: VersionTable,
     refs: Refs,
     wanted: Wanted,
     output: Path,
-    have: frozenset[Target],
-    known: Mapping[str, frozenset[bytes]] | None = None,
+    have: Set[Target],
+    known: Mapping[str, Set[bytes]] | None = None,
+    most_nbytes: int | None = None,
 ) -> dict[str, Any]:
     """Write what a file lacks that has some versions.
 
@@ -136,6 +149,8 @@ def write_bundle(
     known
         The hashes of the chunks that it has, by the path of the array; by default those of the versions that it must
         have.
+    most_nbytes
+        The bundle ends with the version whose chunks exceed this, decoded; what remains goes into another one.
 
     Returns
     -------
@@ -147,10 +162,9 @@ def write_bundle(
     DamagedFile
         A version cannot be read.
     """
-    heads = [one.version for one in wanted.targets]
-    names = reversed(children_first(heads, table, refs))
-    sent = [name for name in names if target_of(name, table) not in have]
-    around = {parent for name in sent for parent in refs.parents_of(name, table)} | set(heads)
+    sent = unsent(table, refs, wanted, have)
+    around = {parent for name in sent for parent in refs.parents_of(name, table)}
+    around |= {one.version for one in wanted.targets}
     needs = sorted(around - set(sent))
     with (
         shared(table.path),
@@ -159,7 +173,11 @@ def write_bundle(
         h5py.File(table.path) as source,
     ):
         bundling = _Bundling(table, made, source, needs, known)
-        versions = [bundling.version(number, name, refs) for number, name in enumerate(sent)]
+        versions = []
+        for number, name in enumerate(sent):
+            versions.append(bundling.version(number, name, refs))
+            if most_nbytes is not None and bundling.nbytes > most_nbytes:
+                break
         bundling.write_stacks()
         said = {
             "needs": [list(target_of(name, table)) for name in needs],
@@ -181,12 +199,17 @@ class _Bundling:
     made: h5py.File
     source: h5py.File
     needs: list[str]
-    known: Mapping[str, frozenset[bytes]] | None
+    known: Mapping[str, Set[bytes]] | None
 
     def __post_init__(self) -> None:
         self._maps = ChunkMaps(self.table.path)
         self._all, self._problems = chunk_stacks(self.table.path)
         self.stacks: dict[str, _Stack] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the chunks so far, decoded."""
+        return sum(len(one.slots) * one.chunk_nbytes for one in self.stacks.values())
 
     def version(self, number: int, name: str, refs: Refs) -> dict[str, Any]:
         """Write a version. Returns what is said of it."""

@@ -1,21 +1,30 @@
-"""`push`, `pull`, `bundle` and `apply`: versions go from one file to another, which gets only what it lacks."""
+"""`push`, `pull`, `bundle` and `apply`: versions go from one file to another, or to a URL and back. Only what is not
+there goes.
+"""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from hyperslab.archive.far.remote import Remote, is_url
+from hyperslab.archive.tree.locating import locate
 from hyperslab.errors import UsageError
 from hyperslab.progress import Progress
 from hyperslab.versions.branching.ancestry import all_ancestors
 from hyperslab.versions.file import TIMEOUT, VersionedFile
 from hyperslab.versions.inspect.chunk_stack import chunk_stacks
 from hyperslab.versions.layout.refs import target_of
-from hyperslab.versions.transfer.applying import Bundle, Taken, apply_bundle
+from hyperslab.versions.transfer.applying import Bundle, apply_bundle
+from hyperslab.versions.transfer.bundle_folder import BundleFolder
 from hyperslab.versions.transfer.bundling import Wanted, write_bundle
+from hyperslab.versions.transfer.far_pull import pull_from
+from hyperslab.versions.transfer.far_push import push_to
+from hyperslab.versions.transfer.ref_moves import Taken
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,7 @@ def push(
     target: str | os.PathLike[str],
     names: Iterable[str] = (),
     *,
+    storage_options: Mapping[str, Any] | None = None,
     timeout: float = TIMEOUT,
     progress: Progress | None = None,
 ) -> Taken:
@@ -56,12 +66,17 @@ def push(
     Each version is one commit in the target, and branches and tags come last, in another one: if this is stopped, do it
     again. A branch moves only forward: one that has versions of its own in the target stays, and is reported.
 
+    One side may be a URL of an object store. The versions below it are a folder of bundles, one or more for each push,
+    and an object that names them; it is replaced last, if nobody else has replaced it meanwhile.
+
     Parameters
     ----------
     source, target : str or os.PathLike
-        The files. The target is created if it does not exist.
+        The files, or a file and a URL. The target is created if it does not exist.
     names : iterable of str
         What to send; by default all branches and tags.
+    storage_options : Mapping[str, Any], optional
+        The options for the URL (docs/remote.md).
     timeout : float
         How many seconds to wait for other processes that have the target open.
     progress : callable, optional
@@ -80,7 +95,17 @@ def push(
         The target has another version of the same name, or stores an array in another way.
     DamagedFile
         A version cannot be read, or what is in the target is not what its name and time say.
+    RemoteError
+        The object store does not do what it is asked for.
     """
+    if is_url(source) and is_url(target):
+        raise UsageError("a URL and a URL: pull from one to a file, and push that to the other")
+    if is_url(target):
+        return push_to(BundleFolder(_folder(target, storage_options)), source, names, progress)
+    if is_url(source):
+        return pull_from(BundleFolder(_folder(source, storage_options)), target, names, timeout, progress)
+    if storage_options:
+        raise UsageError("storage options are for URLs, and both are files: leave them out")
     if Path(target).exists() and os.path.samefile(source, target):  # noqa: PTH121
         raise UsageError(f"{os.fspath(source)} is both files: name two")
     with VersionedFile(source) as one:
@@ -104,11 +129,18 @@ def pull(
     source: str | os.PathLike[str],
     names: Iterable[str] = (),
     *,
+    storage_options: Mapping[str, Any] | None = None,
     timeout: float = TIMEOUT,
     progress: Progress | None = None,
 ) -> Taken:
-    """Get branches, tags and versions from another file: `push`, seen from the other side."""
-    return push(source, target, names, timeout=timeout, progress=progress)
+    """Get branches, tags and versions from another file or a URL: `push`, seen from the other side."""
+    return push(source, target, names, storage_options=storage_options, timeout=timeout, progress=progress)
+
+
+def _folder(url: Any, options: Mapping[str, Any] | None) -> Remote:
+    found, _ = locate(url, options or {})
+    assert isinstance(found, Remote)
+    return found.folder()
 
 
 def bundle(
@@ -155,14 +187,17 @@ def apply(
     file: str | os.PathLike[str],
     bundled: str | os.PathLike[str],
     *,
+    storage_options: Mapping[str, Any] | None = None,
     timeout: float = TIMEOUT,
     progress: Progress | None = None,
 ) -> Taken:
-    """Add the versions, branches and tags of a bundle to a file, which is created if it does not exist.
+    """Add the versions, branches and tags of a bundle, which may be at a URL, to a file, which is created if it does
+    not exist.
 
     Every chunk is hashed before it is stored, and every array compared with what it was. Parameters and errors are
     those of `push`.
     """
-    path = os.path.abspath(os.fspath(bundled))  # noqa: PTH100
-    with Bundle(path) as opened, VersionedFile(file, "a", timeout=timeout) as other:
+    path = os.fspath(bundled)
+    path = path if is_url(path) else os.path.abspath(path)  # noqa: PTH100
+    with Bundle(path, storage_options) as opened, VersionedFile(file, "a", timeout=timeout) as other:
         return apply_bundle(other, opened, progress)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab._core import filters_of
+from hyperslab._core import filters_of, hash_staged
 from hyperslab.archive.tree.array import Array
 from hyperslab.archive.tree.group import Group, groups_by_path
 from hyperslab.chunk_grid import chunk_counts
@@ -31,7 +31,7 @@ from hyperslab.versions.layout.names import (
     path_in_version,
     raw_path,
 )
-from hyperslab.versions.layout.padding import element_bytes
+from hyperslab.versions.layout.padding import element_bytes, has_padding
 from hyperslab.versions.layout.slots import MISSING, Slots, check_chunk_count
 from hyperslab.versions.stage.attributes import StagedAttributes
 from hyperslab.versions.stage.staged_array import StagedArray
@@ -215,8 +215,10 @@ class _Filling:
         is_edge = (index >= whole).any(axis=1)
         can_copy = is_copied and self._is_alike()
         nbytes = math.prod(store.chunk_shape) * (POINTED_NBYTES if array.dtype.hasobject else array.dtype.itemsize)
-        for box in _boxes(index[~is_edge], whole, max(1, BATCH_NBYTES // max(1, nbytes))):
-            self._store(box, grid, slots, can_copy)
+        most = max(1, BATCH_NBYTES // max(1, nbytes))
+        if not (can_copy and self._is_plain() and self._store_plain(numbers[~is_edge], slots, nbytes, most)):
+            for box in _boxes(index[~is_edge], whole, most):
+                self._store(box, grid, slots, can_copy)
         for at in index[is_edge].tolist():
             self._store([(one, one + 1) for one in at], grid, slots, False)
         if target.shape != array.shape:
@@ -246,9 +248,38 @@ class _Filling:
 
     def _is_alike(self) -> bool:
         """Whether the stored bytes of a chunk mean the same in the file with the versions."""
-        ours = [(number, tuple(values)) for number, values in filters_in(self.store.raw)]
-        theirs = [(number, tuple(values)) for number, values in _filters(self.array)]
-        return ours == theirs and self.array.dtype == self.store.dtype
+        if self.stored is None or self.array.dtype != self.store.dtype:
+            return False
+        return self.stored.fits(_filters(self.array), filters_in(self.store.raw))
+
+    def _is_plain(self) -> bool:
+        """Whether the stored bytes of a whole chunk are its elements as we hash them."""
+        return not _filters(self.array) and not has_padding(self.store.dtype) and not self.store.dtype.hasobject
+
+    def _store_plain(self, numbers: Slots, slots: Slots, nbytes: int, most: int) -> bool:
+        """Find or store whole chunks without codecs, many at a time: what is read is hashed and written as it is.
+        Returns False, with nothing done, if a chunk has another length.
+        """
+        stored, store, received = self.stored, self.store, self.receiving.received
+        if stored is None or (stored.lengths[numbers] != nbytes).any():
+            return False
+        memory = np.empty((min(most, len(numbers)), nbytes), np.uint8)
+        shapes, width = (self.array.shape, store.chunk_shape), store.dtype.itemsize
+        for first in range(0, len(numbers), most):
+            raise_pending_signals()
+            some = numbers[first : first + most]
+            rows = memory[: len(some)]
+            if not stored.gather(some, rows):
+                raise DamagedFile(f"{self.array.name} of {self.array.filename}: the file ends within its chunks")
+            digests = hash_staged(rows.reshape(-1), np.arange(len(some)), some, shapes, width)
+            slots[some], new = store.find(digests)
+            received.new_count += len(new)
+            received.found_count += len(some) - len(new)
+            if len(new):
+                chunks = rows[new].view(store.dtype).reshape(-1, *store.chunk_shape)
+                lengths = np.full(len(new), store.chunk_shape[0], np.int64)
+                store.append(np.frombuffer(digests, f"V{DIGEST_NBYTES}")[new].tobytes(), chunks, lengths)
+        return True
 
     def _store(self, box: list[tuple[int, int]], grid: tuple[int, ...], slots: Slots, can_copy: bool) -> None:
         """Find or store the chunks of a box of the grid."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.versions.layout.slots import Slots
 
 NOWHERE = -1
+PIECE_NBYTES = 1 << 17  # two of them stay in the cache of a processor
 Mask = npt.NDArray[np.bool_]
 
 
@@ -35,6 +36,7 @@ class StoredGrid:
     offsets: Slots
     lengths: Slots
     masks: Slots
+    has_codecs: bool  # of any format; only HDF5's are among the filters of an array
 
     @classmethod
     def of(cls, array: Array) -> StoredGrid | None:
@@ -47,7 +49,7 @@ class StoredGrid:
             return None
         grid = chunk_counts(array.shape, array.chunks)
         offsets, lengths, masks = (np.full(int(np.prod(grid)), NOWHERE, np.int64) for _ in range(3))
-        path, codecs = array.filename, ""
+        path, codecs, has_codecs = array.filename, "", False
         for segment in segments:
             files = np.unique(segment.files()).tolist()
             if len(files) > 1 or segment.chunk_shape != array.chunks or segment.inline() or not segment.is_tidy:
@@ -62,10 +64,20 @@ class StoredGrid:
             if len(indices) and int(indices.max()) >= len(offsets):
                 return None
             path, codecs = found, f"{segment.codecs!r} {segment.plain_edge_chunks}"
+            has_codecs |= bool(segment.codecs)
             offsets[indices], lengths[indices] = segment.offsets(), segment.lengths()
             masks[indices] = segment.filter_masks()
         kind = (str(array.dtype), repr(array.dtype.metadata), codecs, array.fill_bytes)
-        return cls(path, array.shape, array.chunks, kind, offsets, lengths, masks)
+        return cls(path, array.shape, array.chunks, kind, offsets, lengths, masks, has_codecs)
+
+    def fits(self, theirs: Sequence[tuple[int, Any]], ours: Sequence[tuple[int, Any]]) -> bool:
+        """Whether stored chunks can go as they are to an array with our filters. `theirs` are the HDF5 filters of the
+        array; if it has other codecs, which other formats have, its stored bytes mean nothing in HDF5.
+        """
+        same = [(number, tuple(values)) for number, values in theirs] == [
+            (number, tuple(values)) for number, values in ours
+        ]
+        return same and self.has_codecs == bool(theirs)
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -74,15 +86,24 @@ class StoredGrid:
 
     def read(self, numbers: Slots) -> Iterator[tuple[bytes, int]]:
         """The stored bytes of chunks, with the codecs that were skipped."""
-        descriptor = os.open(self.path, os.O_RDONLY)
-        try:
+        with _opened(self.path) as descriptor:
             for number in numbers.tolist():
                 yield (
                     os.pread(descriptor, int(self.lengths[number]), int(self.offsets[number])),
                     int(self.masks[number]),
                 )
-        finally:
-            os.close(descriptor)
+
+    def gather(self, numbers: Slots, into: npt.NDArray[np.uint8]) -> bool:
+        """Read the stored bytes of chunks, each into a row of memory. Returns False if one has another length."""
+        lengths, offsets = self.lengths[numbers], self.offsets[numbers]
+        if (lengths != into.shape[1]).any():
+            return False
+        is_next = offsets[1:] == offsets[:-1] + lengths[:-1]
+        starts = np.concatenate(([0], np.flatnonzero(~is_next) + 1))
+        stops = np.append(starts[1:], len(numbers))
+        with _opened(self.path) as descriptor:
+            runs = zip(starts.tolist(), stops.tolist(), strict=True)
+            return all(_read(descriptor, int(offsets[start]), into[start:stop].reshape(-1)) for start, stop in runs)
 
     def same(self, before: StoredGrid) -> Mask:
         """Which chunks have the same valid shape and the same stored bytes in another array."""
@@ -132,18 +153,58 @@ def _shared(one: StoredGrid, other: StoredGrid) -> tuple[Slots, Slots]:
 
 
 def _equal(one: StoredGrid, other: StoredGrid, mine: Slots, theirs: Slots) -> Mask:
-    """Compare the stored bytes of chunks of the same lengths."""
-    equal = np.zeros(len(mine), bool)
+    """Compare the stored bytes of chunks of the same lengths. Chunks that lie one after the other in both files are
+    read together, in pieces that stay in the processor's cache.
+    """
+    differs = np.zeros(len(mine), bool)
     if not len(mine):
-        return equal
-    with ExitStack() as stack:
-        files = [os.open(each.path, os.O_RDONLY) for each in (one, other)]
-        for descriptor in files:
-            stack.callback(os.close, descriptor)
-        columns = (one.lengths[mine].tolist(), one.offsets[mine].tolist(), other.offsets[theirs].tolist())
-        for position, (length, at, there) in enumerate(zip(*columns, strict=True)):
-            if not position % 256:
+        return ~differs
+    lengths, at, there = one.lengths[mine], one.offsets[mine], other.offsets[theirs]
+    is_next = (at[1:] == at[:-1] + lengths[:-1]) & (there[1:] == there[:-1] + lengths[:-1])
+    starts = np.concatenate(([0], np.flatnonzero(~is_next) + 1))
+    stops = np.append(starts[1:], len(mine))
+    buffers = np.empty(PIECE_NBYTES, np.uint8), np.empty(PIECE_NBYTES, np.uint8)
+    with _opened(one.path) as first, _opened(other.path) as second:
+        for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+            ends = np.cumsum(lengths[start:stop])
+            for done in range(0, int(ends[-1]), PIECE_NBYTES):
                 raise_pending_signals()
-            left = os.pread(files[0], length, at)
-            equal[position] = len(left) == length and left == os.pread(files[1], length, there)
-    return equal
+                nbytes = min(PIECE_NBYTES, int(ends[-1]) - done)
+                left, right = (each[:nbytes] for each in buffers)
+                if not _read(first, int(at[start]) + done, left) or not _read(second, int(there[start]) + done, right):
+                    differs[start + int(np.searchsorted(ends, done, "right")) : stop] = True  # a file was cut off
+                    break
+                found = _differing(left, right)
+                if len(found):
+                    differs[start + np.unique(np.searchsorted(ends, found + done, "right"))] = True
+    return ~differs
+
+
+def _differing(left: npt.NDArray[np.uint8], right: npt.NDArray[np.uint8]) -> Slots:
+    """Where bytes differ: at least one position of each run of 8 bytes that does."""
+    whole = len(left) // 8 * 8
+    words = np.flatnonzero(left[:whole].view(np.uint64) != right[:whole].view(np.uint64))
+    if not len(words) and np.array_equal(left[whole:], right[whole:]):
+        return words
+    found: Slots = np.flatnonzero(left != right)
+    return found
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _read(descriptor: int, offset: int, into: npt.NDArray[np.uint8]) -> bool:
+    """Fill memory from a file. Returns False if the file ends before."""
+    done = 0
+    while done < len(into):
+        count = os.preadv(descriptor, [into[done:].data], offset + done)
+        if not count:
+            return False
+        done += count
+    return True
