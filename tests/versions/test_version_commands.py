@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import shutil
 import subprocess
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,17 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_help_is_sorted() -> None:
+def test_help_groups_all_commands_by_what_a_person_wants() -> None:
     named = [command.name for command in app.registered_commands]
-    assert named == sorted(named, key=str)
+    panels = [command.rich_help_panel for command in app.registered_commands]
+    assert [panel for panel, _ in groupby(panels)] == [
+        "Look",
+        "Name, branch and merge",
+        "Take elsewhere",
+        "Free space, mend",
+    ]
     text = said("--help")
+    assert "─ Commands ─" not in text, "a command is in no group"
     assert all(f" {name} " in text for name in named)
     assert all("Example: hyperslab versions" in (command.callback.__doc__ or "") for command in app.registered_commands)
 
