@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,9 +76,9 @@ class ZarrCopy:
             meter.add(f"verifying {self.path}", len(chunk))
 
     def _chunks(self) -> Iterator[tuple[Path, bytes]]:
-        with _opened(self.source) as descriptor:
+        with open(self.source, "rb", buffering=0) as source:
             for key, _, offset, length in self.table.named():
-                chunk = os.pread(descriptor, length, offset)
+                chunk = os.pread(source.fileno(), length, offset)
                 if len(chunk) < length:
                     raise FileChanged("the source became shorter while it was copied: start again")
                 yield self.folder / key.replace(".", self.separator), chunk
@@ -116,12 +115,3 @@ def stored_array(
     return documents, ZarrCopy(
         path, array.filename, inner if version == 2 else inner / "c", "." if version == 2 else "/", table
     )
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
+from io import FileIO
 from typing import Any
 
 import numpy as np
@@ -86,10 +86,10 @@ class StoredGrid:
 
     def read(self, numbers: Slots) -> Iterator[tuple[bytes, int]]:
         """The stored bytes of chunks, with the codecs that were skipped."""
-        with _opened(self.path) as descriptor:
+        with open(self.path, "rb", buffering=0) as file:
             for number in numbers.tolist():
                 yield (
-                    os.pread(descriptor, int(self.lengths[number]), int(self.offsets[number])),
+                    os.pread(file.fileno(), int(self.lengths[number]), int(self.offsets[number])),
                     int(self.masks[number]),
                 )
 
@@ -101,9 +101,9 @@ class StoredGrid:
         is_next = offsets[1:] == offsets[:-1] + lengths[:-1]
         starts = np.concatenate(([0], np.flatnonzero(~is_next) + 1))
         stops = np.append(starts[1:], len(numbers))
-        with _opened(self.path) as descriptor:
+        with open(self.path, "rb", buffering=0) as file:
             runs = zip(starts.tolist(), stops.tolist(), strict=True)
-            return all(_read(descriptor, int(offsets[start]), into[start:stop].reshape(-1)) for start, stop in runs)
+            return all(_read(file, int(offsets[start]), into[start:stop].reshape(-1)) for start, stop in runs)
 
     def same(self, before: StoredGrid) -> Mask:
         """Which chunks have the same valid shape and the same stored bytes in another array."""
@@ -164,7 +164,7 @@ def _equal(one: StoredGrid, other: StoredGrid, mine: Slots, theirs: Slots) -> Ma
     starts = np.concatenate(([0], np.flatnonzero(~is_next) + 1))
     stops = np.append(starts[1:], len(mine))
     buffers = np.empty(PIECE_NBYTES, np.uint8), np.empty(PIECE_NBYTES, np.uint8)
-    with _opened(one.path) as first, _opened(other.path) as second:
+    with open(one.path, "rb", buffering=0) as first, open(other.path, "rb", buffering=0) as second:
         for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
             ends = np.cumsum(lengths[start:stop])
             for done in range(0, int(ends[-1]), PIECE_NBYTES):
@@ -190,20 +190,11 @@ def _differing(left: npt.NDArray[np.uint8], right: npt.NDArray[np.uint8]) -> Slo
     return found
 
 
-@contextmanager
-def _opened(path: str) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _read(descriptor: int, offset: int, into: npt.NDArray[np.uint8]) -> bool:
+def _read(file: FileIO, offset: int, into: npt.NDArray[np.uint8]) -> bool:
     """Fill memory from a file. Returns False if the file ends before."""
     done = 0
     while done < len(into):
-        count = os.preadv(descriptor, [into[done:].data], offset + done)
+        count = os.preadv(file.fileno(), [into[done:].data], offset + done)
         if not count:
             return False
         done += count
