@@ -26,7 +26,7 @@ from hyperslab.conversion.front import has_metadata_in_front
 from hyperslab.conversion.wishes import ArrayWish, Wish, usual_chunk_shape
 from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.meant import meant_or_choose
-from hyperslab.quantities import nbytes_text
+from hyperslab.quantities import nbytes_text, set_nbytes_text
 from hyperslab.storage.chain import Codec, CodecChain
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _of_cmip7(group: Group) -> Iterator[Change]:
     rows = LEAST_NBYTES // spare if spare else ceil_div(LEAST_NBYTES, width)
     grown = _then_others((min(rows, data.shape[0]), *chunks[1:]), data.shape, width, spare)
     had = nbytes_text(math.prod(chunks) * width)
-    reason = f"its chunks must have at least {nbytes_text(LEAST_NBYTES)}, but have {had}"
+    reason = f"its chunks must have at least {set_nbytes_text(LEAST_NBYTES)}, but have {had}"
     yield Change(_path(group, data), data.chunks, grown, CMIP7_CODEC, reason)
 
 
