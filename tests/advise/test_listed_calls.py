@@ -16,9 +16,13 @@ from typer.testing import CliRunner
 
 import hyperslab as hs
 from hyperslab._core import Hyperslab, Points
+from hyperslab.advise.candidate import Candidate
 from hyperslab.advise.demand import Demand, permuted
+from hyperslab.advise.pricing import Pricer
 from hyperslab.advise.traced_demands import open_trace, traced_array, traced_demand
 from hyperslab.cli import app
+from hyperslab.model.call_counts import facts_of
+from hyperslab.model.libraries import Hdf5, Layout
 from hyperslab.model.workload import Step
 
 h5py = pytest.importorskip("h5py")
@@ -81,7 +85,7 @@ def test_each_chunk_of_a_call_is_decoded_once(tmp_path: Path, name: str, kind: s
 
 
 def test_very_many_points_count_as_boxes_and_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hyperslab.advise.traced_demands.MOST_LISTED", 300)
+    monkeypatch.setattr("hyperslab.advise.traced_demands.MOST_ELEMENTS", 300)
     one = open_trace(recorded(tmp_path / "a.h5", READS["rows"]))
     (summary,) = one.summaries
     demand = traced_demand(one, summary, traced_array(summary))
@@ -113,3 +117,25 @@ def test_boxes_of_lists_select_the_same_elements(rows: list[int], columns: list[
     assert boxes.starts == {0, len(boxes.steps) - 1}
     turned = permuted(demand.steps[1], (1, 0))
     assert turned.lists == (None if lists is None else lists[::-1])
+
+
+def test_too_many_boxes_have_no_price_by_our_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hyperslab.advise.demand.MOST_BOXES", 6)
+    points = Points(np.arange(14).reshape(7, 2))
+    demand = Demand("a", (100, 100), "<f4", [Step("read", points)])
+    assert demand.in_boxes is demand
+    profile = with_codecs(made_up_store_profile(tmp_path), "deflate")
+    price = Pricer(profile, [demand]).price(Candidate("hdf5", "hyperslab", Layout((10, 10))))
+    assert price.unknown == ("our engine is modelled for boxes and steps, not for lists of indices",)
+    monkeypatch.setattr("hyperslab.advise.demand.MOST_BOXES", 7)
+    assert len(Demand("a", (100, 100), "<f4", [Step("read", points)]).in_boxes.steps) == 7
+
+
+def test_the_lines_of_lists_are_runs_of_neighbours() -> None:
+    rows, columns = [3, 9, 40], [*range(20, 34), 50]
+    along = np.meshgrid(rows, columns, indexing="ij")
+    points = Points(np.stack(along, axis=-1).reshape(-1, 2))
+    step = Step("read", points, (tuple(rows), tuple(columns)))
+    for width, runs in ((100, 2), (30, 3), (8, 4), (1, 15)):
+        assert facts_of([step], (10, width), Hdf5(), 4)[0, 0] == 3 * runs
+    assert facts_of([Step("read", points)], (10, 30), Hdf5(), 4)[0, 0] == points.size

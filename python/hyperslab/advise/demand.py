@@ -6,10 +6,10 @@ the next is seen. Their counts are multiplied.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ from hyperslab.trace.selection import runs
 from hyperslab.trace.summaries import ArraySummary
 from hyperslab.trace.table import AccessTable
 
+# Calls that list elements stand for at most so many boxes.
+MOST_BOXES = 20_000
 # A sample consists of at most so many stretches.
 STRETCHES = 16
 
@@ -146,7 +148,10 @@ class Demand:
 
     @cached_property
     def in_boxes(self) -> Demand:
-        """The same, but a call that lists its elements counts as one for each box: our engine has a price for those."""
+        """The same, but a call that lists its elements counts as one for each box: our engine has a price for those.
+
+        Unchanged if there are too many boxes.
+        """
         if not any(isinstance(step.selection, Points) for step in self.steps):
             return self
         steps: list[Step] = []
@@ -154,7 +159,9 @@ class Demand:
         for place, step in enumerate(self.steps):
             if place in self.starts:
                 starts.add(len(steps))
-            first, *rest = _boxes_of(step)
+            first, *rest = islice(_boxes_of(step), MOST_BOXES + 1)
+            if len(steps) + 1 + len(rest) > MOST_BOXES:
+                return self
             steps.append(step._replace(selection=first, lists=None))
             steps += [Step(step.operation, each) for each in rest]
         return replace(self, steps=steps, starts=frozenset(starts))
@@ -257,16 +264,17 @@ def _lengths(selection: Hyperslab | Points) -> tuple[list[int], list[int]]:
     return lengths, [n * b for n, b in zip(counts, blocks, strict=True)]
 
 
-def _boxes_of(step: Step) -> list[Hyperslab]:
+def _boxes_of(step: Step) -> Iterator[Hyperslab]:
     """The boxes that a call selects: one for each point, or for each run of neighbours in the lists of its axes."""
     selection = step.selection
     if isinstance(selection, Hyperslab):
-        return [selection]
+        yield selection
+        return
     points, ones = selection.coordinates, [1] * selection.ndim
     if step.lists is None:
-        return [Hyperslab(point, ones, ones, ones) for point in points.tolist()]
-    axes = [runs(axis) for axis in points.T]
-    return [Hyperslab(*zip(*each, strict=True)) for each in product(*axes)]
+        yield from (Hyperslab(point, ones, ones, ones) for point in points.tolist())
+    else:
+        yield from (Hyperslab(*zip(*each, strict=True)) for each in product(*map(runs, points.T)))
 
 
 def permuted(step: Step, order: Sequence[int]) -> Step:

@@ -15,7 +15,7 @@ from hyperslab.advise.stored import NETCDF, StoredArray, stored_arrays
 from hyperslab.errors import HyperslabError, NoSuchFile, UsageError
 from hyperslab.model.cells import CellCache
 from hyperslab.model.libraries import Layout
-from hyperslab.model.workload import MOST_LISTED, Step
+from hyperslab.model.workload import Step
 from hyperslab.storage.chain import PLAIN, Codec, CodecChain
 from hyperslab.trace.growing import with_largest_shapes
 from hyperslab.trace.openings import by_process, openings_of, shared_openings
@@ -26,6 +26,8 @@ from hyperslab.trace.summaries import ArraySummary, summaries_of
 from hyperslab.trace.table import OPERATIONS, TracedArray
 from hyperslab.trace.trace import Trace
 
+MOST_ELEMENTS = 400_000
+"""Of the calls of an array that list elements, which are counted one by one: more of them count as boxes."""
 MOST_CALLS = 20_000
 """Of an array: of more accesses, stretches from all over the trace are priced."""
 LIBRARY_OF = {
@@ -231,7 +233,7 @@ def _steps(
     arrays = trace.columns["array"]
     listed = irregular = looked_at = 0
     opens_array = opens_file = is_first = is_own = False
-    most_elements = MOST_LISTED
+    most_elements = MOST_ELEMENTS
     plain = _plain(trace, chosen)
     for place, row in enumerate(chosen.tolist()):
         if len(steps) >= MOST_CALLS:

@@ -277,10 +277,23 @@ def _line_row(step: Step, chunk_shape: tuple[int, ...], library: Library) -> tup
     return axis, reach, count, block, int(selection.size) // int(selection.shape[axis])
 
 
+def _listed_lines(step: Step, chunk: tuple[int, ...]) -> int:
+    """The lines of a call that lists elements: each point, or neighbours in the last list, counted in each chunk."""
+    selection = step.selection
+    size = int(selection.size)
+    if isinstance(selection, Hyperslab) or step.lists is None or not size:
+        return size
+    along = np.unique(selection.coordinates[:, -1])
+    breaks = np.diff(along) != 1
+    if chunk:
+        breaks |= np.diff(along // chunk[-1]) != 0
+    return size // len(along) * (1 + int(breaks.sum()))
+
+
 def _facts(step: Step, chunk: tuple[int, ...], library: Library, width: int, in_one_piece: bool) -> StepFacts:
     is_zarr, selection = isinstance(library, Zarr), step.selection
     return StepFacts(
-        selection.size,  # the lines of points; those of boxes are set later
+        _listed_lines(step, chunk),  # those of boxes are set later
         are_apart(step),
         one_by_one(library, step, in_one_piece=in_one_piece) if isinstance(library, Hdf5 | Zarr) else 0,
         stepped_runs(step) if isinstance(library, Hdf5) and not in_one_piece else 0,
