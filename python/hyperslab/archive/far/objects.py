@@ -21,6 +21,7 @@ from hyperslab.panics import panics_named
 
 PART_NBYTES = 8 << 20  # of an object, in one request
 PARTS_AT_A_TIME = 8
+REMEDY = "push the versions to another URL"  # what is named already is not sent again
 NO_STAMP = {"e_tag": '"00000000000000000000000000000000"', "version": "1"}  # of no object
 
 
@@ -171,7 +172,7 @@ class ObjectFolder:
         found, digest = self.size(name), sha256()
         if found != nbytes:
             what = "is missing" if found is None else f"has {found} bytes instead of {nbytes}"
-            raise DamagedFile(f"{self.url}/{name} {what}: somebody else changed the folder; push the versions again")
+            raise DamagedFile(f"{self.url}/{name} {what}: somebody else changed the folder; {REMEDY}")
         starts = range(0, nbytes, PART_NBYTES)
         key = self._key(name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 
 from hyperslab.versions.layout.refs import Refs
@@ -17,10 +17,15 @@ def ancestors(name: str, table: VersionTable, refs: Refs) -> set[str]:
 
 def all_ancestors(heads: Iterable[str], table: VersionTable, refs: Refs) -> set[str]:
     """Some versions and all before any of them."""
+    return reached(heads, lambda name: refs.parents_of(name, table))
+
+
+def reached(heads: Iterable[str], parents_of: Callable[[str], Iterable[str]]) -> set[str]:
+    """Some names and all that their parents lead to, also if damage has made a circle of them."""
     seen = set(heads)
     waiting = list(seen)
     while waiting:
-        for parent in refs.parents_of(waiting.pop(), table):
+        for parent in parents_of(waiting.pop()):
             if parent not in seen:
                 seen.add(parent)
                 waiting.append(parent)

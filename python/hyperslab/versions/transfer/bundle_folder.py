@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hyperslab.archive.far.objects import ObjectFolder, Stamp
+from hyperslab.archive.far.objects import REMEDY, ObjectFolder, Stamp
 from hyperslab.archive.far.remote import Remote
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, NoSuchRemoteFile, Unsupported, UsageError
+from hyperslab.versions.branching.ancestry import reached
 from hyperslab.versions.layout.fingerprint_log import DAMAGED, packed, record_body, record_positions
 from hyperslab.versions.layout.refs import MAIN, TAG_TEXTS, Target
 from hyperslab.versions.transfer.bundling import MARK
@@ -119,15 +120,11 @@ class FolderRefs:
 
     def ancestors(self, heads: Iterable[str]) -> set[str]:
         """Some versions and all before any of them, by their names."""
-        seen = set(heads)
-        waiting = list(seen)
-        while waiting:
-            one = self.versions.get(waiting.pop())
-            parents = () if one is None else (one.parent, one.merged)
-            new = {parent.version for parent in parents if parent is not None} - seen
-            seen |= new
-            waiting += new
-        return seen
+        return reached(heads, self._parents_of)
+
+    def _parents_of(self, name: str) -> list[str]:
+        one = self.versions.get(name)
+        return [] if one is None else [each.version for each in (one.parent, one.merged) if each is not None]
 
     def check_alike(self, target: Target, url: str, mine: str) -> None:
         """Refuse a version whose name another version has here.
@@ -180,8 +177,7 @@ class BundleFolder:
         except Unsupported as error:
             raise Unsupported(f"{self.url} has {error.args[0]}") from None
         except (*DAMAGED, RecursionError) as error:
-            said = "push the versions to another URL"
-            raise DamagedFile(f"{self.url}/{REFS} is not as it was written ({error}): {said}") from None
+            raise DamagedFile(f"{self.url}/{REFS} is not as it was written ({error}): {REMEDY}") from None
 
     def existing_refs(self) -> FolderRefs:
         """What the folder holds.
@@ -225,7 +221,9 @@ class BundleFolder:
             It is missing, or not as it was written.
         """
         if self.objects.fetch(bundle.name, path, bundle.nbytes) != bundle.digest:
-            raise DamagedFile(f"{self.url}/{bundle.name} does not have the hash that is its name: it was changed")
+            raise DamagedFile(
+                f"{self.url}/{bundle.name} does not have the hash that is its name: it was changed; {REMEDY}"
+            )
 
 
 def _texts(tag: Mapping[str, Any]) -> dict[str, str]:
