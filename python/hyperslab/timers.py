@@ -26,3 +26,10 @@ class Timers:
         elapsed = time.perf_counter() - self._start
         self.cpu_seconds += time.process_time() - self._cpu
         self.seconds[self._phase] = self.seconds.get(self._phase, 0.0) + elapsed
+
+
+def compute_for(seconds: float) -> None:
+    """Keep the processor busy for so long, as a program does between its calls."""
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        pass

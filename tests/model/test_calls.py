@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -126,13 +127,13 @@ def test_threads_help_only_calls_with_several_chunks() -> None:
 
 
 def test_lines_that_follow_each_other() -> None:
-    every_third = {"start": [0, 0], "shape": [10, 33], "step": [1, 3]}
+    """In memory if a chunk has all columns; if it has not, also in the file if no line between them is skipped."""
     rows = {"start": [0, 0], "shape": [10, 33], "step": [2, 3]}
-    one_row = {"start": [0, 0], "shape": [1, 33], "step": [2, 3]}
-    for box, apart in ((every_third, False), (rows, True), (one_row, False)):
-        found = count(workload({"select": "list", "boxes": [box]}), LAYOUT, Hdf5())
-        assert found.n_line > 0
-        assert found.n_apart == (found.n_line if apart else 0)
+    for step, columns, apart in (([1, 3], 10, 0.5), ([2, 3], 10, 1.0), ([2, 3], 100, 0.0), ([1, 3], 100, 0.0)):
+        box = {"start": [0, 0], "shape": [10, 33], "step": step}
+        found = count(workload({"select": "list", "boxes": [box]}), Layout((10, columns)), Hdf5())
+        assert found.n_line == 10 * (10 if columns == 10 else 1), (step, columns)
+        assert found.n_apart == apart * found.n_line, (step, columns)
     points = count(workload({"select": "points", "points": [[0, 0], [5, 5], [9, 9]]}), LAYOUT, Hdf5())
     assert points.n_apart == points.n_line > 0
     assert count(workload({"select": "list", "boxes": [rows]}), LAYOUT, Zarr()).n_apart == 0
@@ -212,12 +213,14 @@ def test_an_index_has_room_for_the_largest_shape() -> None:
     assert count(first, LAYOUT, wide, caches).s_rindex == 28 + 14 + 8 * 360 + 4
 
 
-def _device_bytes(asked: list[float], needed: list[float], copied: list[float]) -> tuple[float, float, float]:
+def _device_bytes(
+    asked: list[float], needed: list[float], copied: list[float], pauses: Sequence[float] = (0, 0, 0)
+) -> tuple[float, float, float]:
     """The bytes that are exposed, covered and of later calls."""
     names = ("n_rseek", "s_rseek", "n_rdisk", "n_cache", "n_memcpy", "s_decode")
     column = {name: np.zeros(len(asked)) for name in names}
     column |= {"s_rdisk": np.array(asked), "s_rneed": np.array(needed), "s_memcpy": np.array(copied)}
-    found = device_bytes(column, np.zeros(len(asked)), reads_side_by_side=False)
+    found = device_bytes(column, np.zeros(len(asked)), np.array(pauses[: len(asked)]), reads_side_by_side=False)
     return found["s_exposed"], found["s_covered"], found["s_later"]
 
 
@@ -237,6 +240,14 @@ def test_what_is_read_ahead_comes_while_later_calls_compute() -> None:
     assert exposed > 0.97e6
     assert later < 0.02e6
     assert _device_bytes([1e6, 0], [0, 0], [0, 0])[0] == 0  # and if nobody needs it, nobody waits
+
+
+def test_what_is_read_ahead_comes_while_the_program_does_something_else() -> None:
+    asked, needed, copied = [1e6, 0, 1e6], [0, 1e6, 1e6], [0, 0, 0]
+    exposed, _, later = _device_bytes(asked, needed, copied, (1, 1, 1))
+    assert (exposed, later) == pytest.approx((1e6, 1e6), rel=0.02), "no pause brings what nobody has asked for yet"
+    assert _device_bytes(asked, needed, copied)[0] == pytest.approx(2e6, rel=0.02)
+    assert _device_bytes(asked, needed, copied, (0, 0, 1))[0] == pytest.approx(2e6, rel=0.02), "the last comes too late"
 
 
 def test_reads_in_order_of_a_cold_array_in_one_piece_hardly_wait() -> None:

@@ -48,3 +48,13 @@ def test_no_chain_is_faster_than_memory_or_grows_without_end() -> None:
     measured = measured_chains(noise, (8, 1024), chains, "hdf5")
     assert list(measured) == chains
     assert all(one.rate.decode > 0 and one.rate.encode > 0 and 0.1 <= one.ratio < 1.1 for one in measured.values())
+
+
+def test_zarrs_gzip_is_measured_as_the_deflate_that_it_contains() -> None:
+    """Where a file names the one and our format of Zarr 3 the other, nothing was measured."""
+    pytest.importorskip("zarr")
+    gzip = CodecChain.parse("gzip:1")
+    measured = measured_chains(np.zeros((64, 1024), "i2"), (8, 1024), [gzip], "zarr")
+    assert measured[gzip].ratio > 20
+    assert str(gzip.named_in({"deflate"})) == "deflate:1"
+    assert gzip.named_in({"gzip", "deflate"}) == gzip.named_in({"zstd"}) == gzip

@@ -161,10 +161,9 @@ def test_computing_is_added(store_profile: Path) -> None:
 
 
 def test_what_cannot_be_measured_says_so(tmp_path: Path) -> None:
-    for more in ({"reopen": True}, {"compute_seconds": 1}):
-        cell = ModelCell(workload({"select": "all", **more}), LAYOUT, Hdf5(), "cold")
-        with pytest.raises(Refused, match="can be priced but not measured"):
-            list(measure([cell], tmp_path))
+    cell = ModelCell(workload({"select": "all", "reopen": True}), LAYOUT, Hdf5(), "cold")
+    with pytest.raises(Refused, match="can be priced but not measured"):
+        list(measure([cell], tmp_path))
     warm = ModelCell(workload({"select": "all", "reopen": True}), LAYOUT, Hdf5(), "library-warm")
     assert "keeps its file open" in str(warm.contradiction)
 

@@ -53,6 +53,32 @@ listed = st.lists(st.integers(0, 8), min_size=1, max_size=9, unique=True).map(so
 MANY = st.lists(keys(), min_size=1, max_size=30)
 
 
+READS_COUNTED = """
+import io, sys, h5py
+class Counted(io.FileIO):
+    count = 0
+    def readinto(self, buffer):
+        Counted.count += 1
+        return super().readinto(buffer)
+with Counted("many.h5") as raw, h5py.File(raw) as file:
+    for k in range(0, 4000, 397):
+        file["x"][k]
+        print(Counted.count, file=sys.stderr)
+"""
+
+
+def test_recording_reads_nothing_that_the_program_does_not_read(tmp_path: Path) -> None:
+    """Not even the index of an array's chunks: later calls would find it in memory, and seem faster than they are."""
+    with h5py.File(tmp_path / "many.h5", "w") as file:
+        file.create_dataset("x", data=np.arange(4000), chunks=(1,), compression="gzip")
+    plain = subprocess.run([sys.executable, "-c", READS_COUNTED], cwd=tmp_path, capture_output=True, text=True)
+    (tmp_path / "program.py").write_text(READS_COUNTED)
+    done = traced(tmp_path, sys.executable, "program.py")
+    numbers = [line for line in done.stderr.splitlines() if line.isdigit()]
+    assert numbers == plain.stderr.split()
+    assert len(numbers) == 11
+
+
 @FEW
 @given(asked=MANY, column=listed, seed=st.integers(0, 99))
 def test_h5py(folder: Path, asked: list[Any], column: list[int], seed: int) -> None:

@@ -108,6 +108,7 @@ class Pricer:
                 beyond=self.profile.netcdf4 if by_netcdf else None,
                 factor=factor,
                 stored_nbytes=stored,
+                computes=False,
             )
         except (HyperslabError, ValueError) as error:
             return Price.without(str(error))

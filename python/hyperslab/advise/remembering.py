@@ -22,7 +22,7 @@ from hyperslab.storage.chain import CodecChain
 
 MOST_REMEMBERED = 2000
 MOST_NBYTES = 4 << 20
-HOW = "by callers"  # what was measured in another way is measured again
+HOW = "by callers, gzip too"  # what was measured in another way is measured again
 Measured = dict[tuple[str, CodecChain], MeasuredCodec]
 Asked = dict[str, list[CodecChain]]
 

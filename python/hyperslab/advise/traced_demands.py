@@ -18,7 +18,7 @@ from hyperslab.model.libraries import Layout
 from hyperslab.model.workload import Step
 from hyperslab.storage.chain import PLAIN, Codec, CodecChain
 from hyperslab.trace.growing import with_largest_shapes
-from hyperslab.trace.openings import by_process, openings_of, shared_openings
+from hyperslab.trace.openings import by_process, idle_before, openings_of, shared_openings
 from hyperslab.trace.recording.log import BOUNDS, BOXES, FAILED, HYPERSLAB, LISTS, POINTS
 from hyperslab.trace.selection import Slabs, hyperslabs, list_axes
 from hyperslab.trace.served import served_share
@@ -49,6 +49,8 @@ class SummarizedTrace(NamedTuple):
     summaries: list[ArraySummary]
     shared: npt.NDArray[np.bool_] | None = None
     """The accesses whose file was opened for another array before (`shared_openings`); None: nobody looked yet."""
+    idle_ns: npt.NDArray[np.int64] | None = None
+    """The nanoseconds before each access in which the program made none (`idle_before`); None: nobody looked yet."""
 
 
 def open_trace(given: Path | Trace) -> SummarizedTrace:
@@ -69,7 +71,7 @@ def open_trace(given: Path | Trace) -> SummarizedTrace:
         raise NoSuchFile(f"there is no trace {where}: record one with `{made}`") from error
     except OSError as error:
         raise UsageError(f"{where} cannot be read: {error.strerror or error}") from error
-    return SummarizedTrace(where, trace, summaries_of(trace), shared_openings(trace))
+    return SummarizedTrace(where, trace, summaries_of(trace), shared_openings(trace), idle_before(trace))
 
 
 def summaries_by_name(one: SummarizedTrace, path: str) -> dict[str, list[ArraySummary]]:
@@ -235,6 +237,7 @@ def _steps(
     opens_array = opens_file = is_first = is_own = False
     most_elements = MOST_ELEMENTS
     plain = _plain(trace, chosen)
+    pauses = _pauses(idle_before(trace) if one.idle_ns is None else one.idle_ns, rows, chosen)
     for place, row in enumerate(chosen.tolist()):
         if len(steps) >= MOST_CALLS:
             break
@@ -256,12 +259,12 @@ def _steps(
                 selections = _not_empty([_four_lists(each) for each in slabs])
                 irregular += kind == BOUNDS
                 listed += len(selections) > 1
-        for selection, lists in selections:
+        for boxes_left, (selection, lists) in enumerate(selections, 1 - len(selections)):
             if is_first:
                 starts.add(len(steps))
             opening = (
                 opens_file,
-                0.0,
+                pauses[place] * (boxes_left == 0),
                 opens_array and not opens_file,
                 float(not is_own and (opens_file or not steps)),
             )
@@ -277,6 +280,14 @@ def _steps(
     if irregular:
         notes.append(f"{where.name}: {irregular:,} irregular accesses count as the boxes around them")
     return steps, chosen[:looked_at], notes, frozenset(starts)
+
+
+def _pauses(idle_ns: npt.NDArray[np.int64], rows: npt.NDArray[np.intp], chosen: npt.NDArray[np.intp]) -> list[float]:
+    """The seconds after each of some accesses to an array, until the next one to it, in which no access was made."""
+    idle = idle_ns[rows]
+    after = np.diff(idle, append=idle[-1:]) / 1e9
+    result: list[float] = after[np.searchsorted(rows, chosen)].tolist()
+    return result
 
 
 def _not_empty(parts: list[FourLists]) -> list[Selected]:

@@ -147,8 +147,11 @@ def measured_chains(
     if library not in FORMATS or isinstance(availability(FORMATS[library]), MissingLibrary):
         return {}
     made = make_format(FORMATS[library])
+    names = made.capabilities.codecs
     return compared_with_none(
-        sample.nbytes, chains, lambda chain, path: _seconds(made, _spec(sample, chunk, chain), sample, path)
+        sample.nbytes,
+        chains,
+        lambda chain, path: _seconds(made, _spec(sample, chunk, chain.named_in(names)), sample, path),
     )
 
 

@@ -38,9 +38,10 @@ class Variables(NamedTuple):
     of `s_rdisk`: a call waits for it.
     `n_element` is the number of elements that a library handles one by one: HDF5 if a selection has steps along any
     of several axes, or lists points; Zarr if it has steps along the last axis, or lists points. `n_line` is the
-    number of lines along the last axis that these elements form, counted in each chunk, `n_apart` the number of
-    those lines that do not follow each other, and `n_run` the number of runs that selections with gaps have, all
-    for HDF5. `s_decode_in` and `s_encode_out` are the stored bytes on the other side of the codecs.
+    number of lines along the last axis that these elements form, counted in each chunk, and `n_apart` the number of
+    those that do not follow each other: half for the memory, half for the file. `n_run` is the number of runs that
+    selections with gaps have. These three are for HDF5. `s_decode_in` and `s_encode_out` are the stored bytes on the
+    other side of the codecs.
 
     `s_mshort` is the part of `s_memcpy` in the first kibibyte of each copy, and `s_spread` the bytes of the memory
     lines that are touched by selections with a step along the last axis, and by NumPy's copies of columns.
@@ -319,11 +320,12 @@ def _summed(
     selections.
     """
     sums = rows.astype(np.float64)
-    elements, lines = np.zeros(len(sums)), np.zeros(len(sums))
+    elements, lines, pauses = np.zeros(len(sums)), np.zeros(len(sums)), np.zeros(len(sums))
+    pauses[: len(steps)] = [step.compute_seconds for step in steps]
     chunk = layout.chunk_shape
     is_zarr = isinstance(library, Zarr)
     width = workload.array.element_nbytes
-    apart = np.zeros(len(sums), bool)
+    apart = np.zeros(len(sums))
     rows_nbytes = np.zeros(len(sums))  # of the selections' last axis
     facts = facts_of(steps, chunk, library, width, in_one_piece=layout.contiguous)
     lines[: len(steps)], apart[: len(steps)], elements[: len(steps)], runs, spread, last, nbytes = facts.T
@@ -348,7 +350,7 @@ def _summed(
         n_far=far(column, rows_nbytes),
         n_element=float(elements.sum()),
         n_line=float(lines[elements > 0].sum()) if is_hdf5 else 0.0,
-        n_apart=float(lines[(elements > 0) & apart].sum()) if is_hdf5 else 0.0,
+        n_apart=float((lines * apart)[elements > 0].sum()) if is_hdf5 else 0.0,
         n_run=float(runs.sum()),
         s_fresh=float(fresh_nbytes(nbytes[[step.operation == "read" for step in steps]].astype(np.int64).tolist())),
         s_mshort=float(np.minimum(column["s_memcpy"], column["n_memcpy"] * SHORT_COPY_NBYTES).sum()),
@@ -364,5 +366,5 @@ def _summed(
         s_spread=float(spread.sum()),
         s_decode_in=variables.s_decode / ratio,
         s_encode_out=variables.s_encode / ratio,
-        **device_bytes(column, elements, reads_side_by_side=isinstance(library, Zarr)),
+        **device_bytes(column, elements, pauses, reads_side_by_side=isinstance(library, Zarr)),
     )

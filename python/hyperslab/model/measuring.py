@@ -44,7 +44,7 @@ from hyperslab.model.cells import ModelCell
 from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Zarr
 from hyperslab.model.workload import Step, Workload
 from hyperslab.storage.layout import StoredLayout
-from hyperslab.timers import Timers
+from hyperslab.timers import Timers, compute_for
 
 PHASES = ("create", "open", "access", "flush", "close", "fsync")
 Measurable: TypeAlias = Hdf5 | Zarr | HyperslabEngine | Flat
@@ -356,14 +356,16 @@ class Pass:
         verify = Check(exact=True) if self.check else None
         with bench.undisturbed(self._allocated_nbytes(steps)):
             counters = Counters()
-            with timers("access"):
-                for step, data in zip(steps, new, strict=True):
+            for step, data in zip(steps, new, strict=True):
+                with timers("access"):
                     if data is not None:
                         handle.write(data, _hyperslab(step))
                     elif verify is None:
                         _read(handle, step)
                     else:
                         verify(_read(handle, step), source[_index(step)], self.cell.name)
+                if verify is None:
+                    compute_for(step.compute_seconds)
             if self.cell.writes:
                 finish(opened, self.job.path, timers)
             else:
@@ -464,11 +466,9 @@ def _job(cell: ModelCell, path: Path) -> Job:
 
 def _refuse(cell: ModelCell) -> None:
     """Raise an error if the cell cannot be measured."""
-    if any(access.reopen or access.compute_seconds for access in cell.workload.accesses):
-        raise Refused(f"{cell.name}: opening again, and computing between calls, can be priced but not measured")
     selects = {access.select for access in cell.workload.accesses}
-    if "append" in selects or "lists" in selects:
-        raise Refused(f"{cell.name}: appending, and lists of indices, can be counted but not measured")
+    if {"append", "lists"} & selects or any(access.reopen for access in cell.workload.accesses):
+        raise Refused(f"{cell.name}: opening again, appending, and lists of indices can be priced but not measured")
     if "points" in selects and (cell.writes or not isinstance(cell.library, Hdf5 | Zarr)):
         raise Refused(f"{cell.name}: points can be measured only for reads by HDF5 and Zarr")
     if cell.contradiction:

@@ -212,11 +212,13 @@ def predict_cell(
     beyond: CallsBeyond | None = None,
     factor: float = 1.0,
     stored_nbytes: int = 0,
+    computes: bool = True,
 ) -> Prediction:
     """Predict what one cell costs, by any model. `rate` is what its codec costs, if that was measured by itself.
     `beyond` is what a library that calls HDF5 takes beyond h5py for reads.
 
-    The cell may stand for `factor` times as many calls, to an array of `stored_nbytes`.
+    The cell may stand for `factor` times as many calls, to an array of `stored_nbytes`. What the program computes
+    between its calls is part of the cost if `computes`; the device reads ahead meanwhile anyway.
 
     Raises
     ------
@@ -236,7 +238,7 @@ def predict_cell(
         for operation, each in variables.items()
     ]
     costs += [beyond.cost(variables["read"])] if beyond is not None and "read" in variables else []
-    between = sum(step.compute_seconds for step in cell.workload.steps()) * factor
+    between = sum(step.compute_seconds for step in cell.workload.steps()) * factor if computes else 0.0
     costs += [computing(between)] if between else []
     return Prediction(name, cell.layout, sum(costs[1:], costs[0]), variables)
 

@@ -72,6 +72,8 @@ class TrainingSize:
 # Of drawn arrays, which are smaller than those of an evaluation.
 DRAWN = DrawnSize((2e6, 64e6), ((16e3, 1e6), (1e6, 8e6), (8.5e6, 24e6)), 0, 120e6, 400, 100, 300_000, 300, 300_000)
 DRAWN_SEED = 19_690_720
+# That a program computes between its calls; the device brings half a megabyte meanwhile.
+PAUSE_SECONDS = 4e-4
 SIZES: dict[Scale, TrainingSize] = {
     # A 64th of the paper's rows, in chunks an eighth as long.
     "full": TrainingSize(
@@ -287,16 +289,27 @@ def _special_cells(
 
 
 def _cells_in_order(stored: _Stored, library: Library) -> Iterator[ModelCell]:
-    """Boxes of rows that follow each other, of one size and another, in calls of their own: few of them, and all."""
+    """Boxes of rows that follow each other, of one size and another, in calls of their own: few of them, and all.
+
+    Then all, and some in another order, of a program that computes between its calls: nobody waits for most bytes.
+    """
     rows, columns = stored.array["shape"]
     for length in (stored.box[0], 16 * stored.box[0]):
-        starts = range(0, rows - length + 1, length)
+        starts = list(range(0, rows - length + 1, length))
         few = max(1, len(starts) // 16)
-        for first, count in ((0, len(starts)), (0, few), (len(starts) // 2, few)):
-            listed = [{"start": [start, 0], "shape": [length, columns]} for start in starts[first : first + count]]
-            asked = _workload(stored, "read", {"select": "list", "boxes": listed})
-            for cache in stored.caches:
-                yield ModelCell(asked, stored.layout, library, cache)
+        scattered = starts[:: max(1, len(starts) // 24)][::-2]
+        for chosen, pause in (
+            (starts, 0.0),
+            (starts[:few], 0.0),
+            (starts[len(starts) // 2 :][:few], 0.0),
+            (scattered, 0.0),
+            (starts, PAUSE_SECONDS),
+            (scattered, PAUSE_SECONDS),
+        ):
+            listed = [{"start": [start, 0], "shape": [length, columns]} for start in chosen]
+            access = {"select": "list", "boxes": listed, **({"compute_seconds": pause} if pause else {})}
+            for cache in stored.caches if not pause else stored.caches[:1]:
+                yield ModelCell(_workload(stored, "read", access), stored.layout, library, cache)
 
 
 def _stepped_cells(size: TrainingSize, stored: _Stored, library: Library) -> Iterator[ModelCell]:

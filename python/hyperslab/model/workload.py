@@ -190,7 +190,7 @@ class Step(NamedTuple):
     lists: tuple[tuple[int, ...] | None, ...] | None = None  # if the call gives a list of indices for each axis
     length: int | None = None  # the length of axis 0 that the array grows to before the call
     reopens: bool = False  # whether the file is closed and opened again before the call
-    compute_seconds: float = 0.0  # after the call
+    compute_seconds: float = 0.0  # that the program does something else after the call
     reopens_array: bool = False  # whether the array is, in a file that stays open
     shared: float = (
         0.0  # 1 if its file, which was closed, was opened for another array before; of arrays alike, the mean

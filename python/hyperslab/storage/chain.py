@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -256,6 +256,14 @@ class CodecChain(tuple[Codec, ...]):
         return CodecChain(
             replace(one, level=one.known.level) if one.level is None and one.known and one.known.most else one
             for one in self
+        )
+
+    def named_in(self, names: Collection[str]) -> CodecChain:
+        """The same, by the names of a format: Zarr's gzip is HDF5's deflate, the same stream in another frame."""
+        others = [one.known.same_as if one.known else None for one in self]
+        return CodecChain(
+            one if one.name in names or other is None or other not in names else replace(one, name=other)
+            for one, other in zip(self, others, strict=True)
         )
 
     def check_written(self) -> None:

@@ -96,6 +96,16 @@ def shared_share(table: AccessTable, each: Iterable[Rows], shared: Mask) -> floa
     return 1 - own / count
 
 
+def idle_before(table: AccessTable) -> npt.NDArray[np.int64]:
+    """For each access, the nanoseconds from the start of the clock in which the program made no access before it.
+
+    Those of accesses at the same time, of several threads or processes, count twice as busy, so as nothing idle.
+    """
+    starts, took = table.columns["start_ns"], table.columns["duration_ns"]
+    idle: npt.NDArray[np.int64] = np.maximum.accumulate(starts - (np.cumsum(took) - took))
+    return idle
+
+
 def _firsts(table: AccessTable) -> Rows:
     """The first access of each process to each array."""
     keys = table.columns["process"].astype(np.int64) * max(len(table.arrays), 1) + table.columns["array"]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hyperslab.lab.environment import machine_text
-from hyperslab.trace.changed import known_files
+from hyperslab.trace.changed import known_files, with_stored_nbytes
 from hyperslab.trace.raw_logs import read_logs, say_program
 from hyperslab.trace.recording.hooks import install
 from hyperslab.trace.recording.log import Log, clock
@@ -43,6 +43,7 @@ def record(path: str | Path | None = None) -> Iterator[Trace]:
         say_program(folder, {"begun_ns": begun, "seconds": (clock() - begun) / 1e9, "machine": machine_text()})
         vars(trace).update(vars(read_logs(folder)))
         trace.program["files"] = known_files(trace)
+        trace.arrays = with_stored_nbytes(trace.arrays)
         shutil.rmtree(folder, ignore_errors=True)
         if path is not None:
             trace.save(path)

@@ -17,7 +17,7 @@ from hyperslab.errors import HyperslabError, UsageError
 from hyperslab.lab.environment import machine_text
 from hyperslab.preloading import preloading
 from hyperslab.trace.byte_ranges import mapped
-from hyperslab.trace.changed import known_files
+from hyperslab.trace.changed import known_files, with_stored_nbytes
 from hyperslab.trace.raw_logs import UNWRITTEN, read_logs, say_program
 from hyperslab.trace.recording.log import clock
 from hyperslab.trace.storing import logs_of, write
@@ -95,6 +95,7 @@ def _finish(done: Traced, folder: Path, path: Path, facts: dict[str, Any]) -> No
         done.trace = mapped(read_logs(folder))
         done.trace.program = {name: value for name, value in facts.items() if name != "begun_ns"}
         done.trace.program["files"] = known_files(done.trace)
+        done.trace.arrays = with_stored_nbytes(done.trace.arrays)
         done.trace.notes = [note for note in done.trace.notes if "was killed" not in note or note.startswith("process")]
         write(done.trace, path)
     except (HyperslabError, OSError, MemoryError) as error:

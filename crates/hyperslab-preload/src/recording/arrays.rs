@@ -9,8 +9,6 @@ use hyperslab_libhdf5::{Array, CacheSettings, Id, Intent, Layout, Library, MOST_
 use super::json;
 use super::types::stored_type;
 
-/// libhdf5 counts the stored bytes of an array chunk by chunk: only of so many.
-const MOST_COUNTED: u64 = 1 << 14;
 const FILTERS: [&str; 6] = ["deflate", "shuffle", "fletcher32", "szip", "nbit", "scaleoffset"];
 /// Filters that an advice may name: those above by number, LZF, Blosc, LZ4, bitshuffle and Zstandard.
 const ADVISED: [i32; 11] = [1, 2, 3, 4, 5, 6, 32000, 32001, 32004, 32008, 32015];
@@ -29,13 +27,10 @@ pub(crate) struct Described {
 }
 
 /// Describes an array of this shape. `label` is the library that reads it for the program.
-pub(crate) fn described(
-    library: &Library,
-    label: &str,
-    array: Id,
-    shape: &[u64],
-    is_writable: bool,
-) -> Option<Described> {
+///
+/// How many bytes are stored is not asked: libhdf5 would read the whole index of the chunks, which the program's next
+/// calls would then find in memory.
+pub(crate) fn described(library: &Library, label: &str, array: Id, shape: &[u64]) -> Option<Described> {
     let array = library.array(array);
     let creation = array.creation()?;
     let stored = array.stored_type()?;
@@ -70,10 +65,6 @@ pub(crate) fn described(
         put_cache(&mut out, array);
     }
     let chunk = chunk.map(|chunk| chunk.to_vec()).unwrap_or_default();
-    let counts = shape.iter().zip(&chunk).map(|(length, chunk)| length.div_ceil((*chunk).max(1)));
-    if counts.fold(1, u64::saturating_mul) <= MOST_COUNTED && !is_writable {
-        let _ = write!(out, ", \"stored_nbytes\": {}", array.stored_nbytes());
-    }
     out.push('}');
     Some(Described { text: out, shape: shape.to_vec(), width, chunk, named: named.finish() })
 }

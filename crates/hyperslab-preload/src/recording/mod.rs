@@ -249,7 +249,7 @@ fn new_array(site: &Site, library: &Library, key: Key, shape: &[u64]) -> Option<
         return Some((known, reopened(named)?));
     }
     let is_writable = is_writable(library, key.1);
-    let array = described(library, site.label, key.1, shape, is_writable)?;
+    let array = described(library, site.label, key.1, shape)?;
     let flags = reopened(array.named)?;
     // In a file that is written to, another array may take the place of one that was removed.
     let known = state::with(|state| state.keep_array(key, array, place.filter(|_| !is_writable)))?;

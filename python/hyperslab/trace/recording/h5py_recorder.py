@@ -191,8 +191,6 @@ def _described(stored: Any, shape: tuple[int, ...]) -> dict[str, Any]:
     }  # fmt: skip
     if chunks is not None:
         description |= {"cache_nbytes": int(nbytes), "cache_slots": int(slots), "cache_w0": float(w0)}
-    if stored.file.mode == "r":
-        description["stored_nbytes"] = int(stored.id.get_storage_size())
     return description
 
 
