@@ -84,16 +84,22 @@ def test_each_chunk_of_a_call_is_decoded_once(tmp_path: Path, name: str, kind: s
     assert not [said for said in array["notes"] if "count as one for each box" in said]
 
 
-def test_very_many_points_count_as_boxes_and_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_of_very_many_elements_count_as_if_they_were_at_even_distances(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("hyperslab.advise.traced_demands.MOST_ELEMENTS", 300)
     one = open_trace(recorded(tmp_path / "a.h5", READS["rows"]))
     (summary,) = one.summaries
-    demand = traced_demand(one, summary, traced_array(summary))
-    first, *rest = demand.steps
+    stored = traced_array(summary)
+    demand = traced_demand(one, summary, stored)
+    first, second = demand.steps
     assert isinstance(first.selection, Points)
-    assert first.selection.size == 8 * 24
-    assert [step.selection.size for step in rest] == [3 * 24, 2 * 24, 2 * 24, 24]
-    assert "1 accesses to several boxes, or to very many points, count as one for each box" in demand.notes[-1]
+    assert isinstance(second.selection, Hyperslab)
+    assert first.selection.size == second.selection.size == 8 * 24
+    assert second.selection.start == (3, 0)
+    assert "1 accesses that list very many elements count as if these were at even distances" in demand.notes[-1]
+    facts = facts_of([first, second], CHUNKS, Hdf5(), 4)
+    assert facts[0, 2] == facts[1, 2] == 8 * 24, "HDF5 takes the elements one by one, whether they are counted or not"
 
 
 @given(

@@ -27,7 +27,9 @@ from hyperslab.trace.table import OPERATIONS, TracedArray
 from hyperslab.trace.trace import Trace
 
 MOST_ELEMENTS = 400_000
-"""Of the calls of an array that list elements, which are counted one by one: more of them count as boxes."""
+"""Of the calls of an array that list elements, which are counted one by one: of more, the lists count as steps."""
+MOST_INDICES = 4_000_000
+"""Along one axis, of a call that lists indices."""
 MOST_CALLS = 20_000
 """Of an array: of more accesses, stretches from all over the trace are priced."""
 LIBRARY_OF = {
@@ -233,7 +235,7 @@ def _steps(
     steps: list[Step] = []
     starts: set[int] = set()
     arrays = trace.columns["array"]
-    listed = irregular = looked_at = 0
+    listed = even = irregular = looked_at = 0
     opens_array = opens_file = is_first = is_own = False
     most_elements = MOST_ELEMENTS
     plain = _plain(trace, chosen)
@@ -253,7 +255,8 @@ def _steps(
             found = _listed(kind, numbers, shape, most_elements) if operation == "read" else None
             if found is not None:
                 selections = [found]
-                most_elements -= int(found[0].size)
+                most_elements -= int(found[0].size) if isinstance(found[0], Points) else 0
+                even += isinstance(found[0], Hyperslab)
             else:
                 slabs = hyperslabs(kind, numbers, shape, MOST_CALLS - len(steps))
                 selections = _not_empty([_four_lists(each) for each in slabs])
@@ -270,15 +273,13 @@ def _steps(
             )
             steps.append(Step(operation, selection, lists, None, *opening))  # type: ignore[arg-type]
             opens_array = opens_file = is_first = is_own = False
-    notes = []
-    if looked_at < count:
-        notes.append(f"{where.name}: {looked_at:,} of {count:,} accesses are priced, from all over the trace")
-    if listed:
-        notes.append(
-            f"{where.name}: {listed:,} accesses to several boxes, or to very many points, count as one for each box"
-        )
-    if irregular:
-        notes.append(f"{where.name}: {irregular:,} irregular accesses count as the boxes around them")
+    said = (
+        (count - looked_at, f"{looked_at:,} of {count:,} accesses are priced, from all over the trace"),
+        (listed, f"{listed:,} accesses to several boxes, or to very many points, count as one for each box"),
+        (even, f"{even:,} accesses that list very many elements count as if these were at even distances"),
+        (irregular, f"{irregular:,} irregular accesses count as the boxes around them"),
+    )
+    notes = [f"{where.name}: {text}" for happened, text in said if happened]
     return steps, chosen[:looked_at], notes, frozenset(starts)
 
 
@@ -296,42 +297,57 @@ def _not_empty(parts: list[FourLists]) -> list[Selected]:
 
 
 def _listed(kind: int, numbers: npt.NDArray[np.int64], shape: tuple[int, ...], most: int) -> Selected | None:
-    """The elements of one call that lists points, or indices along each axis; None for others, and for very many."""
+    """The elements of one call that lists points, or indices along each axis; None for others, and for very many.
+
+    Indices that make more than `most` elements count as so many at even distances.
+    """
     if kind == POINTS and 0 < len(numbers) <= most * len(shape):
         return Points(numbers.reshape(-1, len(shape))), None
-    axes = _indices(kind, numbers, shape, most)
+    axes = _indices(kind, numbers, shape)
     if axes is None:
         return None
+    if prod(map(len, axes)) > most:
+        return Hyperslab(*zip(*map(_at_even_distances, axes), strict=True)), ()
     lists = tuple(
         None if len(each) == length else tuple(each.tolist()) for each, length in zip(axes, shape, strict=True)
     )
     return Points(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))), lists
 
 
-def _indices(
-    kind: int, numbers: npt.NDArray[np.int64], shape: tuple[int, ...], most: int
-) -> list[npt.NDArray[np.int64]] | None:
-    """The indices along each axis whose combinations, at most `most`, a call selects; None if it selects others.
+def _at_even_distances(indices: npt.NDArray[np.int64]) -> tuple[int, int, int, int]:
+    """Start, stride, count and block of as many indices, from the first one on, and not beyond the last one."""
+    first, last, count = int(indices.min()), int(indices.max()), len(np.unique(indices))
+    stride = (last - first) // max(count - 1, 1)
+    return (first, 1, 1, count) if stride <= 1 else (first, stride, count, 1)
+
+
+def _indices(kind: int, numbers: npt.NDArray[np.int64], shape: tuple[int, ...]) -> list[npt.NDArray[np.int64]] | None:
+    """The indices along each axis whose combinations a call selects; None if it selects others, or very many.
 
     HDF5 takes neighbours in a list together, so it lists boxes.
     """
     if kind == LISTS:
-        listed = list_axes(numbers, len(shape))
-        if not 0 < prod(len(each) if isinstance(each, np.ndarray) else each[2] for each in listed) <= most:
-            return None
-        return [
-            each if isinstance(each, np.ndarray) else np.arange(each[0], each[0] + each[1] * each[2], each[1])
-            for each in listed
+        along = [
+            [(int(index), 1, 1) for index in each] if isinstance(each, np.ndarray) else [tuple(each)]
+            for each in list_axes(numbers, len(shape))
         ]
-    boxes = numbers.reshape(-1, 2, len(shape)) if kind == BOXES and shape else numbers[:0]
-    size = float(boxes[:, 1].prod(axis=1, dtype=np.float64).sum()) if len(boxes) > 1 else 0.0
-    if not 0 < size <= most or len(boxes) > MOST_CALLS:
+        size = None
+    else:
+        boxes = numbers.reshape(-1, 2, len(shape)) if kind == BOXES and shape else numbers[:0]
+        if len(boxes) < 2 or len(boxes) > MOST_CALLS:
+            return None
+        size = float(boxes[:, 1].prod(axis=1, dtype=np.float64).sum())
+        along = [
+            [(start, 1, length) for start, length in np.unique(boxes[:, :, axis], axis=0).tolist()]
+            for axis in range(len(shape))
+        ]
+    if not all(0 < sum(count for *_, count in each) <= MOST_INDICES for each in along):
         return None
-    along = [
-        np.unique(np.concatenate([np.arange(start, start + length) for start, length in boxes[:, :, axis].tolist()]))
-        for axis in range(len(shape))
-    ]
-    return along if prod(map(len, along)) == size else None
+    axes = [np.concatenate([np.arange(count) * stride + start for start, stride, count in each]) for each in along]
+    if size is None:
+        return axes
+    axes = [np.unique(each) for each in axes]
+    return axes if prod(map(len, axes)) == size else None
 
 
 def _plain(trace: Trace, rows: npt.NDArray[np.intp]) -> dict[int, FourLists]:

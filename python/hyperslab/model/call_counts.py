@@ -53,7 +53,8 @@ def one_by_one(library: Hdf5 | Zarr, step: Step, *, in_one_piece: bool = False) 
             return 2 * size if isinstance(library, Hdf5) else size
         return size if isinstance(library, Hdf5) or step.lists[-1] is not None else 0
     gaps = _gaps(selection)
-    walks = any(gaps) and len(gaps) > 1 if isinstance(library, Hdf5) else gaps[-1]
+    has_gaps = any(gaps) or step.lists is not None
+    walks = has_gaps and len(gaps) > 1 if isinstance(library, Hdf5) else gaps[-1]
     return size if walks else 0
 
 

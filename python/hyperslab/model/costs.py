@@ -186,7 +186,7 @@ def price(
     opening = 0.0
     for term, part in zip(terms, parts.tolist(), strict=True):
         phases[term.phase] += part
-        opening += part if term.variable == "n_array" else 0.0
+        opening += part if term.variable in ("n_array", "n_cold") else 0.0
     if rate:
         phases["codec"] += rate.seconds(variables) + _moved_more(variables, coefficients)
     seconds = sum(phases.values())

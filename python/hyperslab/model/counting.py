@@ -26,8 +26,9 @@ class Variables(NamedTuple):
     `s_encode` are decoded bytes that pass through codecs. All other symbols are the paper's, except these, which follow
     from the selections alone:
 
-    `n_array` is how often the array is opened, `n_again` how many of these times its file is open already, `n_made` how
-    often opening creates it, and `n_call` the calls of the library. `n_far` counts copies of runs shorter than a cache
+    `n_array` is how often the array is opened, `n_again` how many of these times its file is open already, `n_cold`
+    how many of them find nothing of the file in memory, `n_made` how often opening creates it, and `n_call` the calls
+    of the library. `n_far` counts copies of runs shorter than a cache
     line, if the processor's caches have lost the neighbouring memory by the time it is touched again; each copy is
     multiplied by the doublings beyond these caches. Zarr reads several files at the same time: its `s_rseek` is the
     bytes of a call divided by the number of files read at a time.
@@ -108,6 +109,7 @@ class Variables(NamedTuple):
     s_decode_alone: float = 0.0
     s_encode_alone: float = 0.0
     n_again: float = 0.0
+    n_cold: float = 0.0
 
 
 # These are simulated; the others follow from the selections.
@@ -281,6 +283,8 @@ def _last_shape(workload: Workload, steps: Sequence[Step]) -> list[int]:
 def _with_cache(variables: Variables, cell: ModelCell, is_kept: bool) -> Variables:
     if is_kept:
         return variables._replace(n_array=0.0, n_again=0.0)
+    if cell.cache == "cold" and variables.n_array:
+        return variables._replace(n_cold=1.0 - cell.workload.steps()[0].shared)
     if cell.cache in ("cold", "new"):
         return variables
     # Nothing comes from the device. If the store is memory, nothing comes from the page cache either.

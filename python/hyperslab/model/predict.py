@@ -27,7 +27,7 @@ from hyperslab.storage.chain import CodecChain
 MOST_HDF5_CHUNK_NBYTES, MOST_ENCODED_NBYTES = 2**32 - 1, 2**31 - 1
 
 # What happens once however many calls there are, and bytes that cannot be more than the array has.
-ONCE = ("n_made", "s_kept")
+ONCE = ("n_made", "n_cold", "s_kept")
 AT_MOST_STORED = ("s_unique", "s_dirty", "s_grown")
 DEVICE = (
     *("n_rdisk", "s_rdisk", "n_rseek", "s_rseek", "s_rshort", "s_rneed"),

@@ -55,7 +55,7 @@ def _forms(steps: Sequence[Step]) -> StepForms:
         if isinstance(selection, Points):
             form, start = (id(selection), step.lists), (0,) * selection.ndim
         else:
-            form, start = (selection.stride, selection.count, selection.block), selection.start
+            form, start = (selection.stride, selection.count, selection.block, step.lists), selection.start
         place = forms.setdefault(form, len(forms))
         if place == len(different):
             different.append(step)

@@ -95,6 +95,7 @@ ONE_FILE_WRITE = (Term("n_wseek", "device_write", "7"), Term("n_windex", "device
 EXTENSIONS: dict[str, tuple[Term, ...]] = {
     "per_call": (
         Term("n_array", "per_call", extension="per_call"),
+        Term("n_cold", "per_call", extension="per_call"),
         Term("n_made", "per_call", extension="per_call"),
         Term("n_call", "per_call", extension="per_call"),
     ),

@@ -187,7 +187,8 @@ class Step(NamedTuple):
 
     operation: Literal["read", "write"]
     selection: Hyperslab | Points
-    lists: tuple[tuple[int, ...] | None, ...] | None = None  # if the call gives a list of indices for each axis
+    # If the call gives a list of indices for each axis; nothing in it, if the selection only stands for the lists.
+    lists: tuple[tuple[int, ...] | None, ...] | None = None
     length: int | None = None  # the length of axis 0 that the array grows to before the call
     reopens: bool = False  # whether the file is closed and opened again before the call
     compute_seconds: float = 0.0  # that the program does something else after the call
