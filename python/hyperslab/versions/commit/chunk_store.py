@@ -288,6 +288,7 @@ class ChunkStores:
         self.file, self._journaled = file, journaled
         self._found: dict[str, ChunkStore] = {}
         self.fingerprints: Fingerprints = Fingerprints(file, is_ours=journaled is not None)
+        self.commit_held: Callable[[], None] | None = None  # if versions may wait for the next commit
 
     def of_path(self, path: str, make: Callable[[], None] | None = None) -> ChunkStore:
         """The chunks of an array that has some, or for which `make` makes their arrays."""
@@ -298,8 +299,12 @@ class ChunkStores:
             store = self._found[path] = ChunkStore(self.file, path, self._journaled)
         return store
 
-    def check_is_named(self) -> None:
-        """Raise `FileReplaced` if the path of a file that is ours leads to another file, or to none."""
+    def ready_to_parse(self) -> None:
+        """Commit what is to be parsed. Raise `FileReplaced` if the path of a file that is ours leads to another file,
+        or to none.
+        """
+        if self.commit_held is not None:
+            self.commit_held()
         if self._journaled is not None:
             self._journaled.check_is_named()
 

@@ -219,14 +219,13 @@ class SecondLook:
             where.update(
                 zip(slots, zip(segment.offsets().tolist(), segment.lengths().tolist(), strict=True), strict=True)
             )
+        seen = _chunks_in(raw)
         for slot in range(stack.slot_count):
-            stored = raw.id.get_chunk_info_by_coord((slot * length, *rest))
-            theirs = None if stored.byte_offset is None else (stored.byte_offset, stored.size)
-            if theirs != where.get(slot):
+            stored = seen.get((slot * length, *rest))
+            if (None if stored is None else (stored.byte_offset, stored.size)) != where.get(slot):
                 self._found.add(UNLIKE.format(f"bytes as chunk {slot}"), path)
                 return
-            is_encoded = stored.filter_mask & all_codecs != all_codecs
-            if theirs is not None and not is_encoded and stored.size != nbytes:
+            if stored is not None and stored.filter_mask & all_codecs == all_codecs and stored.size != nbytes:
                 said = f"the index gives chunk {slot} {stored.size} bytes, but a chunk without codecs has {nbytes}"
                 self._found.add(said, path)
         stored_slots = sorted(where)
@@ -350,6 +349,21 @@ class SecondLook:
             return None
         said = description(array.dtype, chunk_shape, array.fillvalue)
         return Mark(True, said, array_attributes(array), content(array.shape, slots, keys))
+
+
+def _chunks_in(raw: Any) -> dict[tuple[int, ...], Any]:
+    """The chunks of an array by their first elements. libhdf5 walks over all of them each time it is asked for one."""
+    seen: dict[tuple[int, ...], Any] = {}
+
+    def see(stored: Any) -> None:
+        seen.setdefault(stored.chunk_offset, stored)
+
+    if h5py.version.hdf5_version_tuple >= (1, 14, 2):
+        raw.id.chunk_iter(see)
+    else:
+        for number in range(raw.id.get_num_chunks()):
+            see(raw.id.get_chunk_info(number))
+    return seen
 
 
 def _compare_names(
