@@ -13,6 +13,7 @@ import numpy as np
 from hyperslab._core import filters_of
 from hyperslab.archive.tree.array import Array as ArchiveArray
 from hyperslab.archive.tree.group import Group
+from hyperslab.chunk_grid import chunk_counts
 from hyperslab.errors import HyperslabError
 from hyperslab.needed import advice
 from hyperslab.storage.hdf5_plugins import has_codec
@@ -30,10 +31,18 @@ from hyperslab.versions.layout.fingerprints import (
     type_text,
     version_attributes,
 )
-from hyperslab.versions.layout.names import DATA, DATA_VERSION, FIRST_VERSION, HASH_TABLE_DTYPE, VERSIONS, text_bytes
+from hyperslab.versions.layout.names import (
+    DATA,
+    DATA_VERSION,
+    FIRST_VERSION,
+    HASH_TABLE_DTYPE,
+    VERSIONS,
+    chunk_hash,
+    text_bytes,
+)
 from hyperslab.versions.layout.padding import element_bytes, has_padding, meaningful
 from hyperslab.versions.layout.reading import parsed
-from hyperslab.versions.layout.slots import Slots, grid_slots
+from hyperslab.versions.layout.slots import MISSING, Slots, grid_slots
 from hyperslab.versions.layout.table import VersionTable
 
 UNLIKE = "HDF5 sees other {} than hyperslab"
@@ -297,7 +306,32 @@ class SecondLook:
                     testimony.add("its elements, fill value or chunks are not those that were committed", path, (name,))
             elif one.content != other.content:
                 is_moved = not self._is_as_recorded(path, record.tables.get(path))
+                if is_moved and self._content_without_fill(name, path) == other.content:
+                    continue
                 testimony.add(f"{OTHER}: {WRITTEN_AGAIN}" if is_moved else OTHER, path, (name,))
+
+    def _content_without_fill(self, version: str, path: str) -> bytes | None:
+        """The content of an array as if no chunk at its ends that holds only the fill value were stored. Other software
+        stores such chunks when it writes the chunks of an array again.
+        """
+        array, stack, keys = self._ours[f"{VERSIONS}/{version}/{path}"], self._stacks.get(path), self._keys.get(path)
+        if not isinstance(array, ArchiveArray) or stack is None or keys is None:
+            return None
+        slots = grid_slots(array, stack.chunk_shape)
+        if slots is None:
+            return None
+        slots, fill = slots.reshape(-1).copy(), "" if stack.raw.dtype.hasobject else stack.fill
+        starts = np.stack(np.unravel_index(np.arange(len(slots)), chunk_counts(array.shape, stack.chunk_shape)), axis=1)
+        shapes = np.minimum(np.array(array.shape) - starts * stack.chunk_shape, stack.chunk_shape)
+        ends = np.flatnonzero((shapes != stack.chunk_shape).any(axis=1) & (slots != MISSING))
+        filled: dict[tuple[int, ...], int] = {}  # the key of a chunk of only the fill value, by its shape
+        for number, shape in zip(ends.tolist(), map(tuple, shapes[ends].tolist()), strict=True):
+            if shape not in filled:
+                digest = chunk_hash(np.full(shape, fill, stack.raw.dtype))
+                filled[shape] = int(np.frombuffer(digest, "<i8")[0])
+            if keys[slots[number]] == filled[shape]:
+                slots[number] = MISSING
+        return content(array.shape, slots, keys)
 
     def _mark(self, version: str, group: Any, ours: Any, prefix: str, marks: Marks) -> None:
         _compare_names(self._found, group, ours, f"groups and arrays in {prefix or 'it'}", (version,))
