@@ -1284,6 +1284,31 @@ def hash_staged(
         As above.
     """
 
+def same_stored(
+    paths: tuple[str, str],
+    lengths: npt.NDArray[np.uint64],
+    starts: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]],
+    piece_nbytes: int,
+) -> npt.NDArray[np.bool_]:
+    """Whether chunks are stored with the same bytes in two files. What lies beyond the end of a file differs.
+
+    Parameters
+    ----------
+    paths : tuple[str, str]
+        The files.
+    lengths : npt.NDArray[np.uint64]
+        The bytes of each chunk, in both files.
+    starts : tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
+        Where each starts, in each file.
+    piece_nbytes : int
+        The most bytes to read at a time.
+
+    Raises
+    ------
+    OSError
+        A file cannot be read.
+    """
+
 def lzf(data: bytes) -> bytes:
     """Bytes encoded by LZF, possibly longer than before. Encoded pieces can be joined and decoded as one."""
 

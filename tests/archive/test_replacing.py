@@ -19,8 +19,8 @@ import pytest
 
 import hyperslab
 from hyperslab.errors import NoSpace, UsageError
-from hyperslab.lab.scratch import remove
 from hyperslab.replacing import replace_with, replacing
+from hyperslab.scratch import remove
 
 VALUES = np.arange(500_000.0)
 COMMAND = (sys.executable, "-m", "hyperslab")

@@ -186,7 +186,7 @@ def test_a_hung_worker_is_ended(tmp_path) -> None:
 
 
 def test_what_the_run_did_not_make_is_never_removed(tmp_path) -> None:
-    from hyperslab.lab.scratch import MARK_FILE, NOTE_FILE, PREFIX, scratch_below
+    from hyperslab.scratch import MARK_FILE, NOTE_FILE, PREFIX, scratch_below
 
     run = tmp_path / "run"
     run.mkdir()
@@ -205,7 +205,7 @@ def test_what_the_run_did_not_make_is_never_removed(tmp_path) -> None:
 
 
 def test_what_a_killed_session_left_is_removed_by_the_next_one(tmp_path) -> None:
-    from hyperslab.lab.scratch import MARK_FILE, PREFIX, scratch_below
+    from hyperslab.scratch import MARK_FILE, PREFIX, scratch_below
 
     with scratch_below(tmp_path) as living:
         left = tmp_path / f"{PREFIX}left"

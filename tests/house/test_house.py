@@ -53,6 +53,7 @@ LAYERS = [
         "quantities",
         "regular_files",
         "replacing",
+        "scratch",
     ],
     ["errors", "memory", "cached", "chunk_grid", "timers", "_core"],
 ]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hyperslab.lab.scratch import NOTE_FILE, scratch_below
+from hyperslab.scratch import NOTE_FILE, scratch_below
 
 
 @contextmanager

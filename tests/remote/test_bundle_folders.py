@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -286,7 +287,7 @@ def test_a_push_that_stops_anywhere_moves_nothing_and_the_next_goes_on(
 
 def test_a_process_that_is_killed_leaves_what_was_there(path: Path, tmp_path: Path, far: Far) -> None:
     far.push(path)
-    before = far.get("refs")
+    refs = far.get("refs")
     with hs.VersionedFile(path, "r+") as file:
         commit(file, "a4", 9)
     program = (
@@ -294,7 +295,8 @@ def test_a_process_that_is_killed_leaves_what_was_there(path: Path, tmp_path: Pa
         "from hyperslab.versions import push\n"
         "put = obstore.put\n"
         "def killed(store, key, *said, **also):\n"
-        "    put(store, key, *said, **also) if not key.endswith('/refs') else os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    put(store, key, *said, **also)\n"
+        "    '/bundles/' in key and os.kill(os.getpid(), signal.SIGKILL)\n"
         "obstore.put = killed\n"
         "push(sys.argv[1], sys.argv[2], storage_options=json.loads(sys.argv[3]))\n"
     )
@@ -303,8 +305,14 @@ def test_a_process_that_is_killed_leaves_what_was_there(path: Path, tmp_path: Pa
     said = [sys.executable, "-c", program, str(path), far.url, json.dumps(far.options)]
     ended = subprocess.run(said, env={**os.environ, "TMPDIR": str(room)}, check=False)
     assert ended.returncode == -signal.SIGKILL
-    assert far.get("refs") == before
-    assert far.push(path).branches == {"main": "a4"}
+    assert far.get("refs") == refs
+    assert len(list(room.iterdir())) == 1  # with the bundle that it has sent
+    tempfile.tempdir, before = str(room), tempfile.tempdir
+    try:
+        assert far.push(path).branches == {"main": "a4"}
+    finally:
+        tempfile.tempdir = before
+    assert not list(room.iterdir())
     assert len(far.objects()) == 4
     far.pull(tmp_path / "other.h5")
     same(path, tmp_path / "other.h5")

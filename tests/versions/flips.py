@@ -9,6 +9,8 @@ import resource
 import signal
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +59,19 @@ def isolated(work: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def ask(path: str, names: Any) -> witness.Testimony:
-    """`witness.ask` in a process that need not import everything first."""
+    """What `witness.asked` does, in a process that need not import everything first."""
     given = isolated(witness.testify, path, names, lambda _: None)
     if isinstance(given, witness.Testimony):
         return given
     return witness.Testimony([(f"HDF5 cannot read the file: {given}", None, None)])
+
+
+def later(answer: Callable[[str, Any], witness.Testimony]) -> Any:
+    """In the place of `witness.asked`: answers when somebody waits for it."""
+    return lambda path, names: nullcontext(partial(answer, path, names))
+
+
+asked = later(ask)
 
 
 def plain(path: Path) -> None:

@@ -23,6 +23,7 @@ from versioned_hdf5 import VersionedHDF5File
 import hyperslab as hs
 from hyperslab.cli.versions import app
 from hyperslab.errors import NoSuchFile, Refused, UsageError
+from hyperslab.journal import journaled_file
 from hyperslab.versions import import_files
 from hyperslab.versions.layout.table import Version, VersionTable
 from hyperslab.versions.transfer import stored_grid
@@ -242,17 +243,23 @@ def test_the_time_can_be_an_attribute_and_what_cannot_be_held_is_named(tmp_path:
         assert file.table["day1"].time == dt.datetime(2024, 3, 2, 6, tzinfo=dt.UTC)
 
 
-def test_another_type_is_refused_and_nothing_is_left_of_it(tmp_path: Path) -> None:
-    sources = files(tmp_path, 2)
-    with h5py.File(sources[1], "r+") as file:
+def test_another_type_is_refused_and_nothing_is_left_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The versions before it, which were to be committed together with it, are there."""
+    sources = files(tmp_path, 5)
+    with h5py.File(sources[4], "r+") as file:
         del file["flat"]
         file["flat"] = np.arange(50.0)
     with pytest.raises(UsageError, match="flat has the dtype float64"):
         import_files(sources, tmp_path / "all.h5")
-    check(tmp_path / "all.h5", sources[:1])
+    check(tmp_path / "all.h5", sources[:4])
     with h5py.File(tmp_path / "all.h5", "r+") as h5, VersionedHDF5File(h5).stage_version("next") as version:
         version["flags"][0] = False
-    check(tmp_path / "all.h5", sources[:1])
+    check(tmp_path / "all.h5", sources[:4])
+    commits, write = [], journaled_file.write_journal
+    monkeypatch.setattr(journaled_file, "write_journal", lambda *said: commits.append(write(*said)))
+    import_files(sources[:4], tmp_path / "again.h5", verify=False)
+    assert len(commits) == 2  # that of the new file, and that of all versions
+    check(tmp_path / "again.h5", sources[:4])
 
 
 def test_the_command(tmp_path: Path) -> None:

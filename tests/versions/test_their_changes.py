@@ -343,3 +343,21 @@ def test_a_lost_table_of_hashes_is_damage_until_it_is_made_again(orphaned: Path)
         np.testing.assert_array_equal(file["c"]["y"][...], [9, *range(1, 10)])
         np.testing.assert_array_equal(file["b"]["y"][...], np.arange(10))
         assert "have no hash" in file.verify().damages[0].what
+
+
+@pytest.mark.parametrize(("dtype", "fill"), [("f4", 1.0), ("S3", b"a")])
+def test_chunks_at_ends_that_others_store_without_need_are_no_damage(tmp_path: Path, dtype: str, fill: Any) -> None:
+    """Nobody wrote to them, but `modify_metadata` stores them when it writes the others again."""
+    path = tmp_path / "v.h5"
+    with hs.VersionedFile(path, "w") as file, file.stage_version("a") as version:
+        version.create_dataset("x", shape=(13, 5), dtype=dtype, chunks=(4, 4), fillvalue=fill)
+        version["x"][0, 0] = 0
+    with h5py.File(path, "r+") as file:
+        versioned_hdf5.modify_metadata(file, "x", chunks=(4, 4))
+    with hs.VersionedFile(path) as file:
+        found = file.verify()
+    assert (found.is_whole, found.proved) == (True, ["a"])
+    with h5py.File(path, "r+") as file:  # an element that is not the fill value is damage, wherever it is
+        file["_version_data/x/raw_data"][-4, 0] = 0
+    with hs.VersionedFile(path) as file:
+        assert not file.verify().is_whole

@@ -15,6 +15,7 @@
 //! | [`embedded_index`] | what opening an HDF5 file takes, kept at its own end: `embedded` |
 //! | [`encode_slab`] | encodes the chunks of a part of an array, on their way into a new file: `chunk_encoding` |
 //! | [`hash_chunks`], [`gather_chunks`], [`encoded_chunks`], [`ChunkTable`] | chunks on their way into a file of versions: `chunk_hashes`, `chunk_gathering`, `chunk_table` |
+//! | [`same_stored`] | which chunks two files store with the same bytes: `stored_equality` |
 //! | [`ZarrArray`] | a Zarr array that others write to: `zarr_array`, `sought` |
 //!
 //! Callers implement small traits where their own code is needed: [`InterruptCheck`], [`UrlResolver`],
@@ -53,6 +54,7 @@ mod saving;
 mod sought;
 mod source_resolver;
 mod sources;
+mod stored_equality;
 mod tree_path;
 mod url;
 mod virtual_array;
@@ -82,6 +84,7 @@ pub use reading::{ArraySelection, ReadOptions};
 pub use saving::{SaveError, save_references};
 pub use sought::Keys;
 pub use source_resolver::{SourceResolver, UrlResolver};
+pub use stored_equality::{StoredPairs, same_stored};
 pub use url::shown;
 pub use whole_array::WholeArray;
 pub use zarr_array::ZarrArray;

@@ -1,6 +1,8 @@
-//! Hashes and gathers the chunks of arrays in memory.
+//! Hashes and gathers the chunks of arrays in memory, and compares those of files.
 
-use hyperslab_archive::{CallerError, ChunkSource, HashError};
+use std::path::PathBuf;
+
+use hyperslab_archive::{CallerError, ChunkSource, HashError, StoredPairs};
 use hyperslab_core::ChunkGrid;
 use hyperslab_engine::codecs;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -89,6 +91,25 @@ pub(crate) fn gather_chunks<'py>(
     let gathered = detached(py, || hyperslab_archive::gather_chunks(bytes, &grid, numbers, fill))?;
     let too_many = || PyValueError::new_err("the chunks do not fit in memory");
     gathered.map(|out| out.into_pyarray(py)).ok_or_else(too_many)
+}
+
+/// Whether chunks are stored with the same bytes in two files.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands arguments over by value
+pub(crate) fn same_stored<'py>(
+    py: Python<'py>,
+    paths: (PathBuf, PathBuf),
+    lengths: PyReadonlyArray1<'py, u64>,
+    starts: (PyReadonlyArray1<'py, u64>, PyReadonlyArray1<'py, u64>),
+    piece_nbytes: usize,
+) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    let (lengths, first, second) = (lengths.as_slice()?, starts.0.as_slice()?, starts.1.as_slice()?);
+    if first.len() != lengths.len() || second.len() != lengths.len() {
+        return Err(PyValueError::new_err("lengths and starts have different lengths"));
+    }
+    let pairs = StoredPairs { lengths, first, second };
+    let same = detached(py, || hyperslab_archive::same_stored((&paths.0, &paths.1), pairs, piece_nbytes))?;
+    Ok(same?.into_pyarray(py))
 }
 
 /// Bytes encoded by LZF.

@@ -45,7 +45,7 @@ mod _core {
     #[pymodule_export]
     use crate::cache_state::{CacheState, contention};
     #[pymodule_export]
-    use crate::chunk_bytes::{gather_chunks, hash_chunks, hash_staged, lzf};
+    use crate::chunk_bytes::{gather_chunks, hash_chunks, hash_staged, lzf, same_stored};
     #[pymodule_export]
     use crate::chunk_encoding::encode_chunks;
     #[pymodule_export]

@@ -29,10 +29,10 @@ from hyperslab.errors import HyperslabError
 from hyperslab.lab import cache
 from hyperslab.lab.room import check_room, full, says_if_full
 from hyperslab.lab.rounds import Progress, Rounds, StopRule, Tally, trial_count
-from hyperslab.lab.scratch import remove, scratch_below
 from hyperslab.preloading import preloading
 from hyperslab.quantities import nbytes_text, seconds_text
 from hyperslab.replacing import FULL
+from hyperslab.scratch import remove, scratch_below
 from hyperslab.timers import Timers
 from hyperslab.trace.changed import stamp_of
 from hyperslab.trace.raw_logs import read_logs, say_program

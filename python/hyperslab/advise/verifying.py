@@ -26,10 +26,10 @@ from hyperslab.lab import cache
 from hyperslab.lab.environment import observe
 from hyperslab.lab.room import check_room, says_if_full
 from hyperslab.lab.rounds import Progress, Rounds, StopRule, Tally, trial_count
-from hyperslab.lab.scratch import remove, scratch_below
 from hyperslab.lab.statistics import interval_of_median
 from hyperslab.lab.worker import LocalWorkers
 from hyperslab.model.store_profile import StoreProfile
+from hyperslab.scratch import remove, scratch_below
 
 MOST_NBYTES = 256 << 20
 RULE = StopRule(6, 15, 1.0)  # six passes tell apart what differs much; short ones cost little, so there are more

@@ -25,9 +25,9 @@ from hyperslab.lab.journal import Journal
 from hyperslab.lab.paired import Rounds
 from hyperslab.lab.room import disk_full
 from hyperslab.lab.rounds import Tally
-from hyperslab.lab.scratch import remove
 from hyperslab.lab.served import ServedFiles
 from hyperslab.lab.timers import Timing
+from hyperslab.scratch import remove
 
 
 class FairTrials:

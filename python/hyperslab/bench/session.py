@@ -45,9 +45,9 @@ from hyperslab.errors import MissingLibrary, StudyError, UsageError
 from hyperslab.formats import availability
 from hyperslab.lab.environment import Environment, observe
 from hyperslab.lab.rounds import Progress, Rounds, exactly
-from hyperslab.lab.scratch import scratch_below
 from hyperslab.meant import meant, meant_or_known
 from hyperslab.needed import is_there, missing
+from hyperslab.scratch import scratch_below
 
 DEFAULT_STUDY = "mine"
 

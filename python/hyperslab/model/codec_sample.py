@@ -20,10 +20,10 @@ from hyperslab.errors import HyperslabError, MissingLibrary
 from hyperslab.formats import availability, make_format
 from hyperslab.formats.contract import ArraySpec, Format, Need
 from hyperslab.lab import cache
-from hyperslab.lab.scratch import remove
 from hyperslab.model.costs import CodecRate
 from hyperslab.model.file_layout import file_and_array
 from hyperslab.model.libraries import Layout
+from hyperslab.scratch import remove
 from hyperslab.storage.chain import PLAIN, Codec, CodecChain
 from hyperslab.storage.layout import StoredLayout
 from hyperslab.timers import Timers

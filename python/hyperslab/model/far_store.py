@@ -24,7 +24,6 @@ from hyperslab.formats.contract import ArraySpec
 from hyperslab.lab.environment import observe
 from hyperslab.lab.fields import Field
 from hyperslab.lab.rounds import Progress, StopRule
-from hyperslab.lab.scratch import scratch_below
 from hyperslab.lab.served import ServedFiles
 from hyperslab.lab.timers import Timing
 from hyperslab.lab.worker import LocalWorkers, Workbench
@@ -38,6 +37,7 @@ from hyperslab.model.store_profile import StoreProfile, elsewhere
 from hyperslab.model.training import Scale
 from hyperslab.model.workload import Workload
 from hyperslab.quantities import nbytes_text
+from hyperslab.scratch import scratch_below
 from hyperslab.storage.chain import CodecChain
 from hyperslab.storage.layout import StoredLayout
 from hyperslab.timers import Timers

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hyperslab.versions.stage.staged_array import StagedArray
     from hyperslab.versions.stage.staged_group import StagedGroup
     from hyperslab.versions.transfer.exchange import Bundled, apply, bundle, pull, push
+    from hyperslab.versions.transfer.folder_check import FolderVerification, verify_folder
     from hyperslab.versions.transfer.importing import Imported, import_files
     from hyperslab.versions.transfer.ref_moves import Taken
 
@@ -22,6 +23,7 @@ __all__ = [
     "Branch",
     "Bundled",
     "Conflict",
+    "FolderVerification",
     "Imported",
     "Loss",
     "Merge",
@@ -39,6 +41,7 @@ __all__ = [
     "pull",
     "push",
     "repair",
+    "verify_folder",
 ]
 
 _HOMES = {
@@ -52,6 +55,7 @@ _HOMES = {
     "StagedGroup": "stage.staged_group",
     "Taken": "transfer.ref_moves",
     **dict.fromkeys(("Bundled", "apply", "bundle", "pull", "push"), "transfer.exchange"),
+    **dict.fromkeys(("FolderVerification", "verify_folder"), "transfer.folder_check"),
     **dict.fromkeys(("Imported", "import_files"), "transfer.importing"),
 }
 

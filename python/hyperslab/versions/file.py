@@ -88,6 +88,7 @@ class VersionedFile(Mergeable, Rewritable):
         self._kept_open: Any = None  # libhdf5 reads an object again unless something keeps it open
         self._last: tuple[str, CommittedGroup] | None = None  # the last version that this object committed
         self._staging: str | None = None
+        self._is_held = False  # whether versions wait for the next commit
         self._process = os.getpid()
         self._file: Any = None
         self._owned: Any = None
@@ -262,17 +263,33 @@ class VersionedFile(Mergeable, Rewritable):
 
     @contextmanager
     def receive_version(
-        self, name: str, parent: str, timestamp: Time, merged: Target | None = None, *, make_current: bool | None = None
+        self,
+        name: str,
+        parent: str,
+        timestamp: Time,
+        merged: Target | None = None,
+        *,
+        make_current: bool | None = None,
+        hold: bool = False,
     ) -> Iterator[tuple[StagedGroup, Any]]:
         """Make a version from another file: its chunks may be stored before it is complete. Gives the staged version,
-        and the chunks of all arrays.
+        and the chunks of all arrays. `hold` leaves it to the next commit, which a failure undoes as a whole.
         """
         self._writable()
         self._check_whole()
+        if self._is_held and (self._last is None or self._last[0] != parent):  # which is to be read from the file
+            self.commit_held()
+        self._is_held, self._stores.commit_held = hold, self.commit_held if hold else None
         place = self._place(name, None, parent, make_current)
         change = self._change(f"version {name!r}")
         with defer_signals(), change, self._staged(name, place, {}, timestamp, merged) as root:
             yield root, self._stores
+
+    def commit_held(self) -> None:
+        """Commit the versions that were left to the next commit."""
+        self._is_held, self._stores.commit_held = False, None
+        with self._change("versions"):
+            self._flush()
 
     @contextmanager
     def _staged(
@@ -390,14 +407,15 @@ class VersionedFile(Mergeable, Rewritable):
         self._writable()
         stamp = layout.stored_time(timestamp)
         current = self._file[VERSIONS].attrs["current_version"] if self._owned is None else ""
-        version, parent = CommittedVersion(self.path, name, self._stores), place.parent
+        version, parent = CommittedVersion(self.path, name, self._stores, self._is_held), place.parent
         entries, refs = self._entries_of(place, Target(name, stamp), merged), self._seen.refs
         with self._change(f"version {name!r}"):
             try:
                 arrays = VirtualArrays(self._file, self._journaled)
                 how: dict[str, Any] = {"make_current": place.is_current, "refs": entries}
                 written = write_version(self._file, root, parent, stamp, version, arrays, **how)
-                self._flush()
+                if not self._is_held:
+                    self._flush()
             except BaseException:
                 if self._owned is None:
                     undo(self._file, name, current, self._before(entries))

@@ -21,8 +21,8 @@ from hyperslab.lab.cache import disk_usage, files_below, warm_up
 from hyperslab.lab.journal import Journal, load_lines
 from hyperslab.lab.room import disk_full
 from hyperslab.lab.rounds import Tally
-from hyperslab.lab.scratch import remove
 from hyperslab.lab.worker import LocalWorkers, Workbench
+from hyperslab.scratch import remove
 from hyperslab.timers import Timers
 
 JOURNAL = "histories.jsonl"

@@ -19,7 +19,7 @@ from hyperslab.errors import DamagedFile, Unsupported
 from hyperslab.versions.commit.attributes import integer, put_integer, put_integers
 from hyperslab.versions.commit.codec_options import filters_in
 from hyperslab.versions.commit.hash_rows import HashRows
-from hyperslab.versions.layout.fingerprints import Fingerprints, keys_of
+from hyperslab.versions.layout.fingerprints import Fingerprints, keys_of, with_few_chunks
 from hyperslab.versions.layout.names import (
     DATA,
     HASH_TABLE_CHUNK_LENGTH,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hyperslab.journal.journaled_file import JournaledFile
 
 TABLE, COUNT = "hash_table", "largest_index"
+TABLE_NBYTES = 1 << 19  # of its chunks that libhdf5 keeps; one of versioned-hdf5 has 196,608
 # More slots without a hash than this cannot be left over from commits: the shape is damaged.
 MOST_GAPS = 1 << 22
 OUR_FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32, h5py.h5z.FILTER_LZF)
@@ -95,8 +96,9 @@ class ChunkStore:
         group = file[f"{DATA}/{path}"]
         self.path = path
         self._journaled = journaled
-        self.raw: Any = group["raw_data"]
-        self._table: Any = table_in(group)
+        self.raw: Any = with_few_chunks(group, "raw_data", 0)  # chunks are read and written as a whole
+        table_in(group)
+        self._table: Any = with_few_chunks(group, TABLE, TABLE_NBYTES)
         self.chunk_shape: tuple[int, ...] = self.raw.chunks
         self.name: str = self.raw.name
         self.dtype: np.dtype[Any] = self.raw.dtype
@@ -288,6 +290,7 @@ class ChunkStores:
         self.file, self._journaled = file, journaled
         self._found: dict[str, ChunkStore] = {}
         self.fingerprints: Fingerprints = Fingerprints(file, is_ours=journaled is not None)
+        self.commit_held: Callable[[], None] | None = None  # if versions may wait for the next commit
 
     def of_path(self, path: str, make: Callable[[], None] | None = None) -> ChunkStore:
         """The chunks of an array that has some, or for which `make` makes their arrays."""
@@ -298,8 +301,12 @@ class ChunkStores:
             store = self._found[path] = ChunkStore(self.file, path, self._journaled)
         return store
 
-    def check_is_named(self) -> None:
-        """Raise `FileReplaced` if the path of a file that is ours leads to another file, or to none."""
+    def ready_to_parse(self) -> None:
+        """Commit what is to be parsed. Raise `FileReplaced` if the path of a file that is ours leads to another file,
+        or to none.
+        """
+        if self.commit_held is not None:
+            self.commit_held()
         if self._journaled is not None:
             self._journaled.check_is_named()
 

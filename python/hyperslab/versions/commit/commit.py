@@ -137,12 +137,12 @@ class _Writing(NamedTuple):
                 self.copy(group, before, name, child)
                 self.marking.same(f"{staged.name}/{name}".lstrip("/"), before, name, child)
                 children[name] = child
-        attrs = None if staged.parent is None else _same_attributes(staged.attrs, staged.base)
+        attrs = None if staged.parent is None else self.known(staged.attrs, staged.base)
         return CommittedGroup(self.version, staged.name, attrs, children)
 
     def array(self, group: h5py.Group, before: h5py.Group | None, name: str, array: StagedArray) -> Child:
-        attrs = _same_attributes(array.attrs, array.base)
-        if not array.is_changed and before is not None and array.base is not None and attrs is not None:
+        attrs = self.known(array.attrs, array.base)
+        if not array.is_changed and before is not None and array.base is not None and array.attrs.is_same:
             self.copy(group, before, name, array.base)
             self.marking.same(array.name, before, name, array.base)
             return array.base
@@ -154,6 +154,14 @@ class _Writing(NamedTuple):
         self.marking.array(array.name, made, store, array.shape, slots, has_attributes=bool(array.attrs))
         description = (array.shape, array.chunks, array.dtype, array.fillvalue)
         return CommittedArray(self.version, array.name, *description, slots, attrs)
+
+    def known(self, staged: StagedAttributes, base: Child | None) -> Mapping[str, Any] | None:
+        """The attributes of the version before if they did not change; none if there was no such object; otherwise
+        None, unless nobody can parse them yet.
+        """
+        if base is not None and staged.is_same:
+            return base.attrs
+        return dict(staged) if self.version.is_held or (base is None and not staged) else None
 
     def copy(self, group: h5py.Group, before: h5py.Group, name: str, child: Child) -> None:
         """Copy what did not change: versions share chunks but no objects, which versioned-hdf5 needs."""
@@ -187,13 +195,6 @@ class _Writing(NamedTuple):
                 copy_attribute(h5py.h5a.open(before.id, attribute.encode(), obj_name=name), made.id)
         put_bookkeeping(made, store.name, store.chunk_shape)
         return True
-
-
-def _same_attributes(staged: StagedAttributes, base: Child | None) -> Mapping[str, Any] | None:
-    """The attributes of the version before if they did not change; none if there was no such object; otherwise None."""
-    if base is None:
-        return None if staged else {}
-    return base.attrs if staged.is_same else None
 
 
 def store_of(array: StagedArray, stores: ChunkStores) -> ChunkStore:

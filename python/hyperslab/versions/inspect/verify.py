@@ -113,22 +113,22 @@ def verify(
         Another file replaced this one meanwhile.
     """
     verification = Verification(path)
-    with StoredBytes(path) as stored:
+    chosen = None if names is None else list(dict.fromkeys(names))
+    with StoredBytes(path) as stored, witness.asked(path, chosen) as heard:
         uncertain = _verify(verification, table, names, progress or (lambda *_: None))
-        _ask_witness(verification, list(table) if names is None else names, uncertain, is_all=names is None)
+        known = list(table) if names is None else names
+        _add_testimony(verification, known, uncertain, heard() or Testimony(unproved=dict.fromkeys(known, NO_WITNESS)))
         stored.check()
     return verification
 
 
-def _ask_witness(verification: Verification, names: Sequence[str], uncertain: dict[str, str], *, is_all: bool) -> None:
-    """Ask whether HDF5's own library sees the same, and whether fingerprints agree.
+def _add_testimony(
+    verification: Verification, names: Sequence[str], uncertain: dict[str, str], heard: Testimony
+) -> None:
+    """Add whether HDF5's own library sees the same, and whether fingerprints agree.
 
     `uncertain` has the versions whose chunks are not all good, and why; no fingerprint proves these.
     """
-    try:
-        heard = witness.ask(verification.path, None if is_all else list(dict.fromkeys(names)))
-    except ModuleNotFoundError:
-        heard = Testimony(unproved=dict.fromkeys(names, NO_WITNESS))
     known = {damage.array for damage in verification.damages if damage.array is not None}
     for what, array, users in heard.damages:
         if array not in known or not what.startswith("HDF5"):  # of course it cannot read what is damaged

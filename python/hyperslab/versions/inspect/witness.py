@@ -13,8 +13,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hyperslab.versions.inspect.testimony import Testimony
@@ -25,16 +25,16 @@ KILLS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SI
 OPEN = "file is already open for write"  # what HDF5 says of a file of its newest layouts
 
 
-def ask(path: str, names: Sequence[str] | None) -> Testimony:
-    """Ask HDF5's library about versions of a file, by default all, in another process.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        h5py is not installed.
+@contextmanager
+def asked(path: str, names: Sequence[str] | None) -> Iterator[Callable[[], Testimony | None]]:
+    """Ask HDF5's library about versions of a file, by default all, in another process, which works while you do
+    something else. Gives a function that waits for the answer, which is None if h5py is not installed.
     """
-    import h5py  # noqa: F401 -- a missing h5py is not damage
-
+    try:
+        import h5py  # noqa: F401 -- a missing h5py is not damage
+    except ModuleNotFoundError:
+        yield lambda: None
+        return
     environment = {
         **os.environ,
         "HDF5_USE_FILE_LOCKING": "FALSE",
@@ -45,19 +45,23 @@ def ask(path: str, names: Sequence[str] | None) -> Testimony:
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
         )
+
+        def heard() -> Testimony:
+            testimony = _listened(process, SECONDS + Path(path).stat().st_size / 1e6)
+            if not testimony.is_complete and testimony.silence is None:
+                errors.seek(0)
+                _add_ending(testimony, process.returncode, errors.read())
+            return testimony
+
         with process:
             try:
                 assert process.stdin is not None
                 with suppress(BrokenPipeError):
                     process.stdin.write(json.dumps([path, None if names is None else list(names)]))
                     process.stdin.close()
-                testimony = _listened(process, SECONDS + Path(path).stat().st_size / 1e6)
+                yield heard
             finally:
                 process.kill()
-        if not testimony.is_complete and testimony.silence is None:
-            errors.seek(0)
-            _add_ending(testimony, process.returncode, errors.read())
-    return testimony
 
 
 def _listened(process: subprocess.Popen[str], seconds: float) -> Testimony:
@@ -66,8 +70,9 @@ def _listened(process: subprocess.Popen[str], seconds: float) -> Testimony:
 
     def read() -> None:
         assert process.stdout is not None
-        for line in process.stdout:
-            lines.put(line)
+        with suppress(ValueError):  # it was closed, because everything had been said
+            for line in process.stdout:
+                lines.put(line)
         lines.put("")
 
     threading.Thread(target=read, daemon=True).start()

@@ -35,6 +35,7 @@ from hyperslab.versions.layout.refs import Refs
 from hyperslab.versions.layout.slots import MISSING, Slots
 
 LOG_CHUNK_LENGTH = 4096
+FEW_SLOTS = 7
 DESCRIPTION_NBYTES, ATTRIBUTES_NBYTES, CONTENT_NBYTES = 4, 4, 8
 NOTHING = bytes(4)
 REF_NAMES = frozenset(("branches", "tags", "checked_out", "merged"))
@@ -89,14 +90,22 @@ class Fingerprints:
 
 
 def _opened(file: h5py.Group) -> Any:
-    log = file.get(LOG)
-    if log is None:
-        log = file.create_dataset(LOG, shape=(0,), maxshape=(None,), chunks=(LOG_CHUNK_LENGTH,), dtype="u1")
-    if not isinstance(log, h5py.Dataset) or log.dtype != np.uint8 or log.ndim != 1:
-        raise DamagedFile(
-            f"{LOG} in {file.file.filename} is not a list of fingerprints: hyperslab.versions.repair helps"
-        )
-    return log
+    if LOG not in file:
+        file.create_dataset(LOG, shape=(0,), maxshape=(None,), chunks=(LOG_CHUNK_LENGTH,), dtype="u1")
+    if file.get(LOG, getclass=True) is h5py.Dataset:
+        log = with_few_chunks(file, LOG, LOG_CHUNK_LENGTH)
+        if log.dtype == np.uint8 and log.ndim == 1:
+            return log
+    raise DamagedFile(f"{LOG} in {file.file.filename} is not a list of fingerprints: hyperslab.versions.repair helps")
+
+
+def with_few_chunks(group: h5py.Group, name: str, kept_nbytes: int) -> Any:
+    """An array, opened so that libhdf5 keeps no more of its chunks than this in memory: each flush of the file visits
+    all of them, and by default they are up to 8,191, so commits would take longer from one to the next.
+    """
+    access = h5py.h5p.create(h5py.h5p.DATASET_ACCESS)
+    access.set_chunk_cache(FEW_SLOTS, kept_nbytes, 1.0)
+    return h5py.Dataset(h5py.h5d.open(group.id, name.encode(), access))
 
 
 def _last_of(file: h5py.Group, name: str) -> Record | None:

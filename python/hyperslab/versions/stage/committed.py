@@ -35,15 +35,18 @@ class CommittedVersion:
         The name of the version.
     stores : ChunkStores
         The chunks of the file's arrays.
+    is_held : bool
+        Whether it waits for the next commit: then attributes are known as they were set, because none can be parsed.
     """
 
     path: str
     name: str
     stores: ChunkStores
+    is_held: bool = False
 
     @cached_property
     def _parsed(self) -> Group:
-        self.stores.check_is_named()
+        self.stores.ready_to_parse()
         return version_group(self.path, self.name, 0)
 
     def parsed(self, path: str) -> Group | ArchiveArray:
@@ -52,7 +55,7 @@ class CommittedVersion:
 
     def raw(self, path: str) -> ArchiveArray:
         """All chunks that an array ever had."""
-        self.stores.check_is_named()
+        self.stores.ready_to_parse()
         raw = parsed(self.path, 0, (raw_path(path),))[raw_path(path)]
         if not isinstance(raw, ArchiveArray):
             raise DamagedFile(f"{self.path}: the chunks of {path!r} are not an array")

@@ -122,7 +122,7 @@ def apply_bundle(file: VersionedFile, bundle: Bundle, progress: Progress | None 
     """
     said, taken = bundle.said, Taken(file.path)
     add_versions(file, bundle, taken, progress)
-    with _as_damage(bundle):
+    with as_damage(bundle):
         branches = {name: Target.of(one) for name, one in said["branches"].items()}
         move_refs(file, branches, said["tags"], said["checked_out"], taken)
     return taken
@@ -156,12 +156,12 @@ def add_versions(
     UsageError, DamagedFile
         As for `apply_bundle`.
     """
-    with _as_damage(bundle):
+    with as_damage(bundle):
         _Applying(file, bundle, taken, progress, others).run(only)
 
 
 @contextmanager
-def _as_damage(bundle: Bundle) -> Iterator[None]:
+def as_damage(bundle: Bundle) -> Iterator[None]:
     """What a bundle says that makes no sense is damage."""
     try:
         yield

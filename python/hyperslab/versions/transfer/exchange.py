@@ -15,6 +15,7 @@ from hyperslab.archive.far.remote import Remote, is_url
 from hyperslab.archive.tree.locating import locate
 from hyperslab.errors import UsageError
 from hyperslab.progress import Progress
+from hyperslab.scratch import scratch_below
 from hyperslab.versions.branching.ancestry import all_ancestors
 from hyperslab.versions.file import TIMEOUT, VersionedFile
 from hyperslab.versions.inspect.chunk_stack import chunk_stacks
@@ -117,8 +118,8 @@ def push(
                 path: frozenset(row.tobytes() for row in stack.rows["hash"] if row.any())
                 for path, stack in stacks.items()
             }
-            with tempfile.TemporaryDirectory(prefix="hyperslab-push-") as folder:
-                made = Path(folder) / "bundle.h5"
+            with scratch_below(Path(tempfile.gettempdir())) as folder:
+                made = folder / "bundle.h5"
                 write_bundle(one.table, one.refs, wanted, made, have, known)
                 with Bundle(str(made)) as bundle:
                     return apply_bundle(other, bundle, progress)

@@ -11,6 +11,7 @@ from pathlib import Path
 from hyperslab.errors import DamagedFile, HyperslabError, UsageError
 from hyperslab.meant import meant
 from hyperslab.progress import Progress
+from hyperslab.scratch import scratch_below
 from hyperslab.versions.file import VersionedFile
 from hyperslab.versions.layout.refs import Target, exists
 from hyperslab.versions.transfer.applying import Bundle, add_versions
@@ -89,7 +90,7 @@ def _add(
 ) -> None:
     """Add versions of one bundle."""
     with ExitStack() as stack:
-        path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hyperslab-pull-"))) / f"{bundle.digest}.h5"
+        path = stack.enter_context(scratch_below(Path(tempfile.gettempdir()))) / f"{bundle.digest}.h5"
         folder.fetch(bundle, path)
         opened = stack.enter_context(Bundle(str(path)))
         others = _Others(folder, [one for one in reversed(refs.bundles) if one != bundle], stack)

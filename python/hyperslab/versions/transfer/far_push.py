@@ -14,6 +14,7 @@ from typing import Any
 
 from hyperslab.errors import DamagedFile, RemoteError, UsageError
 from hyperslab.progress import Progress
+from hyperslab.scratch import scratch_below
 from hyperslab.versions.file import VersionedFile
 from hyperslab.versions.inspect.chunk_maps import ChunkMaps, VersionMap
 from hyperslab.versions.inspect.chunk_stack import ChunkStack, chunk_stacks
@@ -118,8 +119,8 @@ class _Pushing:
     def _bundle(self, have: set[Target], known: Mapping[str, set[bytes]], count: int) -> list[str]:
         """Write one bundle. Returns its versions."""
         table, refs = self.file.table, self.file.refs
-        with tempfile.TemporaryDirectory(prefix="hyperslab-push-") as made_in:
-            made = Path(made_in) / "bundle.h5"
+        with scratch_below(Path(tempfile.gettempdir())) as made_in:
+            made = made_in / "bundle.h5"
             said = write_bundle(table, refs, self.wanted, made, have, known, BUNDLE_NBYTES)
             names = [one["target"][0] for one in said["versions"]]
             if self.progress is not None:

@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,8 @@ from hyperslab.versions.transfer.receiving import Received, Receiving
 
 FROM = "imported_from"  # the attribute of a version that says which file it was made from
 MTIME, ATTRIBUTE = "mtime", "attribute:"
+# Each commit waits for the disk some ten times, so it takes as many versions as this, or as add so many bytes.
+HELD_COUNT, HELD_NBYTES = 32, 1 << 27
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,8 @@ def import_files(
     current version of the output, if there is one.
 
     Chunks are compared with those of the file before: by their stored bytes, or by their elements where codecs or chunk
-    shapes differ. Equal chunks are stored once, new ones with the bytes that they have, if that is possible. Each
-    version is one commit: if the import is stopped, do the same again, and it goes on after the last version.
+    shapes differ. Equal chunks are stored once, new ones with the bytes that they have, if that is possible. A few
+    versions are committed at a time: if the import is stopped, do the same again, and it goes on after the last commit.
 
     Parameters
     ----------
@@ -170,6 +172,9 @@ class _Importing:
         self.made: list[str] = []
         self.present: list[str] = []
         self._total = Received()
+        self._held: list[Source] = []  # made, but not committed
+        self._nbytes = Path(self.file.path).stat().st_size  # when they were last
+        self._by_name = {one.name: one for one in self.sources}
         self._root = self.file.current_version or ""  # what the first file follows
 
     def check(self) -> None:
@@ -188,22 +193,45 @@ class _Importing:
 
     def run(self, progress: Progress | None) -> None:
         """Make the versions that are not there yet."""
-        by_name = {one.name: one for one in self.sources}
         for done, one in enumerate(self.sources):
             if progress is not None:
                 progress(one.name, done, len(self.sources))
             if one.name in self.present:
                 continue
-            before = None if one.parent is None else by_name.get(one.parent)
-            parent = one.parent if one.parent is not None else self._root
-            with ExitStack() as stack:
-                group = stack.enter_context(_opened(one))
-                old = None if before is None else stack.enter_context(_opened(before))
-                self._make(one, parent, group, old)
+            try:
+                self._add(one)
+            except Exception:  # which undid the versions before it that were not committed
+                with suppress(Exception):
+                    self._add_again()
+                raise
             self.made.append(one.name)
+            added = Path(self.file.path).stat().st_size - self._nbytes
+            if added >= HELD_NBYTES or len(self._held) >= HELD_COUNT:
+                self._commit()
+        self._commit()
+
+    def _add(self, one: Source) -> None:
+        before = None if one.parent is None else self._by_name.get(one.parent)
+        parent = one.parent if one.parent is not None else self._root
+        with ExitStack() as stack:
+            group = stack.enter_context(_opened(one))
+            old = None if before is None else stack.enter_context(_opened(before))
+            self._make(one, parent, group, old)
+        self._held.append(one)
+
+    def _commit(self) -> None:
+        self.file.commit_held()
+        self._held.clear()
+        self._nbytes = Path(self.file.path).stat().st_size
+
+    def _add_again(self) -> None:
+        held, self._held = self._held, []
+        for one in held:
+            self._add(one)
+        self._commit()
 
     def _make(self, one: Source, parent: str, group: Group, before: Group | None) -> None:
-        with self.file.receive_version(one.name, parent, one.time) as (staged, stores):
+        with self.file.receive_version(one.name, parent, one.time, hold=True) as (staged, stores):
             receiving = Receiving(stores, self.chunks, self.skip_unsupported)
             found = receiving.put(staged, group, before)
             staged.attrs[FROM] = one.mark

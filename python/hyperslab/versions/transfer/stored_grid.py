@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hyperslab._core import same_stored
 from hyperslab.archive.tree.array import Array
 from hyperslab.chunk_grid import ceil_div, chunk_counts
 from hyperslab.errors import HyperslabError
@@ -19,6 +21,7 @@ from hyperslab.versions.layout.slots import Slots
 
 NOWHERE = -1
 PIECE_NBYTES = 1 << 17  # two of them stay in the cache of a processor
+TURN_NBYTES = 1 << 27  # Ctrl-C waits no longer than for this
 Mask = npt.NDArray[np.bool_]
 
 
@@ -156,38 +159,17 @@ def _equal(one: StoredGrid, other: StoredGrid, mine: Slots, theirs: Slots) -> Ma
     """Compare the stored bytes of chunks of the same lengths. Chunks that lie one after the other in both files are
     read together, in pieces that stay in the processor's cache.
     """
-    differs = np.zeros(len(mine), bool)
-    if not len(mine):
-        return ~differs
-    lengths, at, there = one.lengths[mine], one.offsets[mine], other.offsets[theirs]
-    is_next = (at[1:] == at[:-1] + lengths[:-1]) & (there[1:] == there[:-1] + lengths[:-1])
-    starts = np.concatenate(([0], np.flatnonzero(~is_next) + 1))
-    stops = np.append(starts[1:], len(mine))
-    buffers = np.empty(PIECE_NBYTES, np.uint8), np.empty(PIECE_NBYTES, np.uint8)
-    with open(one.path, "rb", buffering=0) as first, open(other.path, "rb", buffering=0) as second:
-        for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-            ends = np.cumsum(lengths[start:stop])
-            for done in range(0, int(ends[-1]), PIECE_NBYTES):
-                raise_pending_signals()
-                nbytes = min(PIECE_NBYTES, int(ends[-1]) - done)
-                left, right = (each[:nbytes] for each in buffers)
-                if not _read(first, int(at[start]) + done, left) or not _read(second, int(there[start]) + done, right):
-                    differs[start + int(np.searchsorted(ends, done, "right")) : stop] = True  # a file was cut off
-                    break
-                found = _differing(left, right)
-                if len(found):
-                    differs[start + np.unique(np.searchsorted(ends, found + done, "right"))] = True
-    return ~differs
-
-
-def _differing(left: npt.NDArray[np.uint8], right: npt.NDArray[np.uint8]) -> Slots:
-    """Where bytes differ: at least one position of each run of 8 bytes that does."""
-    whole = len(left) // 8 * 8
-    words = np.flatnonzero(left[:whole].view(np.uint64) != right[:whole].view(np.uint64))
-    if not len(words) and np.array_equal(left[whole:], right[whole:]):
-        return words
-    found: Slots = np.flatnonzero(left != right)
-    return found
+    same = np.ones(len(mine), bool)
+    lengths, at, there = (
+        each.astype(np.uint64) for each in (one.lengths[mine], one.offsets[mine], other.offsets[theirs])
+    )
+    turns = np.cumsum(lengths) // TURN_NBYTES
+    starts = np.flatnonzero(np.diff(turns)) + 1
+    for start, stop in itertools.pairwise([0, *starts.tolist(), len(mine)]):
+        raise_pending_signals()
+        some = slice(start, stop)
+        same[some] = same_stored((one.path, other.path), lengths[some], (at[some], there[some]), PIECE_NBYTES)
+    return same
 
 
 def _read(file: FileIO, offset: int, into: npt.NDArray[np.uint8]) -> bool:
