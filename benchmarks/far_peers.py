@@ -128,7 +128,7 @@ def by_icechunk() -> Callable[[str], Any]:
         config.set_virtual_chunk_container(
             icechunk.VirtualChunkContainer(server, icechunk.http_store({"allow_http": "true"}))
         )
-        allowed = icechunk.containers_credentials({server: None})
+        allowed = {server: getattr(icechunk.credentials, "HttpAccess", None)}  # Icechunk 1 takes None
         repository = icechunk.Repository.create(icechunk.in_memory_storage(), config, allowed)
         session = repository.writable_session("main")
         made = open_virtual_dataset(url, registry=registry(url), parser=HDFParser())

@@ -153,7 +153,7 @@ def by_icechunk(folder: Path) -> Callable[[int], int]:
 
     def read(position: int) -> int:
         storage, configuration = icechunk_parts(folder)
-        allowed = icechunk.containers_credentials({f"file://{folder}/": None})
+        allowed = {f"file://{folder}/": getattr(icechunk.credentials, "LocalFileSystemAccess", None)}  # 1 takes None
         repository = icechunk.Repository.open(storage, configuration, authorize_virtual_chunk_access=allowed)
         return int(zarr.open_group(repository.readonly_session("main").store, mode="r")["x"][position])
 

@@ -48,7 +48,8 @@ def main(folder: Path) -> None:
     files = icechunk.local_filesystem_store(str(folder))
     config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(prefix, files))
     storage = icechunk.local_filesystem_storage(str(folder / "references"))
-    repository = icechunk.Repository.create(storage, config, authorize_virtual_chunk_access={prefix: None})
+    access = getattr(icechunk.credentials, "LocalFileSystemAccess", None)  # Icechunk 1 takes None
+    repository = icechunk.Repository.create(storage, config, authorize_virtual_chunk_access={prefix: access})
     repository.save_config()
 
     session = repository.writable_session("main")

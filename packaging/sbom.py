@@ -38,8 +38,9 @@ def crates() -> list[dict[str, Any]]:
 
 
 def packages(project: dict[str, Any]) -> list[dict[str, Any]]:
-    """The Python packages that are always installed."""
-    locked = dict(line.split("==") for line in (ROOT / "requirements.lock").read_text().split() if "==" in line)
+    """The Python packages that are always installed, in the versions for the newest Python."""
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    locked = dict(line.partition(" ;")[0].split("==") for line in lines if "python_version <" not in line)
     names = [re.match(r"[\w.-]+", one).group().lower() for one in project["dependencies"]]  # type: ignore[union-attr]
     versions = {name.lower(): version for name, version in locked.items()}
     return [

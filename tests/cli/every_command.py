@@ -76,7 +76,7 @@ def run(line: list[str], folder: Path, *, is_closed: bool) -> tuple[int, str]:
             os.dup2(file, number)
         sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w", buffering=1)
         if is_closed:
-            os.close(1)
+            sys.stdout.close()
             sys.stdout = sys.__stdout__ = None
         _work(line)
     _, status = os.waitpid(child, 0)

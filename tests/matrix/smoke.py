@@ -111,7 +111,9 @@ def zarr_pipeline(folder: Path) -> None:
             for name in ("numbers", "whole"):
                 for key in (slice(None), (slice(2, 11), slice(None, None, 3)), (3, 4), np.s_[5]):
                     equal(ours[name][key], theirs[name][key])
-                equal(ours[name].oindex[[1, 8], :], theirs[name].oindex[[1, 8], :])
+                first = np.arange(len(NUMBERS)) < ours[name].chunks[0]
+                for rows in ([1, 8], first):
+                    equal(ours[name].oindex[rows, :], theirs[name].oindex[rows, :])
                 equal(ours[name].vindex[[1, 8], [2, 3]], theirs[name].vindex[[1, 8], [2, 3]])
             ours["numbers"][10] = 5
             equal(ours["numbers"][10], np.full(30, 5, "<f4"))

@@ -346,4 +346,5 @@ def test_virtualizarrs_own_parser_says_the_same(tmp_path: Path) -> None:
     assert set(ours) == set(theirs) == {"deflated", "plain", "whole"}
     for name, array in ours.items():
         assert array.manifest.dict() == theirs[name].manifest.dict()
-        assert (array.shape, array.chunks, array.dtype) == (theirs[name].shape, theirs[name].chunks, theirs[name].dtype)
+        one, other = array.metadata, theirs[name].metadata
+        assert (one.shape, one.chunk_grid, one.data_type) == (other.shape, other.chunk_grid, other.data_type)

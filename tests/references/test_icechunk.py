@@ -25,7 +25,7 @@ def repository(folder: Path) -> Any:
     config = icechunk.RepositoryConfig.default()
     store = icechunk.local_filesystem_store(str(folder))
     config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(prefix, store))
-    allowed = {prefix: None}
+    allowed = {prefix: getattr(icechunk.credentials, "LocalFileSystemAccess", None)}  # Icechunk 1 takes None
     return icechunk.Repository.create(icechunk.in_memory_storage(), config, authorize_virtual_chunk_access=allowed)
 
 

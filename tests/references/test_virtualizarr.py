@@ -99,7 +99,7 @@ def test_manifests_are_those_of_its_own_parser(tmp_path: Path, registry: Any) ->
     for name, variable in ours.variables.items():
         one, other = variable.data, theirs[name].variable.data
         assert one.manifest.dict() == other.manifest.dict()
-        assert (one.shape, one.chunks, one.dtype) == (other.shape, other.chunks, other.dtype)
+        assert (one.shape, one.metadata.chunk_grid, one.dtype) == (other.shape, other.metadata.chunk_grid, other.dtype)
         assert [type(codec) for codec in one.metadata.codecs] == [type(codec) for codec in other.metadata.codecs]
 
 

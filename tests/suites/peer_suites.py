@@ -72,7 +72,7 @@ def source_distribution(name: str) -> Path:
 
 def plugin(name: str) -> Path:
     """Return a folder with a package that only the suites need, so developers do not have to install it."""
-    kept = KEPT / f"plugin-{name}-{VERSIONS[name]}"
+    kept = KEPT / f"plugin-{name}-{VERSIONS[name]}-{sys.implementation.cache_tag}"
     if not kept.exists():
         with _new_folder() as folder:
             _pip("install", "--no-deps", f"{name}=={VERSIONS[name]}", "--target", str(Path(folder) / "plugin"))

@@ -134,7 +134,11 @@ def test_hdf5_with_links_kept(tmp_path: Path) -> None:
     assert same(references, tmp_path) >= 6
 
 
+REFUSED = "kerchunk 0.2.10 makes chunks of length 0 for arrays without elements, which zarr 3.4 refuses"
+
+
 @pytest.mark.skipif(not FOREIGN.is_dir(), reason="the foreign files are not here (../shared/corpus)")
+@pytest.mark.xfail(tuple(map(int, zarr.__version__.split(".")[:2])) >= (3, 4), reason=REFUSED, raises=ValueError)
 def test_hdf4(tmp_path: Path) -> None:
     hdf4 = pytest.importorskip("kerchunk.hdf4")
     assert same(hdf4.HDF4ToZarr(str(FOREIGN / "MOD14.hdf4")).translate(), tmp_path) > 10

@@ -22,17 +22,19 @@ h5py = pytest.importorskip("h5py", reason="not installed: pip install 'hyperslab
 pytest.importorskip("pyarrow", reason="not installed: pip install 'hyperslab[report]'")
 
 
-def shipped() -> list[Path]:
+@pytest.fixture
+def darshan() -> Any:
+    return pytest.importorskip("darshan", reason="PyDarshan 3.5.0 has wheels for Python 3.11 and 3.12 only")
+
+
+def shipped(darshan: Any) -> list[Path]:
     """The logs that PyDarshan ships, each name once."""
-    darshan = pytest.importorskip("darshan", reason="not installed: pip install 'hyperslab[darshan]'")
     found = Path(darshan.__file__).parent.rglob("*.darshan")
     return list({path.name: path for path in found if path.stat().st_size}.values())
 
 
-def test_all_logs_that_pydarshan_ships(tmp_path: Path) -> None:
-    import darshan
-
-    logs = shipped()
+def test_all_logs_that_pydarshan_ships(darshan: Any, tmp_path: Path) -> None:
+    logs = shipped(darshan)
     assert len(logs) >= 10
     for path in logs:
         trace = read_darshan(path)
@@ -44,17 +46,15 @@ def test_all_logs_that_pydarshan_ships(tmp_path: Path) -> None:
         modules = darshan.DarshanReport(str(path), read_all=False).modules
         assert len(trace) or any("no accesses to files" in note for note in trace.notes)
         if "POSIX" in modules:
-            assert nbytes_of(trace) == counted_nbytes(path), path
+            assert nbytes_of(trace) == counted_nbytes(darshan, path), path
 
 
 def nbytes_of(trace: Trace) -> int:
     return sum(one.nbytes for one in trace)
 
 
-def counted_nbytes(path: Path) -> int:
+def counted_nbytes(darshan: Any, path: Path) -> int:
     """The bytes that the POSIX module counted; those of arrays and of extended tracing for files that have them."""
-    import darshan
-
     report = darshan.DarshanReport(str(path), read_all=False)
     total, seen = 0, set()
     if "H5D" in report.modules:
@@ -82,10 +82,8 @@ def counted_nbytes(path: Path) -> int:
     return total
 
 
-def test_each_access_of_extended_tracing() -> None:
-    import darshan
-
-    (path,) = (path for path in shipped() if path.name == "dxt.darshan")
+def test_each_access_of_extended_tracing(darshan: Any) -> None:
+    (path,) = (path for path in shipped(darshan) if path.name == "dxt.darshan")
     report = darshan.DarshanReport(str(path), read_all=False)
     report.mod_read_all_dxt_records("DXT_POSIX", dtype="dict")
     records = report.records["DXT_POSIX"].to_numpy()
@@ -102,10 +100,8 @@ def test_each_access_of_extended_tracing() -> None:
         assert got == expected
 
 
-def test_arrays_of_its_hdf5_module() -> None:
-    import darshan
-
-    (path,) = (path for path in shipped() if path.name == "ior_hdf5_example.darshan")
+def test_arrays_of_its_hdf5_module(darshan: Any) -> None:
+    (path,) = (path for path in shipped(darshan) if path.name == "ior_hdf5_example.darshan")
     report = darshan.DarshanReport(str(path), read_all=False)
     report.mod_read_all_records("H5D")
     counters = report.records["H5D"].to_df()["counters"]
@@ -163,6 +159,14 @@ def test_offsets_become_chunks_if_the_file_is_there(tmp_path: Path, monkeypatch:
     assert trace.program == {"arguments": ["./reader", "a.h5"], "seconds": 2.5}
 
 
+def test_a_pydarshan_without_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "darshan.py").write_text("raise RuntimeError('Could not find libdarshan-util.so!')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "darshan", raising=False)
+    with pytest.raises(MissingLibrary, match=r"use Python 3\.11 or 3\.12 .*libdarshan-util"):
+        read_darshan(tmp_path / "a.darshan")
+
+
 def test_what_is_no_log(tmp_path: Path) -> None:
     (tmp_path / "a.darshan").write_bytes(b"no log")
     with pytest.raises((NotATrace, MissingLibrary)):
@@ -172,8 +176,8 @@ def test_what_is_no_log(tmp_path: Path) -> None:
     assert "there is no Darshan log missing.darshan" in done.stderr or "hyperslab[darshan]" in done.stderr
 
 
-def test_the_command(tmp_path: Path) -> None:
-    path = next(path for path in shipped() if path.name == "ior_hdf5_example.darshan")
+def test_the_command(darshan: Any, tmp_path: Path) -> None:
+    path = next(path for path in shipped(darshan) if path.name == "ior_hdf5_example.darshan")
     done = run_hyperslab("trace", "import", path, "-o", "a.trace", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "a.trace: 6 accesses to 1 array\n" in done.stderr

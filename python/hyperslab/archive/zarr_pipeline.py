@@ -20,7 +20,7 @@ from zarr.abc.store import Store
 from zarr.codecs._v2 import V2Codec
 from zarr.core.array_spec import ArraySpec
 from zarr.core.buffer import Buffer, NDBuffer, default_buffer_prototype
-from zarr.core.codec_pipeline import BatchedCodecPipeline, fill_value_or_default
+from zarr.core.codec_pipeline import BatchedCodecPipeline
 from zarr.core.config import config
 from zarr.core.metadata import ArrayMetadata, ArrayV2Metadata
 
@@ -177,7 +177,8 @@ def _array_of(metadata: ArrayMetadata | None, location: str | Remote, spec: Arra
         return None
     if dtype.hasobject or dtype.newbyteorder("=") != native.newbyteorder("="):
         return None
-    fill = np.asarray(fill_value_or_default(spec), native).astype(dtype)
+    known = spec.dtype.default_scalar() if spec.fill_value is None else spec.fill_value
+    fill = np.asarray(known, native).astype(dtype)
     return ZarrArray(document, folder, fill.tobytes())
 
 

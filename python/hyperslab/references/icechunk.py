@@ -93,7 +93,7 @@ def _check_containers(store: Any, paths: Iterable[str]) -> None:
     prefixes = tuple(store.session.config.virtual_chunk_containers or {})
     for path in sorted(paths):
         if not _url(path).startswith(prefixes):
-            folder = _url(path).partition("%")[0].rpartition("/")[0] + "/"  # Icechunk 1 cannot find an escaped prefix
+            folder = _url(path).partition("%")[0].rpartition("/")[0] + "/"  # Icechunk cannot find an escaped prefix
             has = f"has containers only for {', '.join(prefixes)}" if prefixes else "has no virtual chunk containers"
             raise UsageError(
                 f"the Icechunk repository {has}, so it cannot reach {path}: call set_virtual_chunk_container("

@@ -93,6 +93,7 @@ def _write_table(file: Path, path: Any, offset: Any, size: Any, raw: Any) -> Non
         "size": pyarrow.array(size),
         "raw": pyarrow.array(raw, pyarrow.binary()),
     }
-    parquet.write_table(
-        pyarrow.table(columns), file, compression="zstd", use_dictionary=["path"], write_statistics=False
-    )
+    with pyarrow.OSFile(str(file), "wb") as out:  # parquet leaves a file open that it cannot begin, on a full disk
+        parquet.write_table(
+            pyarrow.table(columns), out, compression="zstd", use_dictionary=["path"], write_statistics=False
+        )

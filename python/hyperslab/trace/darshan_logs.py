@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hyperslab.errors import NoSuchFile, NotATrace
+from hyperslab.errors import MissingLibrary, NoSuchFile, NotATrace
 from hyperslab.needed import need
 from hyperslab.regular_files import open_regular
 from hyperslab.trace.byte_ranges import Row, Rows, bytes_of, mapped
@@ -34,13 +34,15 @@ def read_darshan(path: Path) -> AccessTable:
     Raises
     ------
     MissingLibrary
-        PyDarshan is not installed.
+        PyDarshan is not installed, or without its library.
     NotATrace
         The file is no Darshan log.
     """
     need("reading a Darshan log", "darshan")
-    import darshan
-
+    try:
+        import darshan
+    except RuntimeError as error:  # where it has no wheel for this Python, pip installs it without libdarshan-util
+        raise MissingLibrary(f"PyDarshan cannot find its library: use Python 3.11 or 3.12 ({error})") from error
     if not path.exists():
         raise NoSuchFile(errno.ENOENT, "there is no Darshan log", str(path))
     open_regular(path).close()

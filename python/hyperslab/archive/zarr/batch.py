@@ -135,10 +135,11 @@ def _axis(on_axis: dict[int, tuple[Any, tuple[Any, ...], int]], chunk: int) -> s
 
 
 def _numbers(selection: Any) -> Indices:
-    """The indices of a slice, of a list (also in the shape of `numpy.ix_`), or of an integer."""
+    """The indices of a slice, a list (also in the shape of `numpy.ix_`), an integer, or a mask (zarr 3.2 and newer)."""
     if isinstance(selection, slice):
         return np.arange(selection.start or 0, selection.stop, selection.step or 1, dtype=np.int64)
-    return np.ravel(selection).astype(np.int64)
+    flat = np.ravel(selection)
+    return np.flatnonzero(flat) if flat.dtype == bool else flat.astype(np.int64)
 
 
 def _joined(takes: list[tuple[int, slice]], chunk: int) -> slice | None:
