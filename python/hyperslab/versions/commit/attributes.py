@@ -47,6 +47,19 @@ def put_flag(holder: h5py.HLObject, name: str, value: bool) -> None:
     made.write(np.array(value, bool))
 
 
+def is_flagged(group: h5py.Group, name: str, attribute: str) -> bool:
+    """Whether an object in a group has an attribute that says "true"; if not, it may be anything else or unreadable."""
+    try:
+        found = h5py.h5a.open(group.id, attribute.encode(), obj_name=text_bytes(name))
+        value = np.zeros((), bool)
+        if found.dtype != value.dtype or found.shape != ():
+            return False
+        found.read(value)
+    except (KeyError, OSError, RuntimeError, TypeError, ValueError):
+        return False
+    return bool(value)
+
+
 def put_integers(holder: h5py.HLObject, name: str, values: tuple[int, ...]) -> None:
     """Create an attribute of 64-bit integers."""
     array = np.array(values, np.int64)
