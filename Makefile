@@ -9,7 +9,14 @@
 #   make audit-deps     licences, sources and known faults of what we link and install
 #   make check   after a change: linters, types, a review of the repository, and all tests but the slow ones
 #   make test    set up what tests need, system packages included where apt and root allow it, and run all tests
-PYTHON ?= python3
+
+# Python 3.13 where it is found, by pyenv too, because the newest of our peers need 3.12 or newer; otherwise `python3`.
+# `make PYTHON=python3 ...` takes 3.11: requirements.lock names for each Python the newest versions that it can have.
+PYENV_ROOT ?= $(HOME)/.pyenv
+ifndef PYTHON
+PYTHON := $(shell for one in python3.13 $(PYENV_ROOT)/versions/3.13.*/bin/python3.13 python3; do \
+  "$$one" -c "import ensurepip, sys; sys.exit('t' in sys.abiflags)" 2>/dev/null && echo "$$one" && exit; done; echo python3)
+endif
 BIN := .venv/bin
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
@@ -21,8 +28,8 @@ setup: .stamps/built
 	@mkdir -p .stamps
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "hyperslab needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 1; }
-	@$(PYTHON) -m venv .venv || \
-	  { echo "no venv module in $(PYTHON): installing python3-venv"; apt-get install -y python3-venv && $(PYTHON) -m venv .venv; }
+	@$(PYTHON) -m venv --clear .venv || \
+	  { echo "no venv module in $(PYTHON): installing python3-venv"; apt-get install -y python3-venv && $(PYTHON) -m venv --clear .venv; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
 	@touch $@
 
