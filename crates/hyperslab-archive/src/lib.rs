@@ -16,6 +16,7 @@
 //! | [`encode_slab`] | encodes the chunks of a part of an array, on their way into a new file: `chunk_encoding` |
 //! | [`hash_chunks`], [`gather_chunks`], [`encoded_chunks`], [`ChunkTable`] | chunks on their way into a file of versions: `chunk_hashes`, `chunk_gathering`, `chunk_table` |
 //! | [`ZarrArray`] | a Zarr array that others write to: `zarr_array`, `sought` |
+//! | [`write_keys`] | writes its chunks and shards: `zarr_writing`, to where `key_targets` says |
 //!
 //! Callers implement small traits where their own code is needed: [`InterruptCheck`], [`UrlResolver`],
 //! [`BetweenCommits`], [`TableReader`]. Nothing here knows Python. Archives share no state, except what belongs to the
@@ -38,6 +39,7 @@ mod hdf5_objects;
 mod hdf5_search;
 mod heap;
 mod interrupt;
+mod key_targets;
 mod lazy_indexes;
 mod lazy_tables;
 mod open_far;
@@ -58,6 +60,7 @@ mod url;
 mod virtual_array;
 mod whole_array;
 mod zarr_array;
+mod zarr_writing;
 
 pub use archive::Archive;
 pub use array::ArchiveArray;
@@ -72,6 +75,7 @@ pub use error::{CallerError, Error};
 pub use format::Format;
 pub use hdf5_filters::hdf5_filters;
 pub use interrupt::{InterruptCheck, NeverInterrupted};
+pub use key_targets::{FolderTarget, GivenTarget};
 pub use lazy_indexes::BetweenCommits;
 pub use lazy_tables::TableReader;
 pub use open_far::RemoteFile;
@@ -85,3 +89,4 @@ pub use source_resolver::{SourceResolver, UrlResolver};
 pub use url::shown;
 pub use whole_array::WholeArray;
 pub use zarr_array::ZarrArray;
+pub use zarr_writing::{KeyEncoding, KeyPart, KeyTarget, Values, WriteError, is_writable, write_keys};

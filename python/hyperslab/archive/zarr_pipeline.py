@@ -28,7 +28,9 @@ from hyperslab._core import Points, ZarrArray
 from hyperslab.archive.far.remote import Remote
 from hyperslab.archive.tree.indexing import normalize
 from hyperslab.archive.zarr.batch import Batch, batch_of
+from hyperslab.archive.zarr.encoding import steps_of
 from hyperslab.archive.zarr.folder import location_of_keys
+from hyperslab.archive.zarr.writing import Writer
 from hyperslab.archive.zarr_store import ZarrStore
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, Unsupported, UsageError
@@ -94,8 +96,26 @@ class Pipeline(CodecPipeline):
         return await self.inner.encode(chunks)
 
     async def write(self, batch: Iterable[Any], value: NDBuffer, drop_axes: tuple[int, ...] = ()) -> None:
-        """Do what zarr-python's own pipeline does."""
-        await self.inner.write(batch, value, drop_axes)
+        """Write the parts of chunks that a batch names from `value`."""
+        items = list(batch)
+        writer = self._writer(items[0][1]) if items else None
+        try:
+            if writer is not None and await writer.write(items, value, drop_axes):
+                return
+        except Unsupported:  # found out only by encoding or decoding
+            self._writers.clear()
+            self._writers[""] = None
+        await self.inner.write(items, value, drop_axes)
+
+    def _writer(self, spec: ArraySpec) -> Writer | None:
+        if "" not in self._writers:
+            self._writers[""] = None if self.store is None else _writer_of(self.metadata, self.store, spec, self.inner)
+        return self._writers[""]
+
+    @cached_property
+    def _writers(self) -> dict[str, Writer | None]:
+        """What writes, once it is known; None if zarr-python has to."""
+        return {}
 
     async def read(self, batch: Iterable[Any], out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
         """Read the parts of chunks that a batch names into `out`.
@@ -166,9 +186,11 @@ class Pipeline(CodecPipeline):
         return self._opened[path]
 
 
-def _array_of(metadata: ArrayMetadata | None, location: str | Remote, spec: ArraySpec) -> ZarrArray | None:
+def _array_of(
+    metadata: ArrayMetadata | None, location: str | Remote, spec: ArraySpec, document: bytes | None = None
+) -> ZarrArray | None:
     assert metadata is not None
-    document = next(iter(metadata.to_buffer_dict(default_buffer_prototype()).values())).to_bytes()
+    document = document or _document(metadata)
     native = spec.dtype.to_native_dtype()
     try:
         folder = location.file() if isinstance(location, Remote) else location
@@ -179,6 +201,21 @@ def _array_of(metadata: ArrayMetadata | None, location: str | Remote, spec: Arra
         return None
     fill = np.asarray(fill_value_or_default(spec), native).astype(dtype)
     return ZarrArray(document, folder, fill.tobytes())
+
+
+def _document(metadata: ArrayMetadata) -> bytes:
+    return bytes(next(iter(metadata.to_buffer_dict(default_buffer_prototype()).values())).to_bytes())
+
+
+def _writer_of(
+    metadata: ArrayMetadata | None, store: Store, spec: ArraySpec, inner: BatchedCodecPipeline
+) -> Writer | None:
+    if metadata is None or isinstance(store, ZarrStore):
+        return None
+    document = _document(metadata)
+    array = _array_of(metadata, "", spec, document)
+    steps = None if array is None or not array.is_writable else steps_of(document, array.dtype.itemsize)
+    return None if array is None or steps is None else Writer(array, steps, inner, store)
 
 
 def _read(array: ZarrArray, batch: Batch, out: np.ndarray[Any, Any]) -> None:
