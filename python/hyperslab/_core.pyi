@@ -1582,6 +1582,17 @@ class ZarrArray:
     ) -> None:
         """Read a selection, in a shape that may differ from the document's. See `StoredArray.read_into`."""
 
+    def read_items(
+        self, items: Sequence[Any], shape: Sequence[int], out: npt.NDArray[np.uint8], threads: int | None
+    ) -> bool:
+        """Read what zarr-python's items ask for, if together they are one box that fills an output of this shape.
+
+        Returns
+        -------
+        bool
+            Whether they were; otherwise nothing was read.
+        """
+
     def read_points_into(
         self, shape: tuple[int, ...], points: Points, out: npt.NDArray[np.uint8], threads: int | None
     ) -> None:

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hyperslab_archive::{
     ArraySelection, FolderTarget, GivenTarget, KeyEncoding, KeyTarget, Keys, ReadOptions, Values, write_keys,
 };
+use hyperslab_core::{AxisIndices, AxisSelection, Orthogonal};
 use hyperslab_engine::{RemoteFolder, default_thread_count};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -96,6 +97,24 @@ impl ZarrArray {
         threads: Option<usize>,
     ) -> PyResult<()> {
         self.read(&shape, &ArraySelection::Axes(axes::parse(&asked)?), out, threads)
+    }
+
+    /// Reads what zarr-python's items ask for, if together they are one box that fills an output of this shape.
+    fn read_items(
+        &self,
+        items: Vec<Bound<'_, PyTuple>>,
+        shape: Vec<u64>,
+        out: &Bound<'_, PyArray1<u8>>,
+        threads: Option<usize>,
+    ) -> PyResult<bool> {
+        let Some(parts) = ZarrParts::of(items, shape.clone(), false)? else { return Ok(false) };
+        let Some((first, whole)) = parts.as_box(self.0.key_shape(), &shape) else { return Ok(false) };
+        let axes = first.iter().zip(&shape).enumerate();
+        let axes = axes.map(|(axis, (&first, &length))| AxisSelection::interval(axis, first, length));
+        let axes = axes.map(|axis| axis.map(AxisIndices::Regular)).collect::<Result<_, _>>();
+        let Ok(selection) = axes.and_then(Orthogonal::new) else { return Ok(false) };
+        self.read(&whole, &ArraySelection::Axes(selection), out, threads)?;
+        Ok(true)
     }
 
     /// Reads points, in an array of this shape.

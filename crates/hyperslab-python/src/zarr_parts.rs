@@ -21,7 +21,7 @@ pub(crate) struct ZarrParts {
 impl ZarrParts {
     /// From zarr-python's items, if all are boxes of values; `None` otherwise.
     #[staticmethod]
-    fn of(items: Vec<Bound<'_, PyTuple>>, shape: Vec<u64>, is_scalar: bool) -> PyResult<Option<Self>> {
+    pub(crate) fn of(items: Vec<Bound<'_, PyTuple>>, shape: Vec<u64>, is_scalar: bool) -> PyResult<Option<Self>> {
         let (mut keys, mut parts) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
         for item in items {
             let Some(part) = part(&item, &shape, is_scalar)? else { return Ok(None) };
@@ -104,6 +104,30 @@ fn interval(slice: &Bound<'_, PySlice>) -> PyResult<Option<(u64, u64)>> {
 }
 
 impl ZarrParts {
+    /// The first index of the array's box that the parts make together, if they fill values of this shape; and the shape
+    /// of the keys up to the last one. The numbers of a chunk are at the end of its key, in every encoding of keys.
+    pub(crate) fn as_box(&self, key_shape: &[u64], shape: &[u64]) -> Option<(Vec<u64>, Vec<u64>)> {
+        let mut first: Option<Vec<u64>> = None;
+        let mut whole = vec![0; key_shape.len()];
+        let mut count = 0_u64;
+        for (key, part) in self.keys.iter().zip(&self.parts) {
+            let mut numbers = key.rsplit(['/', '.']);
+            let mut begin = vec![0; key_shape.len()];
+            for axis in (0..key_shape.len()).rev() {
+                let start = numbers.next()?.parse::<u64>().ok()?.checked_mul(key_shape[axis])?;
+                whole[axis] = start.checked_add(key_shape[axis])?.max(whole[axis]);
+                begin[axis] =
+                    start.checked_add(*part.start.get(axis)?)?.checked_sub(*part.from.get(axis)?)?;
+            }
+            if *first.get_or_insert_with(|| begin.clone()) != begin {
+                return None;
+            }
+            count += part.shape.iter().product::<u64>();
+        }
+        let is_filled = Some(count) == shape.iter().try_fold(1_u64, |all, &length| all.checked_mul(length));
+        first.filter(|_| is_filled).map(|first| (first, whole))
+    }
+
     /// The exception for keys that were not written.
     pub(crate) fn failure(&self, error: WriteError) -> PyErr {
         let key = |number: usize| self.keys.get(number).map_or("", String::as_str);

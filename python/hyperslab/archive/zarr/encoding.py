@@ -31,7 +31,9 @@ def steps_of(document: bytes, width: int) -> list[Step] | None:
     """
     described = json.loads(document)
     try:
-        steps = _of_version_2(described, width) if described["zarr_format"] == 2 else _of_list(described["codecs"], width)
+        steps = (
+            _of_version_2(described, width) if described["zarr_format"] == 2 else _of_list(described["codecs"], width)
+        )
         if steps is not None:  # a step that our encoder does not have is an error here
             encode_chunks(np.zeros(1, np.uint8), ([1], [1]), b"\0", steps, None, 1)
     except (HyperslabError, ValueError, LookupError, TypeError, AttributeError):
@@ -55,14 +57,15 @@ def _of_version_2(described: Mapping[str, Any], width: int) -> list[Step] | None
 
 def _of_list(codecs: Sequence[Any], width: int) -> list[Step] | None:
     """The steps of a list of codecs in Zarr 3, or of the one within the shards that it describes."""
-    first, *others = [{"name": one} if isinstance(one, str) else one for one in codecs]
+    named: list[dict[str, Any]] = [{"name": one} if isinstance(one, str) else one for one in codecs]
+    first, *others = named
     if first["name"] == "sharding_indexed" and not others:
         return _of_list(first["configuration"]["codecs"], width)
     if first["name"] != "bytes":
         return None
     steps: list[Step] = []
     for given in others:
-        settings = given.get("configuration", {})
+        settings: dict[str, Any] = given.get("configuration", {})
         ours, step = Codec.of_zarr(given["name"], settings).zarr3(settings.get("typesize", width))
         if step is None or (ours["name"], ours.get("configuration", {})) != (given["name"], settings):
             return None

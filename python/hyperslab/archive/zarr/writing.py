@@ -48,7 +48,8 @@ class Writer:
 
     async def write(self, items: Items, value: NDBuffer, drop_axes: tuple[int, ...]) -> bool:
         """Write a batch if it is one of ours, and return whether it was written."""
-        spec, given = items[0][1], value.as_ndarray_like()
+        spec = items[0][1]
+        given: Any = value.as_ndarray_like()
         shape = self.array.key_shape
         if not isinstance(given, np.ndarray) or given.dtype != spec.dtype.to_native_dtype():
             return False
