@@ -48,11 +48,16 @@ def written(monkeypatch):
     return answers
 
 
-def assign(array, kind, key, value):
-    if kind == "basic":
-        array[key] = value
-    else:
-        getattr(array, kind)[key] = value
+def assigned(array, kind, key, value):
+    """The class of the error, if any."""
+    try:
+        if kind == "basic":
+            array[key] = value
+        else:
+            getattr(array, kind)[key] = value
+    except (IndexError, ValueError) as error:
+        return type(error)
+    return None
 
 
 def chunk_files(folder):
@@ -67,33 +72,35 @@ def test_every_write_leaves_what_zarr_python_leaves(tmp_path_factory, data):
     said["config"] = {"write_empty_chunks": data.draw(st.booleans())}
     folders = [tmp_path_factory.mktemp(name) for name in ("ours", "theirs")]
     held: dict[str, object] = {}
+    plain = {name: value for name, value in said.items() if name != "shards"}  # zarr-python 3.1 fails at some shards
+    plain["chunks"] = said.get("shards", said["chunks"])
     targets = []
-    for place, pipeline in [(folders[0], OURS), (folders[1], THEIRS), (MemoryStore(held), OURS)]:
+    ours_in_memory, theirs_plain = (MemoryStore(held), OURS, said), (MemoryStore(), THEIRS, plain)
+    asked = [(folders[0], OURS, said), ours_in_memory, theirs_plain, (folders[1], THEIRS, said)]
+    for place, pipeline, made in asked:
         with zarr.config.set({"codec_pipeline.path": pipeline}), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            targets.append(zarr.create_array(place, **said))
+            targets.append(zarr.create_array(place, **made))
+    did_theirs_fail = False
     for step in range(4):
         kind, key = data.draw(keys(said["shape"])) if step else ("basic", ...)
-        shape = np.shape(selected(targets[1], kind, key))
+        shape = np.shape(selected(targets[2], kind, key))
         values = np.random.default_rng(step).integers(0, data.draw(st.sampled_from([1, 2, 100])), shape)
         values = values.astype(said["dtype"])
         values = values if data.draw(st.booleans()) else np.full((), step).astype(said["dtype"])[()]
-        ends = []
-        for target in targets:
-            try:
-                assign(target, kind, key, values)
-                ends.append(None)
-            except (IndexError, ValueError) as error:
-                ends.append(type(error))
-        assert len(set(ends)) == 1
-        expected = opened(folders[1], THEIRS)[...]
-        for place in (folders[0], targets[2].store):
+        ends = [assigned(target, kind, key, values) for target in targets]
+        assert ends[0] == ends[1] == ends[2]
+        did_theirs_fail |= ends[3] != ends[2]
+        expected = targets[2][...]
+        for place in (folders[0], targets[1].store):
             np.testing.assert_array_equal(opened(place, THEIRS)[...], expected)
     np.testing.assert_array_equal(opened(folders[0], OURS)[...], expected)
     ours, theirs = chunk_files(folders[0]), chunk_files(folders[1])
-    assert set(ours) == set(theirs) == {Path(name) for name in held}
-    if said.get("compressors") is None and said.get("shards") is None:
-        assert all(path.read_bytes() == theirs[name].read_bytes() for name, path in ours.items())
+    assert set(ours) == {Path(name) for name in held}
+    if not did_theirs_fail:
+        assert set(ours) == set(theirs)
+        if said.get("compressors") is None and said.get("shards") is None:
+            assert all(path.read_bytes() == theirs[name].read_bytes() for name, path in ours.items())
     for folder in folders:
         shutil.rmtree(folder)
 

@@ -265,22 +265,22 @@ impl Writing<'_> {
         }
         let KeyState { old, made } = std::mem::take(&mut *state);
         drop(state);
-        self.put_together(number, old.unwrap_or_default(), made)
+        self.put_together(number, &old.unwrap_or_default(), &made)
     }
 
     /// Writes a shard: the chunks that were made, and those that it held beside them.
     fn put_together(
         &self,
         number: usize,
-        old: Old,
-        made: Vec<(usize, Option<Vec<u8>>)>,
+        old: &Old,
+        made: &[(usize, Option<Vec<u8>>)],
     ) -> Result<(), WriteError> {
         let count = usize::try_from(self.keys[number].grid.iter().product::<u64>());
         let mut pieces: Vec<Option<&[u8]>> = vec![None; count.map_err(|_| WriteError::Misfit)?];
         for (piece, range) in pieces.iter_mut().zip(old.entries.iter()) {
             *piece = range.and_then(|range| part(&old.bytes, range));
         }
-        for (position, bytes) in &made {
+        for (position, bytes) in made {
             if let Some(piece) = pieces.get_mut(*position) {
                 *piece = bytes.as_deref();
             }

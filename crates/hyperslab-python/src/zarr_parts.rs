@@ -21,7 +21,11 @@ pub(crate) struct ZarrParts {
 impl ZarrParts {
     /// From zarr-python's items, if all are boxes of values; `None` otherwise.
     #[staticmethod]
-    pub(crate) fn of(items: Vec<Bound<'_, PyTuple>>, shape: Vec<u64>, is_scalar: bool) -> PyResult<Option<Self>> {
+    pub(crate) fn of(
+        items: Vec<Bound<'_, PyTuple>>,
+        shape: Vec<u64>,
+        is_scalar: bool,
+    ) -> PyResult<Option<Self>> {
         let (mut keys, mut parts) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
         for item in items {
             let Some(part) = part(&item, &shape, is_scalar)? else { return Ok(None) };
