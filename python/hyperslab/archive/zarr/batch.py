@@ -136,7 +136,7 @@ def _axis(on_axis: dict[int, tuple[Any, tuple[Any, ...], int]], chunk: int) -> s
 
 def _numbers(selection: Any) -> Indices:
     """The indices of a slice, of a list (also in the shape of `numpy.ix_`), of a mask, or of an integer."""
-    if getattr(selection, "dtype", None) == bool:  # since zarr-python 3.4, for a mask of the only axis
+    if isinstance(selection, np.ndarray) and selection.dtype.kind == "b":  # since zarr-python 3.4
         return np.flatnonzero(selection).astype(np.int64)
     if isinstance(selection, slice):
         return np.arange(selection.start or 0, selection.stop, selection.step or 1, dtype=np.int64)
