@@ -90,7 +90,22 @@ PIPELINES = {
     "hyperslab": "hyperslab.archive.zarr_pipeline.Pipeline",
     "zarrs": "zarrs.ZarrsCodecPipeline",
     "zarr-python": "zarr.core.codec_pipeline.BatchedCodecPipeline",
+    "fused": "zarr.core.codec_pipeline.FusedCodecPipeline",
 }
+
+
+def through_pipeline(name: str, folder: Path) -> Any:
+    """An array of zarr-python that one of its codec pipelines reads and writes."""
+    import zarr
+    import zarr.core.codec_pipeline
+
+    if name == "zarrs":
+        import zarrs  # noqa: F401 - fails if zarrs is not installed
+    if name == "fused" and not hasattr(zarr.core.codec_pipeline, "FusedCodecPipeline"):
+        raise ImportError(f"zarr {zarr.__version__} has no FusedCodecPipeline")
+    zarr.config.set({"threading.max_workers": THREADS, "codec_pipeline.max_workers": THREADS})
+    with zarr.config.set({"codec_pipeline.path": PIPELINES[name]}):
+        return zarr.open_array(folder, mode="r+")
 
 
 def by_pipeline(name: str, path: Path) -> Read:

@@ -13,6 +13,7 @@ from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 MIB = 1 << 20
+PIPELINES = "pipelines-"
 
 
 def lines(row: dict[str, Any]) -> str:
@@ -38,7 +39,23 @@ def lines(row: dict[str, Any]) -> str:
 def markdown(results: dict[str, Any]) -> str:
     """The whole table for the documentation, with its machine and libraries."""
     what = f"{results['megabytes']} MiB of float32 in chunks of 1 MiB, warm, two threads"
-    return _made_on(what, results["environment"]) + _table(results)
+    named = results["rows"]
+    ours = {key: row for key, row in named.items() if not key.startswith(PIPELINES)}
+    beside = [row for key, row in named.items() if key.startswith(PIPELINES)]
+    return _made_on(what, results["environment"]) + _table({"rows": ours}) + _pipelines(beside)
+
+
+def _pipelines(rows: list[dict[str, Any]]) -> str:
+    """A line for each row of zarr-python's pipelines, with a column for each peer."""
+    if not rows:
+        return ""
+    names = [found["peer"] for found in rows[0]["comparisons"]]
+    ratios = " | ".join(f"hyperslab / {name} [95 %]" for name in names)
+    body = f"\n| | hyperslab | {ratios} |\n|---|---|{'---|' * len(names)}\n"
+    for row in rows:
+        cells = " | ".join(_compared(row, found)[2] for found in row["comparisons"])
+        body += f"| {row['work']} | {duration(row['seconds']['hyperslab'])} | {cells} |\n"
+    return body
 
 
 def far_markdown(results: dict[str, Any]) -> str:

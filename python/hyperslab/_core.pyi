@@ -1556,15 +1556,99 @@ class ZarrArray:
     def key_shape(self) -> tuple[int, ...]:
         """The shape of what one key holds: a chunk, or a shard."""
 
+    @property
+    def is_writable(self) -> bool:
+        """Whether its chunks can be written, if our encoder has their codecs."""
+
+    def write_keys(
+        self,
+        parts: ZarrParts,
+        folder: str,
+        values: tuple[npt.NDArray[np.uint8], tuple[int, ...]],
+        encoding: tuple[Sequence[tuple[str, Sequence[int]]], bool, int | None],
+    ) -> None:
+        """Write parts of chunks or shards below a folder, several at a time. Each file is written beside and renamed.
+
+        Parameters
+        ----------
+        parts : ZarrParts
+            What to write.
+        folder : str
+            The folder of the store's keys.
+        values : tuple[npt.NDArray[np.uint8], tuple[int, ...]]
+            The bytes of the elements as stored, in C order, and their shape.
+        encoding : tuple[Sequence[tuple[str, Sequence[int]]], bool, int | None]
+            The steps, as in `encode_chunks`; whether chunks that hold nothing but the fill value are left out; and how
+            many threads encode.
+
+        Raises
+        ------
+        OSError
+            The folder cannot be written. Each file is as it was or written wholly.
+        DamagedFile
+            A chunk that must be kept in part cannot be decoded.
+        Unsupported
+            The encoder refuses a chunk or a level.
+        MemoryError
+            The parts do not fit the array, or a chunk does not fit in memory.
+        """
+
+    def encode_keys(
+        self,
+        parts: ZarrParts,
+        old: Sequence[bytes | None],
+        values: tuple[npt.NDArray[np.uint8], tuple[int, ...]],
+        encoding: tuple[Sequence[tuple[str, Sequence[int]]], bool, int | None],
+    ) -> list[bytes | None]:
+        """What the keys are to hold, given what those hold that are kept in part; None for those to remove."""
+
     def read_into(
         self, shape: tuple[int, ...], asked: list[AxisIndices], out: npt.NDArray[np.uint8], threads: int | None
     ) -> None:
         """Read a selection, in a shape that may differ from the document's. See `StoredArray.read_into`."""
 
+    def read_items(
+        self, items: Sequence[Any], shape: Sequence[int], out: npt.NDArray[np.uint8], threads: int | None
+    ) -> bool:
+        """Read what zarr-python's items ask for, if together they are one box that fills an output of this shape.
+
+        Returns
+        -------
+        bool
+            Whether they were; otherwise nothing was read.
+        """
+
     def read_points_into(
         self, shape: tuple[int, ...], points: Points, out: npt.NDArray[np.uint8], threads: int | None
     ) -> None:
         """Read points of the array in this shape. See `StoredArray.read_points_into`."""
+
+@final
+class ZarrParts:
+    """Parts of chunks, or of shards, that zarr-python asks its codec pipeline to write."""
+
+    @staticmethod
+    def of(items: Sequence[Any], shape: tuple[int, ...], is_scalar: bool) -> ZarrParts | None:
+        """From zarr-python's items, if each is a box of values of this shape; None otherwise.
+
+        Parameters
+        ----------
+        items : Sequence[Any]
+            For each chunk, its byte setter, its specification, the selection in the chunk, the selection in the values,
+            and whether it is a complete chunk.
+        shape : tuple[int, ...]
+            The shape of the values, with an axis of length 1 for each integer.
+        is_scalar : bool
+            Whether the values are a chunk of one value, which goes everywhere.
+        """
+
+    @staticmethod
+    def whole(keys: Sequence[str], shape: tuple[int, ...]) -> ZarrParts:
+        """Whole chunks or shards of this shape, which lie one after the other along the first axis of the values."""
+
+    @property
+    def kept(self) -> list[int]:
+        """The numbers of the keys of which something is kept."""
 
 @final
 class ReadPlan:

@@ -229,7 +229,7 @@ struct Desk {
 }
 
 /// Whether all elements are the fill value: the first one is, and each other is like the one before it.
-fn is_fill(bytes: &[u8], fill: &[u8]) -> bool {
+pub(crate) fn is_fill(bytes: &[u8], fill: &[u8]) -> bool {
     match bytes.get(fill.len()..) {
         Some(rest) if !fill.is_empty() => bytes.starts_with(fill) && *rest == bytes[..rest.len()],
         _ => false,

@@ -17,6 +17,7 @@
 //! | [`hash_chunks`], [`gather_chunks`], [`encoded_chunks`], [`ChunkTable`] | chunks on their way into a file of versions: `chunk_hashes`, `chunk_gathering`, `chunk_table` |
 //! | [`same_stored`] | which chunks two files store with the same bytes: `stored_equality` |
 //! | [`ZarrArray`] | a Zarr array that others write to: `zarr_array`, `sought` |
+//! | [`write_keys`] | writes its chunks and shards: `zarr_writing`, to where `key_targets` says |
 //!
 //! Callers implement small traits where their own code is needed: [`InterruptCheck`], [`UrlResolver`],
 //! [`BetweenCommits`], [`TableReader`]. Nothing here knows Python. Archives share no state, except what belongs to the
@@ -39,6 +40,7 @@ mod hdf5_objects;
 mod hdf5_search;
 mod heap;
 mod interrupt;
+mod key_targets;
 mod lazy_indexes;
 mod lazy_tables;
 mod open_far;
@@ -60,6 +62,7 @@ mod url;
 mod virtual_array;
 mod whole_array;
 mod zarr_array;
+mod zarr_writing;
 
 pub use archive::Archive;
 pub use array::ArchiveArray;
@@ -74,6 +77,7 @@ pub use error::{CallerError, Error};
 pub use format::Format;
 pub use hdf5_filters::hdf5_filters;
 pub use interrupt::{InterruptCheck, NeverInterrupted};
+pub use key_targets::{FolderTarget, GivenTarget};
 pub use lazy_indexes::BetweenCommits;
 pub use lazy_tables::TableReader;
 pub use open_far::RemoteFile;
@@ -88,3 +92,4 @@ pub use stored_equality::{StoredPairs, same_stored};
 pub use url::shown;
 pub use whole_array::WholeArray;
 pub use zarr_array::ZarrArray;
+pub use zarr_writing::{KeyEncoding, KeyPart, KeyTarget, Values, WriteError, is_writable, write_keys};

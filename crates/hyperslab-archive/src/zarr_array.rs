@@ -45,6 +45,11 @@ impl ZarrArray {
         self.document.key_shape()
     }
 
+    /// Its metadata.
+    pub fn document(&self) -> &ArrayDocument {
+        &self.document
+    }
+
     /// Reads a selection, in an array of this shape, into the bytes of its output.
     pub fn read_into(
         &self,

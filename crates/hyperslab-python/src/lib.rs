@@ -36,6 +36,7 @@ mod totals;
 mod values;
 mod versions;
 mod zarr_array;
+mod zarr_parts;
 
 /// The compiled nouns of hyperslab; `_core.pyi` has the full documentation.
 #[pyo3::pymodule]
@@ -86,6 +87,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::zarr_array::ZarrArray;
+    #[pymodule_export]
+    use crate::zarr_parts::ZarrParts;
 
     #[pymodule_init]
     #[allow(clippy::unnecessary_wraps)] // PyO3 asks for a result

@@ -1,18 +1,24 @@
-//! `ZarrArray`: an array of a Zarr folder that others write to. Each read looks for its chunks again.
+//! `ZarrArray`: an array of a Zarr folder that others write to. Each read looks for its chunks again. It writes them too.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hyperslab_archive::{ArraySelection, Keys, ReadOptions};
-use hyperslab_engine::RemoteFolder;
-use numpy::{PyArray1, PyArrayMethods};
+use hyperslab_archive::{
+    ArraySelection, FolderTarget, GivenTarget, KeyEncoding, KeyTarget, Keys, ReadOptions, Values, write_keys,
+};
+use hyperslab_core::{AxisIndices, AxisSelection, Orthogonal};
+use hyperslab_engine::{RemoteFolder, default_thread_count};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyTuple};
 
 use crate::callbacks::Signals;
+use crate::chunk_encoding::{self, Filters};
 use crate::panics::detached;
 use crate::points::Points;
 use crate::remote::RemoteFile;
+use crate::zarr_parts::ZarrParts;
 use crate::{axes, dtypes, errors, integers};
 
 /// An array of a folder that others write to.
@@ -49,6 +55,39 @@ impl ZarrArray {
         integers::tuple(py, self.0.key_shape())
     }
 
+    /// Whether its chunks can be written, apart from their codecs.
+    #[getter]
+    fn is_writable(&self) -> bool {
+        hyperslab_archive::is_writable(self.0.document())
+    }
+
+    /// Writes parts of keys below a folder.
+    fn write_keys(
+        &self,
+        py: Python<'_>,
+        parts: &ZarrParts,
+        folder: PathBuf,
+        values: Given<'_>,
+        encoding: Asked,
+    ) -> PyResult<()> {
+        let target = FolderTarget { folder: &folder, keys: &parts.keys };
+        self.write(py, parts, &values, &encoding, &target)
+    }
+
+    /// What keys are to hold, given what they hold; `None` if one is to be removed.
+    fn encode_keys<'py>(
+        &self,
+        py: Python<'py>,
+        parts: &ZarrParts,
+        old: Vec<Option<PyBackedBytes>>,
+        values: Given<'_>,
+        encoding: Asked,
+    ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
+        let target = GivenTarget::new(old.iter().map(Option::as_deref).collect());
+        self.write(py, parts, &values, &encoding, &target)?;
+        Ok(target.into_made().into_iter().map(|made| made.map(|bytes| PyBytes::new(py, &bytes))).collect())
+    }
+
     /// Reads a selection, in an array of this shape, into the bytes of its output.
     fn read_into(
         &self,
@@ -58,6 +97,24 @@ impl ZarrArray {
         threads: Option<usize>,
     ) -> PyResult<()> {
         self.read(&shape, &ArraySelection::Axes(axes::parse(&asked)?), out, threads)
+    }
+
+    /// Reads what zarr-python's items ask for, if together they are one box that fills an output of this shape.
+    fn read_items(
+        &self,
+        items: Vec<Bound<'_, PyTuple>>,
+        shape: Vec<u64>,
+        out: &Bound<'_, PyArray1<u8>>,
+        threads: Option<usize>,
+    ) -> PyResult<bool> {
+        let Some(parts) = ZarrParts::of(items, shape.clone(), false)? else { return Ok(false) };
+        let Some((first, whole)) = parts.as_box(self.0.key_shape(), &shape) else { return Ok(false) };
+        let axes = first.iter().zip(&shape).enumerate();
+        let axes = axes.map(|(axis, (&first, &length))| AxisSelection::interval(axis, first, length));
+        let axes = axes.map(|axis| axis.map(AxisIndices::Regular)).collect::<Result<_, _>>();
+        let Ok(selection) = axes.and_then(Orthogonal::new) else { return Ok(false) };
+        self.read(&whole, &ArraySelection::Axes(selection), out, threads)?;
+        Ok(true)
     }
 
     /// Reads points, in an array of this shape.
@@ -72,7 +129,28 @@ impl ZarrArray {
     }
 }
 
+/// The bytes of values, and their shape.
+type Given<'py> = (PyReadonlyArray1<'py, u8>, Vec<u64>);
+/// The steps of an encoding, whether chunks of nothing but the fill value are left out, and how many threads encode.
+type Asked = (Filters, bool, Option<usize>);
+
 impl ZarrArray {
+    fn write(
+        &self,
+        py: Python<'_>,
+        parts: &ZarrParts,
+        values: &Given<'_>,
+        (filters, leaves_out_fill, threads): &Asked,
+        target: &dyn KeyTarget,
+    ) -> PyResult<()> {
+        let filters = chunk_encoding::filters(filters)?;
+        let threads = threads.unwrap_or_else(default_thread_count);
+        let encoding = KeyEncoding { filters: &filters, threads, leaves_out_fill: *leaves_out_fill };
+        let values = Values { bytes: values.0.as_slice()?, shape: &values.1 };
+        let write = || write_keys(self.0.document(), &parts.parts, values, encoding, target);
+        detached(py, write)?.map_err(|error| parts.failure(error))
+    }
+
     fn read(
         &self,
         shape: &[u64],

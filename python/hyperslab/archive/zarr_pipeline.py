@@ -1,8 +1,9 @@
-"""A codec pipeline for zarr-python that reads a whole selection at once, in parallel.
+"""A codec pipeline for zarr-python that reads and writes a whole selection at once, in parallel.
 
 Use it with `zarr.config.set({"codec_pipeline.path": "hyperslab.archive.zarr_pipeline.Pipeline"})`. It reads
 `ZarrStore`, and Zarr hierarchies in local folders, on web servers and in object stores, whichever store of zarr-python
-opens them. zarr-python itself handles all other stores, elements and codecs, and all writing; the results are the same.
+opens them. It writes to any store, with our encoder, what `zarr.encoding.steps_of` says is ours. zarr-python itself
+handles all other stores, elements and codecs; the results are the same.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from hyperslab._core import Points, ZarrArray
 from hyperslab.archive.far.remote import Remote
 from hyperslab.archive.tree.indexing import normalize
 from hyperslab.archive.zarr.batch import Batch, batch_of
+from hyperslab.archive.zarr.encoding import steps_of
 from hyperslab.archive.zarr.folder import location_of_keys
+from hyperslab.archive.zarr.writing import Writer, fill_of
 from hyperslab.archive.zarr_store import ZarrStore
 from hyperslab.cached import cached_property
 from hyperslab.errors import DamagedFile, Unsupported, UsageError
@@ -39,7 +42,7 @@ TELLS_STATUS = hasattr(zarr.abc.codec, "GetResult")
 
 @dataclass(frozen=True)
 class Pipeline(CodecPipeline):
-    """zarr-python's own pipeline, except that hyperslab does the reads that it can do."""
+    """zarr-python's own pipeline, except that hyperslab does the reads and writes that it can do."""
 
     inner: BatchedCodecPipeline
     store: Store | None = None
@@ -94,8 +97,26 @@ class Pipeline(CodecPipeline):
         return await self.inner.encode(chunks)
 
     async def write(self, batch: Iterable[Any], value: NDBuffer, drop_axes: tuple[int, ...] = ()) -> None:
-        """Do what zarr-python's own pipeline does."""
-        await self.inner.write(batch, value, drop_axes)
+        """Write the parts of chunks that a batch names from `value`."""
+        items = list(batch)
+        writer = self._writer(items[0][1]) if items else None
+        try:
+            if writer is not None and await writer.write(items, value, drop_axes):
+                return
+        except Unsupported:  # found out only by encoding or decoding
+            self._writers.clear()
+            self._writers[""] = None
+        await self.inner.write(items, value, drop_axes)
+
+    def _writer(self, spec: ArraySpec) -> Writer | None:
+        if "" not in self._writers:
+            self._writers[""] = None if self.store is None else _writer_of(self.metadata, self.store, spec, self.inner)
+        return self._writers[""]
+
+    @cached_property
+    def _writers(self) -> dict[str, Writer | None]:
+        """What writes, once it is known; None if zarr-python has to."""
+        return {}
 
     async def read(self, batch: Iterable[Any], out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
         """Read the parts of chunks that a batch names into `out`.
@@ -105,9 +126,17 @@ class Pipeline(CodecPipeline):
         another request to its store would be needed to find out.
         """
         items = list(batch)
-        if not items or not await asyncio.to_thread(self._read, items, out.as_ndarray_like(), drop_axes):
-            return await self.inner.read(items, out, drop_axes)
-        return await asyncio.to_thread(self._statuses, items) if TELLS_STATUS else None
+        if items:
+            read = await asyncio.to_thread(self._read_and_tell, items, out.as_ndarray_like(), drop_axes)
+            if read is not None:
+                return read[1]
+        return await self.inner.read(items, out, drop_axes)
+
+    def _read_and_tell(self, items: list[Any], out: Any, drop_axes: tuple[int, ...]) -> tuple[bool, Any] | None:
+        """Both in one thread, since it takes as long to go to another one as to read a small chunk."""
+        if not self._read(items, out, drop_axes):
+            return None
+        return True, self._statuses(items) if TELLS_STATUS else None
 
     def _statuses(self, items: list[Any]) -> tuple[dict[str, str], ...]:
         """Return whether each chunk exists, as far as this is known without a request."""
@@ -118,8 +147,8 @@ class Pipeline(CodecPipeline):
         return tuple({"status": "missing" if path in missing else "present"} for path in paths)
 
     @cached_property
-    def _opened(self) -> dict[str, ZarrArray | None]:
-        """The opened arrays by path; None for an array that hyperslab cannot read."""
+    def _opened(self) -> dict[str, tuple[ZarrArray | None, np.dtype[Any]]]:
+        """The opened arrays by path, with their dtypes; None for an array that hyperslab cannot read."""
         return {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -142,33 +171,55 @@ class Pipeline(CodecPipeline):
         return self._read_keys(items, out, drop_axes)
 
     def _read_keys(self, items: list[Any], out: np.ndarray[Any, Any], drop_axes: tuple[int, ...]) -> bool:
-        if not getattr(items[0][1].config, "read_missing_chunks", True):
+        spec = items[0][1]
+        if not getattr(spec.config, "read_missing_chunks", True):
             return False
-        batch = batch_of(items, out.shape, drop_axes, self.metadata)
-        array = None if batch is None else self._array(batch.path, items[0][1])
-        if batch is None or array is None or out.dtype.newbyteorder("=") != array.dtype.newbyteorder("="):
+        path = self._path(items[0][0].path, len(spec.shape))
+        array, dtype = self._array(path, spec)
+        if array is None or out.dtype.newbyteorder("=") != dtype.newbyteorder("="):
             return False
-        is_direct = out.dtype == array.dtype and out.flags.c_contiguous
-        read = out if is_direct else aligned_empty(out.shape, array.dtype)
+        is_direct = out.dtype == dtype and out.flags.c_contiguous
         try:
+            if is_direct and not drop_axes and _read_box(array, items, out):
+                return True
+            batch = batch_of(items, out.shape, drop_axes, self.metadata)
+            if batch is None:
+                return False
+            read = out if is_direct else aligned_empty(out.shape, dtype)
             _read(array, batch, read)
         except Unsupported:  # found out only by decoding: a rare variant of a codec
-            self._opened[batch.path] = None
+            self._opened[path] = None, dtype
             return False
         if not is_direct:
             out[...] = read
         return True
 
-    def _array(self, path: str, spec: ArraySpec) -> ZarrArray | None:
+    def _path(self, key: str, ndim: int) -> str:
+        """The path of the array, which comes before the name of its chunk in a key."""
+        depth = self._depth.get(ndim)
+        if depth is None:
+            assert self.metadata is not None
+            depth = self._depth[ndim] = self.metadata.encode_chunk_key((0,) * ndim).count("/") + 1
+        return key.rsplit("/", depth)[0] if key.count("/") >= depth else ""
+
+    @cached_property
+    def _depth(self) -> dict[int, int]:
+        """How many parts of a key name its chunk."""
+        return {}
+
+    def _array(self, path: str, spec: ArraySpec) -> tuple[ZarrArray | None, np.dtype[Any]]:
         if path not in self._opened:
             location = location_of_keys(self.store, path)
-            self._opened[path] = None if location is None else _array_of(self.metadata, location, spec)
+            array = None if location is None else _array_of(self.metadata, location, spec)
+            self._opened[path] = array, np.dtype("V") if array is None else array.dtype
         return self._opened[path]
 
 
-def _array_of(metadata: ArrayMetadata | None, location: str | Remote, spec: ArraySpec) -> ZarrArray | None:
+def _array_of(
+    metadata: ArrayMetadata | None, location: str | Remote, spec: ArraySpec, document: bytes | None = None
+) -> ZarrArray | None:
     assert metadata is not None
-    document = next(iter(metadata.to_buffer_dict(default_buffer_prototype()).values())).to_bytes()
+    document = document or _document(metadata)
     native = spec.dtype.to_native_dtype()
     try:
         folder = location.file() if isinstance(location, Remote) else location
@@ -177,9 +228,33 @@ def _array_of(metadata: ArrayMetadata | None, location: str | Remote, spec: Arra
         return None
     if dtype.hasobject or dtype.newbyteorder("=") != native.newbyteorder("="):
         return None
-    known = spec.dtype.default_scalar() if spec.fill_value is None else spec.fill_value
-    fill = np.asarray(known, native).astype(dtype)
+    fill = np.asarray(fill_of(spec), native).astype(dtype)
     return ZarrArray(document, folder, fill.tobytes())
+
+
+def _document(metadata: ArrayMetadata) -> bytes:
+    return bytes(next(iter(metadata.to_buffer_dict(default_buffer_prototype()).values())).to_bytes())
+
+
+def _writer_of(
+    metadata: ArrayMetadata | None, store: Store, spec: ArraySpec, inner: BatchedCodecPipeline
+) -> Writer | None:
+    if metadata is None or isinstance(store, ZarrStore):
+        return None
+    document = _document(metadata)
+    array = _array_of(metadata, "", spec, document)
+    steps = None if array is None or not array.is_writable else steps_of(document, array.dtype.itemsize)
+    return None if array is None or steps is None else Writer(array, steps, inner, store)
+
+
+def _read_box(array: ZarrArray, items: list[Any], out: np.ndarray[Any, Any]) -> bool:
+    """Read items that are one box of the array, as slices without steps are; return whether they are."""
+    taken = items[0][2]
+    if not isinstance(taken, tuple) or out.ndim != sum(isinstance(one, slice) for one in taken):
+        return False
+    lengths = iter(out.shape)
+    shape = [next(lengths) if isinstance(one, slice) else 1 for one in taken]
+    return array.read_items(items, shape, out.reshape(-1).view(np.uint8), config.get("threading.max_workers"))
 
 
 def _read(array: ZarrArray, batch: Batch, out: np.ndarray[Any, Any]) -> None:

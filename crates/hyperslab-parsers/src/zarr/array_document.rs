@@ -2,7 +2,7 @@
 //! write to. Its chunks are looked for when they are read.
 
 use hyperslab_core::{
-    Array, ByteRange, FileIndex, Fill, Manifest, Orthogonal, PlanError, PointGroup, Points, ReadPlan,
+    Array, ByteRange, Codec, FileIndex, Fill, Manifest, Orthogonal, PlanError, PointGroup, Points, ReadPlan,
     Segment, Unreadable,
 };
 
@@ -11,6 +11,7 @@ use super::description::{Description, array};
 use super::nodes::{Documents, node};
 use super::parts::Parts;
 use super::{chunks, document};
+use crate::error::Error;
 
 /// The contents of the array's metadata.
 pub struct ArrayDocument {
@@ -48,6 +49,41 @@ impl ArrayDocument {
     /// The shape of what one key holds: a chunk, or a shard.
     pub fn key_shape(&self) -> &[u64] {
         &self.description.chunk_shape
+    }
+
+    /// The shape of what is encoded at a time: a chunk, or a subchunk of a shard; `None` for shards within shards.
+    pub fn unit_shape(&self) -> Option<&[u64]> {
+        match &self.description.shards {
+            None => Some(self.key_shape()),
+            Some(shards) => shards.within.is_none().then_some(shards.subchunk_shape.as_slice()),
+        }
+    }
+
+    /// How a chunk or subchunk is encoded.
+    pub fn codecs(&self) -> Result<&[Codec], Unreadable> {
+        self.description.codecs.as_deref().map_err(Clone::clone)
+    }
+
+    /// The bytes of the fill value, as stored.
+    pub fn fill(&self) -> Option<Vec<u8>> {
+        let width = usize::try_from(self.description.element.nbytes()).ok()?;
+        match &self.description.fill {
+            Fill::Value(element) => (element.len() == width).then(|| element.clone()),
+            Fill::Zero | Fill::Undefined => Some(vec![0; width]),
+        }
+    }
+
+    /// The subchunks of a shard, given all its bytes.
+    pub fn entries_in(&self, shard: &[u8]) -> Result<Vec<Option<ByteRange>>, Error> {
+        let shards = self.description.shards.as_ref();
+        shards.map_or_else(|| Ok(Vec::new()), |shards| shards.entries_in(self.key_shape(), shard))
+    }
+
+    /// The index of a shard whose subchunks, in order, have these lengths, and whether it stands before them.
+    pub fn index_of(&self, lengths: &[Option<u64>]) -> Result<(bool, Vec<u8>), Unreadable> {
+        let Some(shards) = &self.description.shards else { return Ok((false, Vec::new())) };
+        let (is_first, nbytes) = shards.index_position(self.key_shape())?;
+        Ok((is_first, shards.index_of(lengths, if is_first { nbytes } else { 0 })))
     }
 
     /// The array without any chunk.

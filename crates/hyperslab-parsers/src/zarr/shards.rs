@@ -3,6 +3,7 @@
 use hyperslab_core::{ByteOrder, ByteRange, ChunkGrid, Unreadable};
 
 use super::chunk_bytes::{Chunk, ChunkBytes};
+use super::files::invalid;
 use super::parts::{self, Parts};
 use crate::error::Error;
 use crate::error::FetchError;
@@ -27,6 +28,41 @@ impl Shards {
         let nbytes = self.index_nbytes(&self.counts(shard_shape)?);
         let nbytes = nbytes.ok_or_else(|| Unreadable::damaged("a shard of too many subchunks"))?;
         Ok((self.index_at_start, nbytes))
+    }
+
+    /// The subchunks of a shard of this shape, given all its bytes: one entry for each, `None` where there is none. Entries
+    /// that lie past the end, or that together are longer than the shard, are damage.
+    pub fn entries_in(&self, shard_shape: &[u64], shard: &[u8]) -> Result<Vec<Option<ByteRange>>, Error> {
+        let bytes = ChunkBytes::Inline(shard);
+        let counts = self.counts(shard_shape).map_err(|reason| invalid(reason.to_string()))?;
+        let (offset, part) = position(self, &counts, &bytes)?;
+        let ChunkBytes::Inline(index) = part else { return Ok(Vec::new()) };
+        let entries = entries(self, offset, index)?;
+        let mut left = shard.len() as u64;
+        for range in entries.iter().flatten() {
+            let is_within = bytes.part(*range).is_some();
+            let rest = left.checked_sub(range.length).filter(|_| is_within);
+            left = rest.ok_or_else(|| invalid("subchunks past the end of their shard, or that overlap"))?;
+        }
+        Ok(entries)
+    }
+
+    /// The index of a shard whose subchunks, in order, have these lengths and follow each other from `first` on.
+    pub fn index_of(&self, lengths: &[Option<u64>], first: u64) -> Vec<u8> {
+        let mut offset = first;
+        let mut index = Vec::with_capacity(lengths.len() * 16 + 4);
+        for length in lengths {
+            for number in [length.map(|_| offset), *length] {
+                let number = number.unwrap_or(u64::MAX);
+                let is_big = self.order == ByteOrder::Big;
+                index.extend(if is_big { number.to_be_bytes() } else { number.to_le_bytes() });
+            }
+            offset += length.unwrap_or(0);
+        }
+        if self.has_checksum {
+            index.extend(crc32c(&index).to_le_bytes());
+        }
+        index
     }
 
     fn index_nbytes(&self, counts: &[u64]) -> Option<u64> {
