@@ -14,6 +14,8 @@ import h5py
 import numpy as np
 import pytest
 
+from command_line import run_python
+
 READ = """
 import json, sys
 import h5py, hyperslab as hs
@@ -80,14 +82,11 @@ def test_files_are_found_where_h5py_finds_them(made: Path, without: tuple[str, .
 
 
 def answers(made: Path, prefix: str | None) -> list[Any]:
-    """What h5py and we read, in a new process, because libhdf5 reads environment variables only once."""
+    """What h5py and we read, in a process that loads libhdf5 anew, because it reads environment variables only once."""
     environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     environment |= {} if prefix is None else dict.fromkeys(VARIABLES, prefix)
     paths = [str(path) for path in sorted((made / "folder").glob("*-*.h5"))]
-    ran = subprocess.run(
-        [sys.executable, "-c", READ, *paths],
-        cwd=made / "cwd", env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    ran = run_python(READ, *paths, modules=("numpy",), cwd=made / "cwd", env=environment)
     assert ran.returncode == 0, ran.stderr
     return list(json.loads(ran.stdout))
 

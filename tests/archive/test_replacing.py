@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import hyperslab
+from command_line import run_hyperslab
 from hyperslab.errors import NoSpace, UsageError
 from hyperslab.replacing import replace_with, replacing
 from hyperslab.scratch import remove
@@ -34,7 +35,12 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def read(source: Path, *options: object, **how: object) -> subprocess.CompletedProcess[bytes]:
+def read(source: Path, *options: object) -> subprocess.CompletedProcess[str]:
+    return run_hyperslab("read", source, "x", *options)
+
+
+def started(source: Path, *options: object, **how: object) -> subprocess.CompletedProcess[bytes]:
+    """The same by a new Python: its output as bytes, or with a limit."""
     command = [*COMMAND, "read", str(source), "x", *map(str, options)]
     return subprocess.run(command, capture_output=True, timeout=250, **how)  # type: ignore[call-overload]
 
@@ -43,8 +49,8 @@ def read(source: Path, *options: object, **how: object) -> subprocess.CompletedP
 def test_a_full_disk_is_an_error_and_leaves_what_was_there(source: Path, small_disk: Path, name: str) -> None:
     done = read(source, "-o", small_disk / name)
     assert done.returncode == 1, done.stderr
-    assert b"No space left on device" in done.stderr
-    assert b"Traceback" not in done.stderr
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
     assert [path.name for path in small_disk.iterdir()] == ["old.npy"]
     assert (small_disk / "old.npy").read_bytes() == b"worth something"
 
@@ -67,8 +73,7 @@ def test_an_exported_version_on_a_full_disk(tmp_path: Path, small_disk: Path, en
     path = tmp_path / "versions.h5"
     with hyperslab.VersionedFile(path, "w") as file, file.stage_version("one") as staged:
         staged.create_dataset("x", data=VALUES, chunks=(50_000,))
-    command = [*COMMAND, "versions", "export", str(path), "one", "-o", str(small_disk / f"one.{ending}")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=250)
+    done = run_hyperslab("versions", "export", path, "one", "-o", small_disk / f"one.{ending}")
     assert done.returncode == 1, done.stderr
     assert "o space left on device" in done.stderr
     assert "Traceback" not in done.stderr
@@ -79,7 +84,7 @@ def test_a_limit_of_the_file_size_is_an_error(source: Path, tmp_path: Path) -> N
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
-    done = read(source, "-o", tmp_path / "out.npy", preexec_fn=limit)
+    done = started(source, "-o", tmp_path / "out.npy", preexec_fn=limit)
     assert done.returncode == 1, done.stderr
     assert b"File too large" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["source.h5"]
@@ -97,11 +102,11 @@ def character_device(path: Path, minor: int) -> Path:
 def test_devices_and_pipes_are_refused(source: Path, tmp_path: Path) -> None:
     devices = [character_device(tmp_path / "null", 3), character_device(tmp_path / "full", 7)]
     os.mkfifo(tmp_path / "pipe")
-    for path, what in [*((one, b"a device") for one in devices), (tmp_path / "pipe", b"a pipe")]:
+    for path, what in [*((one, "a device") for one in devices), (tmp_path / "pipe", "a pipe")]:
         before = path.stat()
         done = read(source, "-o", path)
         assert done.returncode == 2
-        assert b"is " + what + b", not a file" in done.stderr
+        assert f"is {what}, not a file" in done.stderr
         assert len(done.stderr.splitlines()) == 1
         assert (path.stat().st_mode, path.stat().st_rdev) == (before.st_mode, before.st_rdev)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "null", "pipe", "source.h5"]
@@ -129,7 +134,7 @@ def test_a_pipe_gets_all(tmp_path: Path) -> None:
 
 
 def test_standard_output_is_a_pipe_or_what_the_shell_has_open(source: Path, tmp_path: Path) -> None:
-    piped = read(source, "-o", "/dev/stdout")
+    piped = started(source, "-o", "/dev/stdout")
     (tmp_path / "piped.npy").write_bytes(piped.stdout)
     assert np.array_equal(np.load(tmp_path / "piped.npy"), VALUES), piped.stderr
     shown = tmp_path / "shown.npy"

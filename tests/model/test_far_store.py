@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -77,7 +76,6 @@ def test_the_server_sees_what_is_told(server: serving.Nginx, access: dict[str, A
             assert (len(sent), sum(sent)) == (told.n_rdisk, told.s_rdisk), far.name
             assert told.n_rrequest == told.n_rdisk >= told.n_rseek > 0
             _, counted = FarPass(FarFile("", url), far.name, asked).run(Workbench())
-            gc.unfreeze()  # a worker would exit now; here other tests need garbage collection
             assert why_not(counted, told) is None
             assert why_not(counted, told._replace(n_rdisk=told.n_rdisk + 1)) is not None
 

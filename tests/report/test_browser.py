@@ -56,8 +56,9 @@ def page(run: Run) -> Path:
 
 
 @pytest.mark.slow
-def test_it_draws_without_an_error(page: Path, tmp_path: Path):
-    document, console = _open(page, tmp_path / "profile", "--dump-dom")
+def test_it_draws_without_an_error_and_can_be_looked_at(page: Path, tmp_path: Path):
+    picture = tmp_path / "page.png"
+    document, console = _open(page, tmp_path / "profile", "--dump-dom", f"--screenshot={picture}")
     assert console == []
     bars = _pane(document, "bars")
     assert bars.count('class="point"') >= 6
@@ -73,6 +74,10 @@ def test_it_draws_without_an_error(page: Path, tmp_path: Path):
     ):
         assert needed in bars
     assert 'data-drawn="common-io-1 fair"' in document
+    from matplotlib.image import imread
+
+    pixels = imread(picture)
+    assert len({tuple(pixel) for pixel in pixels[::7, ::7, :3].reshape(-1, 3).tolist()}) > 50
 
 
 @pytest.mark.slow
@@ -107,16 +112,6 @@ def test_an_error_would_be_seen(page: Path, tmp_path: Path):
     acted = _with_hand(page, tmp_path / "acted.html", 'throw new Error("seen");')
     _, console = _open(acted, tmp_path / "profile", "--dump-dom")
     assert any("seen" in line for line in console)
-
-
-@pytest.mark.slow
-def test_it_can_be_looked_at(page: Path, tmp_path: Path):
-    picture = tmp_path / "page.png"
-    _open(page, tmp_path / "profile", f"--screenshot={picture}")
-    from matplotlib.image import imread
-
-    pixels = imread(picture)
-    assert len({tuple(pixel) for pixel in pixels[::7, ::7, :3].reshape(-1, 3).tolist()}) > 50
 
 
 # A case with a long title, and how far the widest thing reaches beyond the screen.
