@@ -6,6 +6,8 @@ import errno
 import json
 import resource
 import shutil
+import subprocess
+import sys
 import threading
 import warnings
 from pathlib import Path
@@ -242,3 +244,43 @@ def test_errors_are_zarr_pythons_and_leave_whole_chunks(tmp_path):
         array[...] = values
     with pytest.raises(ValueError, match="read-only"):
         opened(LocalStore(tmp_path / "a", read_only=True), OURS)[:3] = 1
+
+
+def test_a_full_disk_leaves_each_chunk_as_it_was_or_whole(small_disk):
+    zarr.create_array(small_disk / "a", shape=1 << 22, chunks=1 << 16, dtype="u1", compressors=None)
+    array = opened(small_disk / "a", OURS, "r+")
+    array[: 1 << 18] = 1
+    values = np.random.default_rng(0).integers(2, 255, 1 << 22).astype("u1")
+    with pytest.raises(OSError, match="No space") as raised:
+        array[...] = values
+    assert raised.value.errno == errno.ENOSPC
+    assert not list(small_disk.rglob("*.partial"))
+    read = opened(small_disk / "a", THEIRS)[...].reshape(-1, 1 << 16)
+    is_new = (read == values.reshape(read.shape)).all(axis=1)
+    assert set(np.unique(read[~is_new])) <= {0, 1}
+    assert is_new.any()
+
+
+WRITES_ON_AND_ON = f"""
+import sys, numpy as np, zarr
+zarr.config.set({{"codec_pipeline.path": "{OURS}"}})
+array = zarr.open_array(sys.argv[1], mode="r+")
+for value in range(1, 100_000):
+    array[...] = np.full(array.shape, value)
+    print(value, flush=True)
+"""
+
+
+def test_a_killed_writer_leaves_whole_chunks_and_shards(tmp_path):
+    for name, shards in (("chunks", None), ("shards", (1 << 12,))):
+        place = tmp_path / name
+        zarr.create_array(place, shape=1 << 16, chunks=(1 << 10,), shards=shards, dtype="i8")
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITES_ON_AND_ON, place], stdout=subprocess.PIPE, text=True
+        ) as one:
+            said = [int(one.stdout.readline()) for _ in range(5)]
+            one.kill()
+            said += [int(line) for line in one.stdout]
+        read = opened(place, THEIRS)[...].reshape(-1, (shards or (1 << 10,))[0])
+        assert (read == read[:, :1]).all(), "each key has the values of one write"
+        assert set(np.unique(read)) <= {said[-1], said[-1] + 1}
