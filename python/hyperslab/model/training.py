@@ -168,7 +168,7 @@ class _Stored:
     readers: bool = False
     caches: tuple[CellCache, ...] = ("cold", "page-warm", "library-warm")
     steps: bool = False
-    kind: Literal["usual", "codec", "large", "piece"] = "usual"
+    kind: Literal["usual", "codec", "large", "piece", "many"] = "usual"
     elements: Elements | None = None
     slabs: int = 0
 
@@ -198,6 +198,9 @@ def _layouts(size: TrainingSize) -> Iterator[_Stored]:
     # Programs that read an array in one piece row by row compute while the system reads ahead.
     piece = Layout(size.wide_shape, contiguous=True)
     yield _Stored(wide, piece, (4, size.wide_shape[1]), caches=("cold", "page-warm"), kind="piece")
+    # Calls that touch thousands of chunks: HDF5 makes a selection of each before it reads the first.
+    tiny = Layout((1, COLUMN_COUNT // 2))
+    yield _Stored(short, tiny, (300, COLUMN_COUNT), caches=("page-warm", "library-warm"), kind="many")
     yield from _codecs(size, short)
     yield from _large(size)
 
@@ -264,14 +267,16 @@ def _has_codec(library: str, codec: str | None) -> bool:
 def _special_cells(
     stored: _Stored, library: Library, whole: Workload, boxes: Workload, writes: Workload
 ) -> Iterator[ModelCell]:
-    """Cells that a small array with a codec, the large array, or an array in one piece adds."""
+    """Cells that a small array with a codec, the large array, or an array in one piece or in tiny chunks adds."""
+    if stored.kind in ("piece", "many") and library.name != "hdf5":
+        return
     if stored.kind == "piece":
-        yield from _cells_in_order(stored, library) if library.name == "hdf5" else ()
+        yield from _cells_in_order(stored, library)
         return
     made = stored.elements
     for cache in stored.caches:
         yield ModelCell(whole, stored.layout, library, cache, made)
-        if stored.kind == "large":
+        if stored.kind in ("large", "many"):
             yield ModelCell(boxes, stored.layout, library, cache, made)
     if library.name not in WRITING:
         return
