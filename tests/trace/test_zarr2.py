@@ -13,7 +13,8 @@ from preloaded_programs import mask, selected, traced_python
 import hyperslab as hs
 
 pytest.importorskip("pyarrow", reason="not installed: pip install 'hyperslab[report]'")
-KEPT = Path(__file__).parents[2] / "target" / "zarr2"  # keeps what was fetched, so that it is fetched only once
+# Keeps what was fetched for this Python, so that it is fetched only once.
+KEPT = Path(__file__).parents[2] / "target" / f"zarr2-{sys.implementation.cache_tag}"
 VERSIONS = ("zarr==2.18.7", "numcodecs==0.15.1", "fasteners==0.20", "deprecated==1.2.18", "wrapt==1.17.3")
 # zarr-python 2 draws trees with this package, which has no wheel.
 ASCIITREE = {"__init__": "class LeftAligned: ...\nBoxStyle = BOX_LIGHT = None\n", "traversal": "class Traversal: ...\n"}
@@ -49,7 +50,7 @@ def zarr2() -> Path:
     """A folder with zarr-python 2. Skips the test if it cannot be fetched."""
     if not KEPT.exists():
         KEPT.parent.mkdir(parents=True, exist_ok=True)
-        made = KEPT.with_name(f"zarr2-{id(PROGRAM)}")
+        made = KEPT.with_name(f"{KEPT.name}-{id(PROGRAM)}")
         words = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--retries", "1", "--target", str(made)]
         try:
             done = subprocess.run([*words, *VERSIONS], capture_output=True, text=True, timeout=250)
