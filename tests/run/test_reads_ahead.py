@@ -57,7 +57,8 @@ def check(code: str, path: Path, **environment: str) -> Ran:
         ("for k in range(23, -1, -1): show(rows[k])", 15),
         ("for k in range(0, 24, 2): show(rows[k:k + 2])", 6),
         ("for k in range(0, 24, 5): show(rows[k:k + 5])", 1),
-        ("for k in range(0, 500, 50): show(rows[:, k:k + 50])", 1),
+        # The chunks are kept, and on a fast machine such reads are too short to be worth a thread.
+        ("for k in range(0, 500, 50): show(rows[:, k:k + 50])", 0),
         ("for k in range(24): show(tall[k])", 2),
         ("for k in range(24): show(rows[k]); show(tall[k])", 15),
         ("for k in range(24): show(rows.astype('f8')[k, 3:])", 15),
