@@ -198,8 +198,8 @@ FULL = """
 
 def test_a_write_that_cannot_be_stored_is_told_by_the_next_call_that_sees_it(tmp_path: Path) -> None:
     code = """
+    wait()
     try:
-        x[0] = data[0]
         file.flush()
     except (OSError, RuntimeError) as error:
         print("told", "write" in str(error), flush=True)
