@@ -9,6 +9,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import zarr
 
 import hyperslab
 from hyperslab.errors import DamagedFile, Unsupported
@@ -64,6 +65,19 @@ def test_a_wrong_name_says_what_there_is(both) -> None:
         ours["ocean/sat"]
     with pytest.raises(KeyError, match="there are 'depth', 'gone', 'ocean'"):
         ours["temperature"]
+
+
+def test_a_store_that_is_one_array_says_what_its_path_is(tmp_path: Path, both) -> None:
+    zarr.create_array(tmp_path / "a.zarr", shape=(3,), dtype="i4")[:] = [1, 2, 3]
+    with hyperslab.open(tmp_path / "a.zarr") as store:
+        assert list(store) == [""]
+        assert "" in store
+        assert "''" in repr(store)
+        with pytest.raises(TypeError, match="the store is one array, whose path is ''"):
+            store[...]
+        assert store[""][...].tolist() == [1, 2, 3]
+    with pytest.raises(TypeError, match="use the path of a group or array"):
+        both[1][...]
 
 
 def test_what_is_no_archive_is_named(tmp_path) -> None:

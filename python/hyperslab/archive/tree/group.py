@@ -136,7 +136,9 @@ class Group(Mapping[str, "Group | Array"]):
             The metadata of the object could not be fetched.
         """
         if not isinstance(path, str):
-            raise TypeError(f"{path!r} is not a name: use the path of a group or array")
+            is_array = "" in list(self)
+            wanted = "the store is one array, whose path is ''" if is_array else "use the path of a group or array"
+            raise TypeError(f"{path!r} is not a name: {wanted}")
         return self._made(self._place.below(path))
 
     @property
@@ -217,7 +219,7 @@ class Group(Mapping[str, "Group | Array"]):
             group = start.below(parent)
         except NOWHERE:
             return False
-        return group.is_group and (not name or name in group.file.links(group.number))
+        return not name or (group.is_group and name in group.file.links(group.number))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Group) and self.key == other.key

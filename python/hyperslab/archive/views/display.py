@@ -36,7 +36,8 @@ def _draw(branches: Iterator[Branch], margin: str, lines: list[str]) -> None:
     while later is not None and len(lines) <= MOST_LINES:
         branch, later = later, next(branches, None)
         start, inner = ("└── ", "    ") if later is None else ("├── ", "│   ")
-        lines.append(f"{margin}{start}{printable(branch.name)}{printable(branch.said)}")
+        name = printable(branch.name) or "''"
+        lines.append(f"{margin}{start}{name}{printable(branch.said)}")
         if branch.below is not None:
             _draw(branch.below(), margin + inner, lines)
 
