@@ -18,7 +18,7 @@ from hyperslab.versions.layout.slots import Slots
 
 # By slot, the shapes of the parts of a chunk that are inside the arrays of versions.
 Shapes: TypeAlias = Mapping[int, Mapping[tuple[int, ...], None]]
-BATCH_NBYTES = 64 << 20
+BATCH_NBYTES = 16 << 20  # with four times as much, new memory takes a third of the time
 POINTED_NBYTES = 256  # assumed memory of an element of variable length
 
 
