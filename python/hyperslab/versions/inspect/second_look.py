@@ -415,7 +415,7 @@ def _compare_names(
 
 
 def _attribute_names(holder: Any) -> set[str]:
-    """The names of attributes. Asked for all at once, libhdf5 opens a virtual array again, and reads all its mappings."""
+    """The names of attributes. Asked for all at once, libhdf5 opens a virtual array again, with all its mappings."""
     count = h5py.h5a.get_num_attrs(holder.id)
     return {h5py.h5a.open(holder.id, index=index).name.decode("utf-8", "surrogateescape") for index in range(count)}
 
