@@ -44,9 +44,10 @@ class Attributes(Mapping[str, Any]):
             raise stored
         return stored  # type: ignore[no-any-return]
 
-    def readable(self) -> Iterator[tuple[str, Any]]:
-        """Yield the name and value of each attribute that can be read."""
-        return ((name, value(*stored)) for name, stored in self._stored.items() if not isinstance(stored, Exception))
+    def readable(self, leave: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
+        """Yield the name and value of each attribute that can be read, except for some names."""
+        known = ((name, stored) for name, stored in self._stored.items() if name not in leave)
+        return ((name, value(*stored)) for name, stored in known if not isinstance(stored, Exception))
 
     def unreadable(self) -> Iterator[tuple[str, Exception]]:
         """Yield the name of each attribute that cannot be read, and the reason."""

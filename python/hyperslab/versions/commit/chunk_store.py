@@ -27,7 +27,7 @@ from hyperslab.versions.layout.names import (
     Array,
     chunk_hash,
 )
-from hyperslab.versions.layout.padding import as_stored, element_bytes
+from hyperslab.versions.layout.padding import as_stored, element_bytes, filled
 from hyperslab.versions.layout.slots import check_chunk_count
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class ChunkStore:
     def _nothing(self) -> bytes:
         """The hash of a chunk that holds only the fill value. Such a chunk is never stored."""
         fill = "" if self.dtype.hasobject else self.fill[()]
-        return chunk_hash(np.full(self.chunk_shape, fill, self.dtype))
+        return chunk_hash(filled(self.chunk_shape, fill, self.dtype))
 
     def find(self, digests: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The slots where chunks with these hashes are, or will be, and the numbers of the chunks that are new.

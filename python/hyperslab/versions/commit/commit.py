@@ -32,7 +32,7 @@ from hyperslab.versions.layout.names import (
     chunk_hash,
     path_in_version,
 )
-from hyperslab.versions.layout.padding import without_fields
+from hyperslab.versions.layout.padding import cleared, element_bytes, without_fields
 from hyperslab.versions.layout.slots import MISSING, Slots, slots_of
 from hyperslab.versions.stage.attributes import StagedAttributes
 from hyperslab.versions.stage.committed import Child, CommittedArray, CommittedGroup, CommittedVersion
@@ -261,6 +261,7 @@ class TouchedChunks:
 
     def __init__(self, array: StagedArray) -> None:
         self._staged = array.staged
+        self._staged.slab = cleared(self._staged.slab)
         self._rows = array.staged.rows.reshape(-1)
         self.grid_shape: tuple[int, ...] = array.staged.grid_shape
         self.slots: Slots = array.staged.stored.reshape(-1).copy()
@@ -287,7 +288,7 @@ class WholeChunks:
 
     def __init__(self, array: StagedArray) -> None:
         assert array.whole is not None
-        self._whole, self._chunk_shape = array.whole, array.chunks
+        self._whole, self._chunk_shape = cleared(array.whole), array.chunks
         self._fill = array.fillvalue
         axes = zip(array.shape, array.chunks, strict=True)
         self.grid_shape: tuple[int, ...] = tuple(ceil_div(length, chunk) for length, chunk in axes)
@@ -308,7 +309,7 @@ class WholeChunks:
         if whole.ndim == 1 and len(numbers) * chunk_shape[0] == last - first and last <= len(whole):
             return whole[first:last].reshape(-1, *chunk_shape)
         if not whole.dtype.hasobject:
-            fill = np.asarray(self._fill, whole.dtype).tobytes()
+            fill = element_bytes(self._fill, whole.dtype)
             chunks = gather_chunks(as_bytes(whole), (whole.shape, chunk_shape), numbers, fill)
             return chunks.view(whole.dtype).reshape(-1, *chunk_shape)
         out: Array = np.full((len(numbers), *chunk_shape), self._fill, whole.dtype)

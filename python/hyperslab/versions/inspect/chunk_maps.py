@@ -122,7 +122,9 @@ class ChunkMaps:
     def _parsed(self, names: Sequence[str]) -> list[VersionMap]:
         root = parsed(self._path, 0, tuple(f"{VERSIONS}/{name}{below}" for name in names for below in self._below))
         known: dict[int, ChunkMap] = {}  # in some files unchanged arrays are links to one object
-        return [_version_map(root, name, known, self._last) for name in names]
+        versions = root[VERSIONS]
+        assert isinstance(versions, Group)
+        return [_version_map(versions, name, known, self._last) for name in names]
 
 
 class _Described(NamedTuple):
@@ -132,12 +134,12 @@ class _Described(NamedTuple):
     map: ChunkMap
 
 
-def _version_map(root: Group, name: str, known: dict[int, ChunkMap], last: dict[str, _Described]) -> VersionMap:
-    if f"{VERSIONS}/{name}" not in root:
-        raise KeyError(f"version {name!r} is no longer in {root.filename}: call refresh() to see what is")
-    group = root[f"{VERSIONS}/{name}"]
+def _version_map(versions: Group, name: str, known: dict[int, ChunkMap], last: dict[str, _Described]) -> VersionMap:
+    if name not in versions:
+        raise KeyError(f"version {name!r} is no longer in {versions.filename}: call refresh() to see what is")
+    group = versions[name]
     if not isinstance(group, Group):
-        raise DamagedFile(f"{root.filename}: version {name!r} is not a group")
+        raise DamagedFile(f"{versions.filename}: version {name!r} is not a group")
     version = VersionMap(name, user_attributes(group))
     waiting = [("", group)]
     while waiting:
@@ -243,4 +245,4 @@ def _chunk_shape(array: ArchiveArray) -> tuple[int, ...] | None:
 def user_attributes(node: Group | ArchiveArray) -> dict[str, Any]:
     """The attributes that users gave to a version, or to a group or array in it, without those of the layout."""
     own = bookkeeping(node.name, is_array=isinstance(node, ArchiveArray))
-    return {name: value for name, value in node.attrs.readable() if name not in own}
+    return dict(node.attrs.readable(own))

@@ -8,16 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab.versions.layout.names import Array
+from hyperslab.versions.layout.padding import cleared
 
 Boxes: TypeAlias = npt.NDArray[np.int64]  # box × axis × start and stop
 WORDS: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def unequal(one: Array, other: Array) -> npt.NDArray[np.bool_]:
-    """Where two arrays of chunks differ in their bits, so that NaN equals itself."""
+    """Where two arrays of chunks differ in the bits that mean something, so that NaN equals itself."""
     if one.dtype != other.dtype or one.dtype.hasobject:
         return np.asarray(one != other, bool)
-    one, other = np.ascontiguousarray(one), np.ascontiguousarray(other)
+    one, other = np.ascontiguousarray(cleared(one)), np.ascontiguousarray(cleared(other))
     word = WORDS.get(one.dtype.itemsize)
     if word is not None:
         return np.asarray(one.view(word) != other.view(word))

@@ -19,6 +19,7 @@ from hyperslab.versions.commit.commit import Chunks, TouchedChunks, WholeChunks
 from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps, VersionMap
 from hyperslab.versions.inspect.diff import Side, Stacks, VersionDiff, compared
 from hyperslab.versions.layout.names import DATA, Array, chunk_hash
+from hyperslab.versions.layout.padding import filled
 from hyperslab.versions.layout.slots import MISSING
 from hyperslab.versions.stage.staged_array import StagedArray
 from hyperslab.versions.stage.staged_group import StagedGroup
@@ -93,7 +94,7 @@ class StagedSide(Side):
         if f"{DATA}/{array.name}/raw_data" in file:
             source.slots[source.numbers], _ = ChunkStore(file, array.name).find(digests)
         else:
-            nothing = chunk_hash(np.full(array.chunks, array.fillvalue, array.dtype))
+            nothing = chunk_hash(filled(array.chunks, array.fillvalue, array.dtype))
             source.slots[source.numbers], _ = ChunkTable(b"", np.empty(0, np.int64)).find(digests, nothing, 0)
         described = ChunkMap(array.name, array.shape, array.dtype, array.chunks, source.slots, dict(array.attrs))
         return cls(described, stacks, source, digests, array.fillvalue)

@@ -36,6 +36,9 @@ from hyperslab.versions.layout.table import VersionTable
 NO_WITNESS = str(missing("h5py"))
 MOST_PROBLEMS = 1000  # to keep; all are counted
 MOST_USERS = 8  # versions to name for a damaged chunk
+GAPS = (
+    "{} of its chunks do not have the hashes in the table, which cover bytes that mean nothing, as others copied them"
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Verification:
     nbytes: int = 0  # of these chunks, decoded
     damages: list[Damage] = field(default_factory=list)  # at most `MOST_PROBLEMS`
     damage_count: int = 0
-    unchecked: dict[str, str] = field(default_factory=dict)  # arrays whose chunks could not be hashed, and why
+    unchecked: dict[str, str] = field(default_factory=dict)  # arrays whose chunks, or some, prove nothing, and why
     # Versions that are proved to be as hyperslab committed them; and why the others are not (only their chunks are).
     proved: list[str] = field(default_factory=list)
     unproved: dict[str, str] = field(default_factory=dict)
@@ -167,13 +170,20 @@ def _verify(
     if names is None:
         for use in uses.values():
             use.add_unreferenced()
-    uncertain = dict.fromkeys(
-        _check_chunks(verification, table, uses, checked, progress), "some of its chunks are damaged"
-    )
+    damaged, unproved = _check_chunks(verification, table, uses, progress)
+    uncertain: dict[str, str] = {}
     for array, why in verification.unchecked.items():
         uncertain.update(
             (name, f"the chunks of {array} could not be checked: {why}") for name in holders.get(array, ())
         )
+    if unproved:
+        _, users = _named(path, {array: dict.fromkeys(slots, "") for array, slots in unproved.items()}, checked)
+        verification.unchecked |= {array: GAPS.format(len(slots)) for array, slots in unproved.items()}
+        uncertain |= dict.fromkeys(users, "hashes of its chunks cover bytes that mean nothing, and prove nothing")
+    if damaged:
+        damages, users = _named(path, damaged, checked)
+        verification.add(*damages)
+        uncertain |= dict.fromkeys(users, "some of its chunks are damaged")
     return uncertain
 
 
@@ -337,12 +347,13 @@ def _check_version(
 
 
 def _check_chunks(
-    verification: Verification, table: VersionTable, uses: dict[str, _Uses], names: Sequence[str], progress: Progress
-) -> set[str]:
-    """Hash the chunks again. Returns the versions that use damaged ones."""
+    verification: Verification, table: VersionTable, uses: dict[str, _Uses], progress: Progress
+) -> tuple[dict[str, dict[int, str]], dict[str, list[int]]]:
+    """Hash the chunks again. Returns what is damaged, by array and slot, and the slots of which nothing is proved."""
     waiting = {path: use.slots for path, use in uses.items()}
     expected = sum(map(len, waiting.values()))
     damaged: dict[str, dict[int, str]] = {}
+    unproved: dict[str, list[int]] = {}
     for path, use in uses.items():
         slots, stack = waiting[path], use.stack
         verification.add(*(Damage(problem, path) for problem in use.problems))
@@ -356,6 +367,8 @@ def _check_chunks(
             for batch in rehashed(stack, slots, use.row_of, use.shapes, use.guessed):
                 if batch.problems:
                     damaged.setdefault(path, {}).update(batch.problems)
+                if batch.unproved:
+                    unproved.setdefault(path, []).extend(batch.unproved)
                 verification.chunk_count = before + batch.done
                 progress(path, verification.chunk_count, expected)
         except FileChanged:
@@ -364,11 +377,7 @@ def _check_chunks(
             verification.unchecked[path] = str(error)
         nbytes = stack.raw.dtype.itemsize * math.prod(stack.chunk_shape)
         verification.nbytes += (verification.chunk_count - before) * nbytes
-    if not damaged:
-        return set()
-    damages, users = _named(verification.path, damaged, names)
-    verification.add(*damages)
-    return users
+    return damaged, unproved
 
 
 def _named(path: str, damaged: dict[str, dict[int, str]], names: Sequence[str]) -> tuple[list[Damage], set[str]]:

@@ -49,6 +49,23 @@ def without_fields(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array.view(np.dtype((np.void, array.dtype.itemsize)))
 
 
+def cleared(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same elements, in C order, with zeros in the bytes that mean nothing; the array itself if all mean something.
+
+    Two copies of an element are then equal byte by byte, and have one hash, whoever copied them.
+    """
+    mask = None if array.dtype.hasobject else _meaning(array.dtype)
+    if mask is None or not array.size:
+        return array
+    stored = np.ascontiguousarray(without_fields(array)).reshape(-1).view(np.uint8).reshape(-1, len(mask))
+    return (stored * mask).reshape(-1).view(array.dtype).reshape(array.shape)
+
+
+def filled(shape: tuple[int, ...], fill: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """An array of one element, with zeros in the bytes that mean nothing."""
+    return cleared(np.full(shape, fill, dtype))
+
+
 def meaningful(stored: bytes, dtype: np.dtype[Any]) -> bytes:
     """The bytes of elements, with zeros where they mean nothing."""
     mask = None if dtype.hasobject else _meaning(dtype)

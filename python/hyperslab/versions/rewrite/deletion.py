@@ -24,6 +24,7 @@ from hyperslab.versions.inspect.stored_bytes import StoredBytes
 from hyperslab.versions.layout.names import DATA, FIRST_VERSION, VERSIONS, Array
 from hyperslab.versions.layout.reading import parsed, version_table
 from hyperslab.versions.layout.slots import MISSING, Slots, slots_of
+from hyperslab.versions.layout.table import VersionTable
 from hyperslab.versions.layout.version_group import check_chunks
 from hyperslab.versions.rewrite.rewriting import (
     MakeChunks,
@@ -36,8 +37,17 @@ from hyperslab.versions.rewrite.rewriting import (
 )
 
 
-def deletion(file: h5py.File, names: str | Iterable[str]) -> RewritePlan:
+def deletion(file: h5py.File, names: str | Iterable[str], known: VersionTable | None = None) -> RewritePlan:
     """Plan the deletion of versions. The parent of a deleted version takes over its children.
+
+    Parameters
+    ----------
+    file : h5py.File
+        The file.
+    names : str or iterable of str
+        The names of the versions.
+    known : VersionTable, optional
+        All versions, if they are known; by default they are read.
 
     Raises
     ------
@@ -55,11 +65,11 @@ def deletion(file: h5py.File, names: str | Iterable[str]) -> RewritePlan:
             raise TypeError(f"{name!r} is not the name of a version: names are text")
     if not deleted:
         raise ValueError("there are no versions to delete: name one; `repack` writes the file again and keeps all")
-    return _without(file, deleted)
+    return _without(file, deleted, known)
 
 
-def _without(file: h5py.File, deleted: set[str]) -> RewritePlan:
-    versions = version_table(file.filename)
+def _without(file: h5py.File, deleted: set[str], known: VersionTable | None = None) -> RewritePlan:
+    versions = version_table(file.filename) if known is None else known
     for name in sorted(deleted):
         if name not in versions:
             near = meant(name, versions)

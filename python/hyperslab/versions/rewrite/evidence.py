@@ -15,6 +15,7 @@ from hyperslab.errors import DamagedFile, ReadError, UsageError
 from hyperslab.versions.layout.elements import as_elements, fill_element
 from hyperslab.versions.layout.fingerprints import description
 from hyperslab.versions.layout.names import DATA, Array, chunk_hash
+from hyperslab.versions.layout.padding import has_padding
 from hyperslab.versions.layout.slots import MISSING, MOST_CHUNKS, Slots, grid_slots, stored_length
 
 # Catch UsageError before these, which it is one of: too little memory, or a missing library, proves nothing.
@@ -67,6 +68,7 @@ class Evidence:
         self.is_moved: bool = max(self.digests, default=-1) >= self.count
         self.is_torn: bool = False
         self._checked: dict[tuple[int, Shape], int | str] = {}
+        self._unprovable: set[tuple[int, Shape]] = set()
         self._found_by: dict[Shape, dict[bytes, int]] = {}
 
     def _stored_digests(self, group: Any) -> dict[int, bytes]:
@@ -131,8 +133,9 @@ class Evidence:
         read: Array = np.asarray(as_elements(np.asarray(self.raw[box]), self.raw.dtype))
         return read
 
-    def proved(self, slot: int, shape: Shape) -> int:
+    def proved(self, slot: int, shape: Shape, *, keep_unproved: bool = False) -> int:
         """The slot that holds the chunk that was in a slot, according to its hash; usually the same slot.
+        `keep_unproved` also takes a chunk whose hash proves nothing.
 
         Raises
         ------
@@ -143,6 +146,8 @@ class Evidence:
         if key not in self._checked:
             self._checked[key] = self._check(slot, shape)
         proved_slot = self._checked[key]
+        if keep_unproved and key in self._unprovable:
+            return slot
         if isinstance(proved_slot, str):
             raise DamagedFile(proved_slot)
         return proved_slot
@@ -162,6 +167,9 @@ class Evidence:
         if shape not in self._found_by:
             self._found_by[shape] = self._all_digests(shape)
         same_slot = self._found_by[shape].get(wanted)
+        if same_slot is None and digest and has_padding(self.raw.dtype):
+            self._unprovable.add((slot, shape))
+            return f"chunk {slot} cannot be proved: its SHA-256 covers bytes that mean nothing, as others copied them"
         if same_slot is None:
             return f"chunk {slot} does not have the SHA-256 that was stored"
         self.is_moved = True

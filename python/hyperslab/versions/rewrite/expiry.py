@@ -16,6 +16,7 @@ from hyperslab.versions.inspect.chunk_maps import ChunkMap, ChunkMaps
 from hyperslab.versions.inspect.chunk_stack import chunk_stacks
 from hyperslab.versions.inspect.stored_bytes import StoredBytes
 from hyperslab.versions.layout.refs import Branch, Tag
+from hyperslab.versions.layout.slots import MISSING
 from hyperslab.versions.layout.table import VersionTable
 
 KEPT, GONE = 1, 2  # bits of a chunk: versions that stay show it; versions that go show it
@@ -154,8 +155,9 @@ def expiry(table: VersionTable, kept: Mapping[str, str], time: dt.datetime, prog
         for done, version in enumerate(ChunkMaps(table.path).each(list(table)), 1):
             bit = KEPT if version.name in kept else GONE
             for path, array in version.arrays.items():
-                if path in shown and last.get((path, bit)) is not array:
-                    shown[path][array.used_slots[array.used_slots < len(shown[path])]] |= bit
+                if path in shown and array.slots is not None and last.get((path, bit)) is not array:
+                    slots, bits = array.slots, shown[path]
+                    bits[slots[(slots != MISSING) & (slots < len(bits))]] |= bit  # a chunk may be there several times
                     last[path, bit] = array
             if progress is not None:
                 progress(version.name, done, len(table))

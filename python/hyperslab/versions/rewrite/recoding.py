@@ -28,7 +28,7 @@ from hyperslab.versions.layout.names import (
     chunk_hash,
     text_bytes,
 )
-from hyperslab.versions.layout.padding import element_bytes, without_fields
+from hyperslab.versions.layout.padding import cleared, element_bytes, without_fields
 from hyperslab.versions.layout.slots import MISSING, Slots, slots_of
 from hyperslab.versions.rewrite.deletion import created_like
 from hyperslab.versions.rewrite.rewriting import NewChunks, Raw, RewritePlan, Target
@@ -254,7 +254,7 @@ class RecodedChunks:
         chunks: Array = np.full((len(batch), *store.chunk_shape), self._fill, store.raw.dtype)
         digests, lengths = [], []
         for row, (_, box) in enumerate(batch):
-            elements = self._convert(base[box])
+            elements = cleared(self._convert(base[box]))
             without_fields(chunks[row])[tuple(slice(length) for length in elements.shape)] = without_fields(elements)
             digests.append(chunk_hash(elements))
             lengths.append(elements.shape[0])

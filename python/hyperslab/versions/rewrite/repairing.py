@@ -411,7 +411,7 @@ class Repairing:
         for number in np.flatnonzero(placed.slots != MISSING).tolist():
             index = grid.chunk_index(number)
             shape = grid.chunk_box(index).shape
-            slot = evidence.proved(int(placed.slots[number]), shape)
+            slot = evidence.proved(int(placed.slots[number]), shape, keep_unproved=self._keep_unproved)
             if slot != before[number]:
                 self._mended.add((path, int(before[number])))
             proved[index] = (slot, shape)

@@ -151,7 +151,8 @@ class Rewritable(Inspected):
         kept = rule.kept(self.table, self.branches, self.tags.values(), at)
         found = expiry(self.table, kept, at, progress if dry_run else None)
         if found.names and not dry_run:
-            self._rewrite(lambda: deletion(self._file.file, found.names), repack, progress)
+            known = None if self._owned is None else self.table  # nobody else writes to a file that is ours
+            self._rewrite(lambda: deletion(self._file.file, found.names, known), repack, progress)
         return found
 
     def modify_metadata(

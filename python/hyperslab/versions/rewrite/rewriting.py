@@ -17,12 +17,12 @@ from hyperslab.errors import DamagedFile
 from hyperslab.journal.journaled_file import JournaledFile
 from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.progress import Progress
-from hyperslab.versions.commit.attributes import copy_attributes
+from hyperslab.versions.commit.attributes import copy_attribute, copy_attributes
 from hyperslab.versions.commit.chunk_store import row_count
 from hyperslab.versions.commit.virtual import VirtualArrays, put_bookkeeping
 from hyperslab.versions.layout.fingerprint_log import LOG, Mark, Marks
 from hyperslab.versions.layout.fingerprints import content, description, keys_of, rewrite
-from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, DATA, FIRST_VERSION, VERSIONS
+from hyperslab.versions.layout.names import ARRAY_BOOKKEEPING, DATA, FIRST_VERSION, VERSIONS, text_bytes
 from hyperslab.versions.layout.reading import parsed
 from hyperslab.versions.layout.slots import Slots, slots_of
 from hyperslab.versions.layout.version_group import check_agrees
@@ -255,7 +255,9 @@ class Rewriting:
         assert slots is not None
         shown = slots(base)
         made = self._target.arrays.create(new, name, base.shape, shown, raw, fill)
-        copy_attributes(h5py.h5o.open(old.id, name.encode()), made.id, ARRAY_BOOKKEEPING)
+        for attribute in base.attrs:  # libhdf5 would read all mappings of the old array to open it
+            if attribute not in ARRAY_BOOKKEEPING:
+                copy_attribute(h5py.h5a.open(old.id, text_bytes(attribute), obj_name=name.encode()), made.id)
         put_bookkeeping(made, raw.name, raw.chunks)
         if path in self._change.read:
             self._recoded[self._version, path] = (base.shape, shown)
