@@ -108,9 +108,9 @@ fn encoder(step: &str, numbers: &[i64]) -> Option<Arc<Encode>> {
         }
         ("lz4_hdf5", &[block]) => {
             let block_nbytes = width(block)?;
-            Arc::new(move |bytes, _| lz4::encode(bytes, block_nbytes).map(Some))
+            Arc::new(move |bytes, by| lz4::encode(bytes, block_nbytes, &mut by.lz4).map(Some))
         }
-        ("lz4", []) => Arc::new(|bytes, _| lz4_numcodecs::encode(bytes).map(Some)),
+        ("lz4", []) => Arc::new(|bytes, by| lz4_numcodecs::encode(bytes, &mut by.lz4).map(Some)),
         ("blosc", &[compressor, level, shuffle, element]) => {
             let blosc = blosc(compressor, level, shuffle, element)?;
             Arc::new(move |bytes, by| blosc_encode::encode(bytes, blosc, by))

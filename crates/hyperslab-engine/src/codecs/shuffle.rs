@@ -33,11 +33,19 @@ pub(super) fn decode(
 /// Encodes: the first bytes of all elements, then all second bytes, and so on; then the bytes after the last whole
 /// element.
 pub(super) fn encode(width: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    encode_into(width, bytes, &mut out);
+    out
+}
+
+/// The same, into memory that is used again.
+pub(super) fn encode_into(width: usize, bytes: &[u8], out: &mut Vec<u8>) {
     let count = bytes.len() / width;
     if count <= 1 || width == 1 {
-        return bytes.to_vec();
+        bytes.clone_into(out);
+        return;
     }
-    let mut out = vec![0; bytes.len()];
+    out.resize(bytes.len(), 0);
     let (elements, rest) = bytes.split_at(count * width);
     let (planes, end) = out.split_at_mut(count * width);
     match width {
@@ -53,7 +61,6 @@ pub(super) fn encode(width: usize, bytes: &[u8]) -> Vec<u8> {
         }
     }
     end.copy_from_slice(rest);
-    out
 }
 
 /// Fills planes from elements of `W` bytes, a few elements at a time, so that they are read from the nearest cache.
