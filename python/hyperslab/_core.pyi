@@ -410,7 +410,8 @@ class CacheState:
         `compact`), `growing_axis`, `max_shape` (2**64 - 1 for an axis without a limit), `fills` (new chunks are filled
         first), `allocates_late` (the first write allocates all chunks), `lengths_vary` (those of encoded chunks),
         `wide_lengths`, `mpi_writing`; zarr: `shard_shape`, `joined_gap_nbytes` and `joined_nbytes` (one request
-        reads chunks of a shard with at most so many bytes between them, and has at most so many; None: it reads one);
+        reads chunks of a shard with at most so many bytes between them, and has at most so many; None: it reads one),
+        `reads_overwritten` (a shard is read before it is overwritten wholly);
         hyperslab: `chunk_cache_nbytes`, `far` (on a server); paper_hdf5: `library_cache_nbytes`,
         `index_block_chunk_count`.
 

@@ -112,6 +112,8 @@ def test_files(sharded: bool, limited: bool, tmp_path: Path, monkeypatch: pytest
         for name, nbytes in LIMITS.items():
             monkeypatch.setenv("ZARR_" + name.upper().replace(".", "__"), str(nbytes))
     cases, folder = drawn(zarr_cases(sharded), CASES), tmp_path / "watched"
+    if limited:  # the model cannot know the lengths of encoded chunks
+        cases = [case | {"compressor": None} for case in cases]
     for number, (case, seen) in enumerate(zip(cases, watch("zarr", cases, folder), strict=True)):
         assert seen.found["version"] == zarr_version()
         check(case, seen, f"{folder}/{number}/", library)

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hyperslab_core::{ByteRange, Codec};
-use hyperslab_engine::codecs::{self, Decoded, Encoder, Filter, Scratch, unshuffle_whole};
+use hyperslab_engine::codecs::{self, Decoded, Filter, Scratch, unshuffle_whole};
 use hyperslab_engine::{MAX_CHUNK_NBYTES, with_helpers};
 use hyperslab_parsers::zarr::ArrayDocument;
 
 use crate::chunk_encoding::is_fill;
 use crate::chunk_gathering::{FEW_NBYTES, Runs, outer_count};
+use crate::desk::Desk;
 use crate::error::CallerError;
 use crate::interrupt::InterruptCheck;
 
@@ -234,24 +235,16 @@ struct Writing<'a> {
     failure: Mutex<Option<WriteError>>,
 }
 
-/// What a thread keeps from chunk to chunk.
-#[derive(Default)]
-struct Desk {
-    plain: Vec<u8>,
-    encoder: Encoder,
-    scratch: Scratch,
-}
-
 impl Writing<'_> {
     /// Makes chunks in order, and writes a key with its last chunk.
     fn work(&self, is_callers: bool) {
-        let mut desk = Desk::default();
+        let mut desk = Desk::take();
         let between = (NBYTES_BETWEEN_CHECKS / self.unit_nbytes.max(1)).clamp(1, CHUNKS_BETWEEN_CHECKS);
         let mut made = 0_usize;
         while !self.has_failed.load(Ordering::Relaxed) {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number >= self.count {
-                return;
+                break;
             }
             let key = self.firsts.partition_point(|&first| first <= number) - 1;
             made += 1;
@@ -262,6 +255,7 @@ impl Writing<'_> {
                 self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
         }
+        desk.leave();
     }
 
     fn make(&self, number: usize, unit: usize, desk: &mut Desk) -> Result<(), WriteError> {

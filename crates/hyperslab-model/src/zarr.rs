@@ -27,6 +27,8 @@ pub struct Zarr {
     pub shard_shape: Option<Vec<u64>>,
     /// How parts of a shard are read by one request; `None` if each chunk has its own, as before zarr-python 3.3.
     pub joining: Option<Joining>,
+    /// Whether a shard is read before it is overwritten wholly, as before zarr-python 3.2.
+    pub reads_overwritten: bool,
 }
 
 /// Which ranges of a shard zarr-python reads by one request.
@@ -51,6 +53,7 @@ pub(crate) struct OpenZarr {
     stored: Stored,
     shards: Option<Shards>,
     joining: Option<Joining>,
+    reads_overwritten: bool,
     /// Chunks that were written.
     exists: Exists,
     device: Device,
@@ -105,7 +108,8 @@ impl OpenZarr {
             None => (stored.grid.chunk_count(), stored.most_nbytes(Unit::Chunk)),
         };
         let device = Device::new(pages, Unit::Chunk, key_stop, most_nbytes);
-        Ok(Self { stored, shards, joining: zarr.joining, exists, device })
+        let Zarr { joining, reads_overwritten, .. } = *zarr;
+        Ok(Self { stored, shards, joining, reads_overwritten, exists, device })
     }
 
     /// Lets the array grow along its first axis to this length.
@@ -185,9 +189,13 @@ impl OpenZarr {
         let shard = touch.linear;
         let key = WHOLE_SHARD | shard;
         if operation == Operation::Write {
-            // Every write to a part of a shard reads the shard and rewrites it, even if the part is the whole shard.
-            let nbytes = self.shard_nbytes(shards, shard)?;
-            self.read_file(shard, key, nbytes, variables, watch);
+            // A write to a part of a shard reads the shard and rewrites it. A shard that reaches beyond the array is never
+            // overwritten wholly.
+            let is_whole = touch.element_count == shards.grid.chunk_element_count();
+            if self.reads_overwritten || !is_whole || !is_complete(selection, touch) {
+                let nbytes = self.shard_nbytes(shards, shard)?;
+                self.read_file(shard, key, nbytes, variables, watch);
+            }
             let touched = shards.touched(&self.stored, touch, selection)?;
             for &chunk in &touched {
                 self.exists.add(chunk);

@@ -221,7 +221,7 @@ fn parse_library(name: &str, options: &Options<'_, '_>) -> PyResult<Library> {
             "mpi_writing",
         ],
         "hyperslab" => &["chunk_cache_nbytes", "far"],
-        "zarr" => &["shard_shape", "joined_gap_nbytes", "joined_nbytes"],
+        "zarr" => &["shard_shape", "joined_gap_nbytes", "joined_nbytes", "reads_overwritten"],
         "paper_hdf5" => &["library_cache_nbytes", "index_block_chunk_count"],
         _ => &[],
     };
@@ -252,7 +252,7 @@ fn parse_zarr(options: &Options<'_, '_>) -> PyResult<Zarr> {
     let gap_nbytes = gap_nbytes.map(|gap| integers::whole_number("joined_gap_nbytes", &gap)).transpose()?;
     let most_nbytes = options.number("joined_nbytes", u64::MAX)?;
     let joining = gap_nbytes.map(|gap_nbytes| Joining { gap_nbytes, most_nbytes });
-    Ok(Zarr { shard_shape, joining })
+    Ok(Zarr { shard_shape, joining, reads_overwritten: options.flag("reads_overwritten", false)? })
 }
 
 fn parse_hdf5(options: &Options<'_, '_>) -> PyResult<Hdf5> {

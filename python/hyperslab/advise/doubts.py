@@ -33,7 +33,7 @@ def doubted(pricer: Pricer, array: StoredArray, today: Candidate, now: Price) ->
     price out.
     """
     sentences = list(dict.fromkeys(said for one in pricer.demands for said in _differs(pricer.profile, array, one)))
-    sentences += _assumed(pricer, today)
+    sentences += assumed(pricer, today)
     gaps = list(_gaps(pricer, today, now))
     for demand, predicted, measured in gaps:
         reason = _reason(pricer, demand, today, measured)
@@ -106,7 +106,7 @@ def _differs(profile: StoreProfile | None, array: StoredArray, demand: Demand) -
     yield from _of_file(array, demand)
 
 
-def _assumed(pricer: Pricer, today: Candidate) -> Iterator[str]:
+def assumed(pricer: Pricer, today: Candidate) -> Iterator[str]:
     """The version of zarr-python that is taken, where it decides the requests: a trace does not say which it was."""
     elsewhere = [one.name for one in pricer.demands if _was_elsewhere(pricer.profile, one)]
     if elsewhere and today.reader == "zarr" and today.layout.shard_shape is not None:

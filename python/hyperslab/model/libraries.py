@@ -85,12 +85,14 @@ class Zarr:
 
     The defaults are those of version 3.3 and newer: one request reads several chunks of a shard, if at most
     `joined_gap_nbytes` are between each and the next, and at most `joined_nbytes` from the first to the last. With
-    None, each chunk has a request of its own.
+    None, each chunk has a request of its own. `reads_overwritten` says whether a shard is read before it is overwritten
+    wholly.
     """
 
     name: ClassVar[str] = "zarr"
     joined_gap_nbytes: int | None = MIB
     joined_nbytes: int = 16 * MIB
+    reads_overwritten: bool = False
 
     @classmethod
     def of_version(cls, version: str) -> Zarr:
@@ -102,7 +104,8 @@ class Zarr:
             The version does not begin with numbers.
         """
         major, minor = (int(part) for part in [*version.split("."), "0"][:2])
-        return cls() if (major, minor) >= (3, 3) else cls(joined_gap_nbytes=None)
+        is_joining = (major, minor) >= (3, 3)
+        return cls(MIB if is_joining else None, reads_overwritten=(major, minor) < (3, 2))
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,16 @@ pub(super) struct Compressors {
     pub(super) arranged: Vec<u8>,
 }
 
+/// What a compressor of libdeflate takes at most, about.
+const DEFLATE_NBYTES: usize = 2 << 20;
+
 impl Compressors {
+    /// About how many bytes they take.
+    pub(super) fn nbytes(&self) -> usize {
+        let zstd = self.zstd.as_ref().map_or(0, CCtx::sizeof);
+        self.deflate.len() * DEFLATE_NBYTES + zstd + self.lz4.nbytes() + self.arranged.len()
+    }
+
     /// Deflates with zlib's or gzip's header; `None` if there is no such level.
     pub(super) fn deflate(&mut self, bytes: &[u8], level: u32, is_gzip: bool) -> Option<Vec<u8>> {
         let compressor = match self.deflate.entry(level) {

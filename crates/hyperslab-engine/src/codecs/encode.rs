@@ -151,6 +151,11 @@ fn inner(compressor: i64, level: i64) -> Option<Inner> {
 pub struct Encoder(Compressors);
 
 impl Encoder {
+    /// About how many bytes it keeps.
+    pub fn nbytes(&self) -> usize {
+        self.0.nbytes()
+    }
+
     /// Encodes a chunk. Returns the stored bytes, and a mask of the skipped filters: the lowest bit stands for the first
     /// filter. `None` if a compressor refuses its level or the chunk's size.
     pub fn encode<'c>(&mut self, chunk: &'c [u8], filters: &[Filter]) -> Option<(Cow<'c, [u8]>, u32)> {

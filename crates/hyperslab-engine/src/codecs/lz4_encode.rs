@@ -81,6 +81,11 @@ pub(super) struct Lz4 {
 }
 
 impl Lz4 {
+    /// About how many bytes it takes.
+    pub fn nbytes(&self) -> usize {
+        self.out.len()
+    }
+
     /// Encodes a block into at most `most` bytes; `None` if the compressor cannot promise that.
     pub fn encode(&mut self, bytes: &[u8], acceleration: usize, most: usize) -> Option<&[u8]> {
         if bytes.len() > MOST_NBYTES {
