@@ -126,7 +126,7 @@ def test_versions_of_zarr_python_differ_in_shards() -> None:
     assert (oldest.joined_gap_nbytes, oldest.reads_overwritten) == (None, True)
     layout = Layout((10, 10), shard_shape=(40, 40))
     array = {"shape": [40, 40], "dtype": "float32"}
-    box = {"select": "list", "boxes": [[[0, 20], [0, 20]]]}
+    box = {"select": "list", "boxes": [{"start": [0, 0], "shape": [20, 20]}]}
     part = Workload.model_validate({"array": array, "accesses": [box]})
     assert [count(part, layout, one).n_open for one in (newest, joins_nothing, oldest)] == [2, 5, 5]
     whole = Workload.model_validate({"array": array, "accesses": [{"select": "all", "operation": "write"}]})
