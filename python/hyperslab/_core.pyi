@@ -409,7 +409,9 @@ class CacheState:
         `index` (`btree_v1`, `btree_v2`, `fixed_array`, `extensible_array`, `none`; without chunks: `contiguous`,
         `compact`), `growing_axis`, `max_shape` (2**64 - 1 for an axis without a limit), `fills` (new chunks are filled
         first), `allocates_late` (the first write allocates all chunks), `lengths_vary` (those of encoded chunks),
-        `wide_lengths`, `mpi_writing`; zarr: `shard_shape`;
+        `wide_lengths`, `mpi_writing`; zarr: `shard_shape`, `joined_gap_nbytes` and `joined_nbytes` (one request
+        reads chunks of a shard with at most so many bytes between them, and has at most so many; None: it reads one),
+        `reads_overwritten` (a shard is read before it is overwritten wholly);
         hyperslab: `chunk_cache_nbytes`, `far` (on a server); paper_hdf5: `library_cache_nbytes`,
         `index_block_chunk_count`.
 
@@ -1591,6 +1593,41 @@ class ZarrArray:
             The encoder refuses a chunk or a level.
         MemoryError
             The parts do not fit the array, or a chunk does not fit in memory.
+        """
+
+    def write_slab(
+        self,
+        first: Sequence[int],
+        values: tuple[npt.NDArray[np.uint8], tuple[int, ...]],
+        encoding: tuple[Sequence[tuple[str, Sequence[int]]], bool, int | None],
+    ) -> npt.NDArray[np.uint32]:
+        """Write whole chunks or shards into the array's own folder, which nobody reads yet, several at a time.
+
+        Parameters
+        ----------
+        first : Sequence[int]
+            Where the slab begins in the array: where a chunk or shard begins.
+        values : tuple[npt.NDArray[np.uint8], tuple[int, ...]]
+            The bytes of the slab's elements as stored, in C order, and its shape. It ends where a chunk or shard or
+            the array does.
+        encoding : tuple[Sequence[tuple[str, Sequence[int]]], bool, int | None]
+            As in `write_keys`.
+
+        Returns
+        -------
+        npt.NDArray[np.uint32]
+            The CRC-32C of each chunk before encoding, shape `(chunks,)`, in C order.
+
+        Raises
+        ------
+        OSError
+            The folder cannot be written. `filename` is the name of a chunk below it.
+        ValueError
+            The slab does not begin where a chunk or shard begins, or the folder is on a server.
+        Unsupported
+            The encoder refuses a chunk or a level.
+        MemoryError
+            The values do not have that shape, or a chunk does not fit in memory.
         """
 
     def encode_keys(

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,10 @@ from made_up import made_up_store_profile, with_codecs
 from typer.testing import CliRunner
 
 import hyperslab as hs
+from hyperslab.advise.doubts import assumed
 from hyperslab.cli import app
+from hyperslab.model import Layout
+from hyperslab.model.installed import zarr_version
 
 h5py = pytest.importorskip("h5py")
 runner = CliRunner()
@@ -193,3 +197,16 @@ def test_it_is_said_in_words_too(made: Path) -> None:
         done = runner.invoke(app, words)
         assert done.exit_code == 0, done.output
         assert "nothing that is known explains it" in " ".join(done.stdout.split()), words
+
+
+@pytest.mark.parametrize("shards", [None, (100,)])
+def test_the_zarr_python_of_another_machine_is_named(shards: tuple[int, ...] | None) -> None:
+    """Which chunks of a shard it reads by one request depends on its version."""
+    summary = SimpleNamespace(program={"machine": "a supercomputer"})
+    demands = [SimpleNamespace(name="run.trace", summary=summary)]
+    environment = SimpleNamespace(cpu="this one", memory_nbytes=1 << 30)
+    pricer: Any = SimpleNamespace(profile=SimpleNamespace(environment=environment), demands=demands)
+    today: Any = SimpleNamespace(reader="zarr", layout=Layout((10,), shards))
+    said = list(assumed(pricer, today))
+    assert len(said) == (shards is not None)
+    assert all(f"are counted as those of {zarr_version()}, which is installed here" in one for one in said)

@@ -338,6 +338,7 @@ def test_wrong_requests_are_refused_in_one_line(good, foreign, tmp_path) -> None
     for command in (["info"], ["verify"], ["read", "a"]):
         assert "there is no file" in refused(2, command[0], tmp_path / "none.h5", *command[1:])
         assert "text.txt" in refused(1, command[0], tmp_path / "text.txt", *command[1:])
+    assert f"hyperslab read {good} g/sst reads one of its arrays" in refused(2, "info", f"{good}:g/sst")
     cases = {
         "did you mean '/g/sst'?": ("g/sss",),
         "is a group": ("g",),

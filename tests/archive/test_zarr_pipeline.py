@@ -214,7 +214,7 @@ def test_results_say_which_chunks_are_there(folder, monkeypatch):
         assert results == [None]
     monkeypatch.setattr(zarr_pipeline, "TELLS_STATUS", True)
     opened(folder, OURS, "deep/a")[:7, :16]
-    assert results[-1] == ({"status": "missing"}, {"status": "present"})
+    assert tuple(results[-1]) == ({"status": "missing"}, {"status": "present"})
     theirs = object()
 
     async def inner(self, *arguments, **options):

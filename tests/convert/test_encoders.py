@@ -91,3 +91,26 @@ def test_numcodecs_decodes_what_we_encode(codec: str, values: Any) -> None:
 def test_a_chunk_that_no_memory_holds_is_refused() -> None:
     with pytest.raises(ValueError, match="does not fit in memory"):
         encode_chunks(np.zeros(8, np.uint8), ([8], [1 << 62]), b"\0", [], lambda *_: None)
+
+
+@pytest.mark.parametrize("level", [1, 2, 5, 8, 9])
+@settings(max_examples=few(20), deadline=None)
+@given(values=elements())
+def test_lz4_makes_the_bytes_that_the_lz4_library_makes(level: int, values: Any) -> None:
+    """In Blosc, whose levels are accelerations of LZ4, and alone."""
+    _, _, steps = CodecChain.parse(f"blosc-lz4-{level}").zarr2(1)
+    theirs = numcodecs.Blosc(cname="lz4", clevel=level, shuffle=numcodecs.Blosc.NOSHUFFLE).encode(values.view("u1"))
+    assert encoded(values.view("u1"), steps)[0] == bytes(theirs)
+    _, _, alone = CodecChain.parse("lz4").zarr2(1)
+    assert encoded(values.view("u1"), alone)[0] == bytes(numcodecs.LZ4().encode(values.view("u1")))
+
+
+@pytest.mark.parametrize("level", [1, 5, 9])
+@pytest.mark.parametrize("dtype", ["<i2", "<f4", "<f8", "c16"])
+def test_blocks_of_planes_are_as_c_blosc_makes_them(level: int, dtype: str) -> None:
+    random = np.random.default_rng(3)
+    for nbytes in (1 << 10, 1 << 16, 3 << 19):
+        values = (random.normal(size=nbytes // 2).cumsum() * 100).astype(dtype)[: nbytes // np.dtype(dtype).itemsize]
+        _, _, steps = CodecChain.parse(f"blosc-lz4-{level}+shuffle").zarr2(values.dtype.itemsize)
+        theirs = numcodecs.Blosc(cname="lz4", clevel=level, shuffle=numcodecs.Blosc.SHUFFLE).encode(values)
+        assert encoded(values, steps)[0] == bytes(theirs)

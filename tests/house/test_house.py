@@ -355,6 +355,7 @@ CLOCKS = {
     "parallel.striped_store.store": GIVES_UP,
     "parallel.striped_store.tree": TELLS_WHEN,
     "parallel.striped_store.wire": GIVES_UP,
+    "progress": TELLS_HOW_LONG,
     "running.command": TELLS_WHEN,  # in the name of a file
     "timers": "`Timers`",
     "trace.recording.log": "a trace: when each access was",

@@ -12,6 +12,7 @@ from hyperslab.errors import UsageError
 from hyperslab.model import Hdf5, Workload, Zarr, count
 from hyperslab.model.file_layout import layout_of_file
 from hyperslab.model.hdf5_settings import Hdf5Settings, installed_version
+from hyperslab.model.installed import GAP_KEY, JOINED_KEY, installed_zarr
 from hyperslab.model.libraries import Layout, options_of
 
 SHAPE = (400, 90)
@@ -116,3 +117,24 @@ def test_another_element_width_is_refused(tmp_path: Path) -> None:
     wide = READ.model_copy(update={"array": READ.array.model_copy(update={"dtype": "float64"})})
     with pytest.raises(UsageError, match="elements of 4 bytes"):
         layout_of_file(hdf5_file(tmp_path / "a.h5", None, chunks=(20, 30)), wide)
+
+
+def test_versions_of_zarr_python_differ_in_shards() -> None:
+    newest, joins_nothing, oldest = (Zarr.of_version(one) for one in ("3.4.2", "3.2.1", "3.1"))
+    assert newest == Zarr()
+    assert (joins_nothing.joined_gap_nbytes, joins_nothing.reads_overwritten) == (None, False)
+    assert (oldest.joined_gap_nbytes, oldest.reads_overwritten) == (None, True)
+    layout = Layout((10, 10), shard_shape=(40, 40))
+    array = {"shape": [40, 40], "dtype": "float32"}
+    box = {"select": "list", "boxes": [{"start": [0, 0], "shape": [20, 20]}]}
+    part = Workload.model_validate({"array": array, "accesses": [box]})
+    assert [count(part, layout, one).n_open for one in (newest, joins_nothing, oldest)] == [2, 5, 5]
+    whole = Workload.model_validate({"array": array, "accesses": [{"select": "all", "operation": "write"}]})
+    assert [count(whole, layout, one).n_open for one in (newest, joins_nothing, oldest)] == [0, 0, 1]
+
+
+def test_the_configuration_of_zarr_python_is_taken() -> None:
+    with pytest.importorskip("zarr").config.set({GAP_KEY: 77, JOINED_KEY: 99}):
+        found = installed_zarr()
+    if found.joined_gap_nbytes is not None:  # zarr-python 3.3 or newer
+        assert (found.joined_gap_nbytes, found.joined_nbytes) == (77, 99)

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use hyperslab_core::ChunkGrid;
-use hyperslab_engine::codecs::{self, Encoder, Filter};
+use hyperslab_engine::codecs::{self, Filter};
 use hyperslab_engine::with_helpers;
 
 use crate::chunk_gathering::{chunk_box, chunk_nbytes, gather_chunk};
+use crate::desk::Desk;
 
 /// Encoded bytes of this many chunks' size may wait until they are taken.
 const WAITING_NBYTES: usize = 32 << 20;
@@ -140,7 +141,7 @@ impl Work<'_> {
 
     /// Encodes chunks until there are no more, but never far ahead of what was taken.
     fn help(&self) {
-        let mut desk = Desk::default();
+        let mut desk = Desk::take();
         let ending = Ending(self);
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -159,6 +160,7 @@ impl Work<'_> {
             self.state().ready.insert(number, encoded);
             self.changed.notify_all();
         }
+        desk.leave();
         std::mem::forget(ending); // only a panic ends the others
     }
 
@@ -167,7 +169,7 @@ impl Work<'_> {
         &self,
         take: &mut impl FnMut(usize, EncodedChunk) -> Result<(), E>,
     ) -> Result<(), EncodeError<E>> {
-        let mut desk = Desk::default();
+        let mut desk = Desk::take();
         let mut taken = 0;
         while taken < self.count {
             let mut state = self.state();
@@ -195,6 +197,7 @@ impl Work<'_> {
                 state = self.wait(state);
             }
         }
+        desk.leave();
         Ok(())
     }
 
@@ -219,13 +222,6 @@ impl Work<'_> {
         let (encoded, mask) = desk.encoder.encode(plain, self.encoding.filters)?;
         Some(EncodedChunk { bytes: Some(encoded.into_owned()), mask, checksum })
     }
-}
-
-/// What a thread keeps from chunk to chunk.
-#[derive(Default)]
-struct Desk {
-    plain: Vec<u8>,
-    encoder: Encoder,
 }
 
 /// Whether all elements are the fill value: the first one is, and each other is like the one before it.

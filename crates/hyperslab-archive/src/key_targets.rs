@@ -15,12 +15,14 @@ use crate::zarr_writing::KeyTarget;
 const SHORT_NBYTES: usize = 64 << 10;
 
 /// Files below a folder. Each is written beside and renamed, as zarr-python does it, so that readers and kills see the old
-/// file or the new one.
+/// file or the new one; in a folder that nobody reads yet, each is written in its place.
 pub struct FolderTarget<'a> {
     /// The folder.
     pub folder: &'a Path,
     /// The names of the files below it.
     pub keys: &'a [String],
+    /// Whether nobody reads the folder yet.
+    pub is_new: bool,
 }
 
 impl FolderTarget<'_> {
@@ -40,13 +42,10 @@ impl KeyTarget for FolderTarget<'_> {
 
     fn write(&self, number: usize, pieces: &[&[u8]]) -> io::Result<()> {
         let path = self.path(number);
-        let (mut file, beside) = match created_beside(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                path.parent().map_or(Ok(()), fs::create_dir_all)?;
-                created_beside(&path)
-            }
-            created => created,
-        }?;
+        if self.is_new {
+            return write_all(&mut in_folder(&path, |path| File::create(path))?, pieces);
+        }
+        let (mut file, beside) = in_folder(&path, created_beside)?;
         let written = write_all(&mut file, pieces).and_then(|()| {
             drop(file);
             fs::rename(&beside, &path)
@@ -59,6 +58,17 @@ impl KeyTarget for FolderTarget<'_> {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             done => done,
         }
+    }
+}
+
+/// Creates a file, and the folders that it needs.
+fn in_folder<T>(path: &Path, create: impl Fn(&Path) -> io::Result<T>) -> io::Result<T> {
+    match create(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            path.parent().map_or(Ok(()), fs::create_dir_all)?;
+            create(path)
+        }
+        created => created,
     }
 }
 

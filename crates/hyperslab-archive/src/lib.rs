@@ -31,6 +31,7 @@ mod chunk_gathering;
 mod chunk_hashes;
 mod chunk_table;
 mod combining;
+mod desk;
 mod dmrpp;
 mod embedded;
 mod error;

@@ -40,6 +40,11 @@ impl ZarrArray {
         self.document.empty().element
     }
 
+    /// The location of its keys.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
     /// The shape of what one key holds.
     pub fn key_shape(&self) -> &[u64] {
         self.document.key_shape()

@@ -2,16 +2,23 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hyperslab_core::{ByteRange, Codec};
-use hyperslab_engine::codecs::{self, Decoded, Encoder, Filter, Scratch, unshuffle_whole};
+use hyperslab_engine::codecs::{self, Decoded, Filter, Scratch, unshuffle_whole};
 use hyperslab_engine::{MAX_CHUNK_NBYTES, with_helpers};
 use hyperslab_parsers::zarr::ArrayDocument;
 
 use crate::chunk_encoding::is_fill;
 use crate::chunk_gathering::{FEW_NBYTES, Runs, outer_count};
+use crate::desk::Desk;
+use crate::error::CallerError;
+use crate::interrupt::InterruptCheck;
+
+/// The caller is asked whether to go on after this many bytes, or chunks.
+const NBYTES_BETWEEN_CHECKS: usize = 4 << 20;
+const CHUNKS_BETWEEN_CHECKS: usize = 256;
 
 /// A box of one key, a chunk or a shard, that is overwritten.
 pub struct KeyPart {
@@ -55,6 +62,8 @@ pub enum WriteError {
     Damaged(usize, String),
     /// The store failed at this key.
     Store(usize, io::Error),
+    /// The caller stopped it.
+    Caller(CallerError),
 }
 
 /// How keys are encoded.
@@ -66,6 +75,11 @@ pub struct KeyEncoding<'a> {
     pub threads: usize,
     /// Whether chunks that hold nothing but the fill value are left out.
     pub leaves_out_fill: bool,
+    /// Gets the CRC-32C of each chunk before encoding, by its position among the chunks of the values, which begin at
+    /// boundaries of chunks then.
+    pub checksums: Option<&'a [AtomicU32]>,
+    /// Asked in the calling thread.
+    pub interrupts: &'a dyn InterruptCheck,
 }
 
 /// Writes the parts of keys. After an error, each key is as it was or written wholly.
@@ -115,7 +129,7 @@ pub fn write_keys(
         has_failed,
         failure,
     };
-    with_helpers(threads - 1, |_| writing.work(), || writing.work());
+    with_helpers(threads - 1, |_| writing.work(false), || writing.work(true));
     writing.failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
@@ -221,29 +235,27 @@ struct Writing<'a> {
     failure: Mutex<Option<WriteError>>,
 }
 
-/// What a thread keeps from chunk to chunk.
-#[derive(Default)]
-struct Desk {
-    plain: Vec<u8>,
-    encoder: Encoder,
-    scratch: Scratch,
-}
-
 impl Writing<'_> {
     /// Makes chunks in order, and writes a key with its last chunk.
-    fn work(&self) {
-        let mut desk = Desk::default();
+    fn work(&self, is_callers: bool) {
+        let mut desk = Desk::take();
+        let between = (NBYTES_BETWEEN_CHECKS / self.unit_nbytes.max(1)).clamp(1, CHUNKS_BETWEEN_CHECKS);
+        let mut made = 0_usize;
         while !self.has_failed.load(Ordering::Relaxed) {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number >= self.count {
-                return;
+                break;
             }
             let key = self.firsts.partition_point(|&first| first <= number) - 1;
-            if let Err(error) = self.make(key, number - self.firsts[key], &mut desk) {
+            made += 1;
+            let is_over = || self.encoding.interrupts.check().map_err(WriteError::Caller);
+            let go_on = if is_callers && made.is_multiple_of(between) { is_over() } else { Ok(()) };
+            if let Err(error) = go_on.and_then(|()| self.make(key, number - self.firsts[key], &mut desk)) {
                 self.has_failed.store(true, Ordering::Relaxed);
                 self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
         }
+        desk.leave();
     }
 
     fn make(&self, number: usize, unit: usize, desk: &mut Desk) -> Result<(), WriteError> {
@@ -340,6 +352,9 @@ impl Writing<'_> {
             }
             plain
         };
+        if let Some(checksum) = self.encoding.checksums.and_then(|all| all.get(self.place(&from)?)) {
+            checksum.store(codecs::crc32c(bytes), Ordering::Relaxed);
+        }
         if covers && self.is_sharded {
             self.old(number)?; // even if no chunk of the key needs it, its other chunks stay
         }
@@ -348,6 +363,13 @@ impl Writing<'_> {
         }
         let encoded = encoder.encode(bytes, self.encoding.filters);
         encoded.map(|(bytes, _)| Some(bytes)).ok_or(WriteError::Refused(number))
+    }
+
+    /// The position among the chunks of the values of the one whose first element is there.
+    fn place(&self, first: &[u64]) -> Option<usize> {
+        let axes = first.iter().zip(self.unit_shape).zip(self.values.shape);
+        let place = axes.fold(0, |place, ((at, unit), length)| place * length.div_ceil(*unit) + at / unit);
+        usize::try_from(place).ok()
     }
 
     fn make_room(&self, plain: &mut Vec<u8>) -> Result<(), WriteError> {

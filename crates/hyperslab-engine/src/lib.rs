@@ -39,6 +39,6 @@ pub use stores::{
     MemoryStore, ObjectEnd, Opener, OtherFile, ROUND_PART_NBYTES, RangeReader, RemoteFolder, RemoteOptions,
     RemoteStatistics, RemoteStore, Stop, Store, Stores, URL_SCHEMES, UrlParts, WebUrl, remote_statistics,
 };
-pub use threads::{default_thread_count, in_shares, with_helpers};
+pub use threads::{Kept, default_thread_count, in_shares, with_helpers};
 pub use tidy::{is_tidy, tidy};
 pub use values::ValueHeap;

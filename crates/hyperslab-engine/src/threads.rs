@@ -25,25 +25,45 @@ pub(crate) struct ThreadMemory {
     pub fetched: Vec<u8>,
 }
 
-static KEPT: Mutex<Vec<ThreadMemory>> = Mutex::new(Vec::new());
+/// What threads leave for later ones.
+pub struct Kept<T>(Mutex<Vec<T>>);
+
+impl<T: Default> Kept<T> {
+    /// Nothing yet.
+    #[allow(clippy::new_without_default)] // it is made for a static
+    pub const fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    /// What another thread left, or a new one.
+    pub fn take(&self) -> T {
+        lock_briefly(&self.0).and_then(|mut kept| kept.pop()).unwrap_or_default()
+    }
+
+    /// Leaves it, unless it has so many bytes that they had better be freed.
+    pub fn leave(&self, one: T, nbytes: usize) {
+        if nbytes <= MOST_KEPT_NBYTES
+            && let Some(mut kept) = lock_briefly(&self.0)
+            && kept.len() < MOST_KEPT
+        {
+            kept.push(one);
+        }
+    }
+}
+
+static KEPT: Kept<ThreadMemory> = Kept::new();
 
 impl ThreadMemory {
     /// The memory that another read left, or a new one.
     pub fn take() -> Self {
-        lock_briefly(&KEPT).and_then(|mut kept| kept.pop()).unwrap_or_default()
+        KEPT.take()
     }
 
     /// Leaves the memory for the next read, unless it has grown large. `decoded_nbytes` is the largest chunk it
     /// decoded.
     pub fn leave(self, decoded_nbytes: usize) {
-        if decoded_nbytes.max(self.fetched.len()) > MOST_KEPT_NBYTES {
-            return;
-        }
-        if let Some(mut kept) = lock_briefly(&KEPT)
-            && kept.len() < MOST_KEPT
-        {
-            kept.push(self);
-        }
+        let nbytes = decoded_nbytes.max(self.fetched.len());
+        KEPT.leave(self, nbytes);
     }
 }
 

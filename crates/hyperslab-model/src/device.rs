@@ -124,6 +124,19 @@ impl Device {
         }
     }
 
+    /// One request for neighbouring chunks in a file, each with its number and bytes.
+    pub fn read_parts(&mut self, parts: impl Iterator<Item = (u64, u64)>, variables: &mut Variables) {
+        let (mut cached, mut missed) = (0, 0);
+        for (chunk, nbytes) in parts {
+            *(if self.cache.uses(chunk, nbytes) { &mut cached } else { &mut missed }) += nbytes;
+        }
+        variables.n_cache += u64::from(missed == 0);
+        variables.n_rdisk += u64::from(missed > 0);
+        variables.s_cache += cached;
+        variables.s_rdisk += missed;
+        variables.s_rneed += missed;
+    }
+
     /// Bytes of a chunk. They are cached from now on.
     pub fn write(&mut self, chunk: u64, range: ByteRange, variables: &mut Variables) {
         self.missed(chunk, range);

@@ -49,4 +49,4 @@ pub use request::{Purpose, Request, Watch};
 pub use server_queues::{ServedRequests, ServerRequests};
 pub use stored::{Chunks, Stored};
 pub use variables::{Variables, contention};
-pub use zarr::Zarr;
+pub use zarr::{Joining, Zarr};

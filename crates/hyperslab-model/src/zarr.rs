@@ -25,12 +25,35 @@ const CHECKSUM_NBYTES: u64 = 4;
 pub struct Zarr {
     /// The shape of shards in elements, a multiple of the chunk shape; `None` without shards.
     pub shard_shape: Option<Vec<u64>>,
+    /// How parts of a shard are read by one request; `None` if each chunk has its own, as before zarr-python 3.3.
+    pub joining: Option<Joining>,
+    /// Whether a shard is read before it is overwritten wholly, as before zarr-python 3.2.
+    pub reads_overwritten: bool,
+}
+
+/// Which ranges of a shard zarr-python reads by one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Joining {
+    /// How many bytes at most are between two of them.
+    pub gap_nbytes: u64,
+    /// How many bytes one request has at most, unless a single chunk has more.
+    pub most_nbytes: u64,
+}
+
+impl Joining {
+    /// Whether a request grows by one more range. Ranges come in the order of the file.
+    fn takes(self, so_far: ByteRange, next: ByteRange) -> bool {
+        next.offset.saturating_sub(so_far.end()) <= self.gap_nbytes
+            && so_far.end().max(next.end()) - so_far.offset <= self.most_nbytes
+    }
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct OpenZarr {
     stored: Stored,
     shards: Option<Shards>,
+    joining: Option<Joining>,
+    reads_overwritten: bool,
     /// Chunks that were written.
     exists: Exists,
     device: Device,
@@ -85,7 +108,8 @@ impl OpenZarr {
             None => (stored.grid.chunk_count(), stored.most_nbytes(Unit::Chunk)),
         };
         let device = Device::new(pages, Unit::Chunk, key_stop, most_nbytes);
-        Ok(Self { stored, shards, exists, device })
+        let Zarr { joining, reads_overwritten, .. } = *zarr;
+        Ok(Self { stored, shards, joining, reads_overwritten, exists, device })
     }
 
     /// Lets the array grow along its first axis to this length.
@@ -165,9 +189,13 @@ impl OpenZarr {
         let shard = touch.linear;
         let key = WHOLE_SHARD | shard;
         if operation == Operation::Write {
-            // Every write to a part of a shard reads the shard and rewrites it, even if the part is the whole shard.
-            let nbytes = self.shard_nbytes(shards, shard)?;
-            self.read_file(shard, key, nbytes, variables, watch);
+            // A write to a part of a shard reads the shard and rewrites it. A shard that reaches beyond the array is never
+            // overwritten wholly.
+            let is_whole = touch.element_count == shards.grid.chunk_element_count();
+            if self.reads_overwritten || !is_whole || !is_complete(selection, touch) {
+                let nbytes = self.shard_nbytes(shards, shard)?;
+                self.read_file(shard, key, nbytes, variables, watch);
+            }
             let touched = shards.touched(&self.stored, touch, selection)?;
             for &chunk in &touched {
                 self.exists.add(chunk);
@@ -192,24 +220,63 @@ impl OpenZarr {
         variables.n_rindex += 1;
         variables.s_rindex += index_nbytes;
         self.device.read_file(index_key, index_nbytes, variables);
-        let (places, end) = self.places(shards, shard)?;
+        let places = self.places(shards, shard)?;
+        let end = places.last().map_or(0, |(_, range)| range.end());
         let range = ByteRange { offset: end, length: index_nbytes };
         watch.saw(Request { purpose: Purpose::ReadIndex, chunk: shard, range });
-        for chunk in touched {
-            let place = places.binary_search_by_key(&chunk, |&(chunk, _)| chunk);
-            if let Ok(position) = place {
-                variables.n_open += 1;
-                variables.s_decode += self.encoded(1);
-                let range = in_blocks(places[position].1, end + index_nbytes);
-                self.device.read_file(chunk, range.length, variables);
-                watch.saw(Request { purpose: Purpose::ReadPart, chunk, range });
-            }
+        for request in self.joined(&places, &touched) {
+            self.read_parts(&places[request], &touched, end + index_nbytes, variables, watch);
         }
         Ok(())
     }
 
-    /// The chunks of a shard that exist, sorted, with their ranges in its file, and where the shard's index begins.
-    fn places(&self, shards: &Shards, shard: u64) -> Result<(Vec<(u64, ByteRange)>, u64), ModelError> {
+    /// The requests for the touched chunks of a shard, as positions in `places`. Each begins and ends with such a chunk.
+    fn joined(&self, places: &[(u64, ByteRange)], touched: &[u64]) -> Vec<std::ops::Range<usize>> {
+        let mut requests: Vec<std::ops::Range<usize>> = Vec::new();
+        for (position, (chunk, range)) in places.iter().enumerate() {
+            if touched.binary_search(chunk).is_err() {
+                continue;
+            }
+            if let (Some(joining), Some(last)) = (self.joining, requests.last_mut()) {
+                let offset = places[last.start].1.offset;
+                let so_far = ByteRange { offset, length: places[last.end - 1].1.end() - offset };
+                if joining.takes(so_far, *range) {
+                    last.end = position + 1;
+                    continue;
+                }
+            }
+            requests.push(position..position + 1);
+        }
+        requests
+    }
+
+    /// Reads neighbouring chunks of a shard, which is a file of `file_nbytes`, by one request. Those that were not
+    /// asked for come with the others.
+    fn read_parts(
+        &mut self,
+        places: &[(u64, ByteRange)],
+        touched: &[u64],
+        file_nbytes: u64,
+        variables: &mut Variables,
+        watch: &mut impl Watch,
+    ) {
+        let ([(first, from), .., (_, to)] | [(first, from @ to)]) = places else { return };
+        let whole = ByteRange { offset: from.offset, length: to.end() - from.offset };
+        let range = in_blocks(whole, file_nbytes);
+        variables.n_open += 1;
+        let asked = places.iter().filter(|(chunk, _)| touched.binary_search(chunk).is_ok()).count();
+        variables.s_decode += self.encoded(asked as u64);
+        let last = places.len() - 1;
+        let beyond = range.length.saturating_sub(whole.length);
+        let parts = places.iter().enumerate();
+        let parts =
+            parts.map(|(at, (chunk, range))| (*chunk, range.length + if at == last { beyond } else { 0 }));
+        self.device.read_parts(parts, variables);
+        watch.saw(Request { purpose: Purpose::ReadPart, chunk: *first, range });
+    }
+
+    /// The chunks of a shard that exist, with their ranges in its file, in this order. The shard's index follows.
+    fn places(&self, shards: &Shards, shard: u64) -> Result<Vec<(u64, ByteRange)>, ModelError> {
         let mut places = Vec::new();
         let mut end = 0;
         for &position in &shards.order {
@@ -219,8 +286,7 @@ impl OpenZarr {
                 end += length;
             }
         }
-        places.sort_unstable_by_key(|&(chunk, _)| chunk);
-        Ok((places, end))
+        Ok(places)
     }
 
     /// Stored bytes of a chunk; `None` if it was never written.
@@ -404,5 +470,16 @@ mod tests {
         assert_eq!(order, [0, 2, 1, 3, 4, 5]);
         assert_eq!(morton_order(&ChunkGrid::new(vec![1, 5], vec![1, 1])?)?, [0, 1, 2, 3, 4]);
         Ok(())
+    }
+
+    #[test]
+    fn ranges_are_joined_up_to_a_gap_and_a_length() {
+        let joining = Joining { gap_nbytes: 10, most_nbytes: 100 };
+        let takes = |end: u64, offset, length| {
+            joining.takes(ByteRange { offset: 20, length: end - 20 }, ByteRange { offset, length })
+        };
+        assert!(takes(50, 50, 10) && takes(50, 60, 60), "next to it; at both limits");
+        assert!(!takes(50, 61, 10), "the gap");
+        assert!(!takes(50, 60, 61), "the length");
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use hyperslab_core::{ByteRange, Manifest, Selection, StoredChunk};
 use hyperslab_model::{
-    ChunkCacheSize, Chunks, Hdf5, HyperslabEngine, IndexKind, Library, ModelError, Operation, PageCacheSize,
-    PaperLibrary, Purpose, Request, Stored, Variables, Zarr,
+    ChunkCacheSize, Chunks, Hdf5, HyperslabEngine, IndexKind, Joining, Library, ModelError, Operation,
+    PageCacheSize, PaperLibrary, Purpose, Request, Stored, Variables, Zarr,
 };
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -221,21 +221,14 @@ fn parse_library(name: &str, options: &Options<'_, '_>) -> PyResult<Library> {
             "mpi_writing",
         ],
         "hyperslab" => &["chunk_cache_nbytes", "far"],
-        "zarr" => &["shard_shape"],
+        "zarr" => &["shard_shape", "joined_gap_nbytes", "joined_nbytes", "reads_overwritten"],
         "paper_hdf5" => &["library_cache_nbytes", "index_block_chunk_count"],
         _ => &[],
     };
     options.check(name, known)?;
     Ok(match name {
         "hdf5" => Library::Hdf5(parse_hdf5(options)?),
-        "zarr" => {
-            let shard_shape = options.get("shard_shape")?;
-            Library::Zarr(Zarr {
-                shard_shape: shard_shape
-                    .map(|shape| integers::per_axis("shard_shape", &shape))
-                    .transpose()?,
-            })
-        }
+        "zarr" => Library::Zarr(parse_zarr(options)?),
         "flat" => Library::Flat,
         "hyperslab" => Library::Hyperslab(HyperslabEngine {
             chunk_cache_nbytes: options.number("chunk_cache_nbytes", HyperslabEngine::CHUNK_CACHE_NBYTES)?,
@@ -250,6 +243,16 @@ fn parse_library(name: &str, options: &Options<'_, '_>) -> PyResult<Library> {
             return Err(choose("library", other, "hdf5, zarr, flat, hyperslab, paper_hdf5 or paper_zarr"));
         }
     })
+}
+
+fn parse_zarr(options: &Options<'_, '_>) -> PyResult<Zarr> {
+    let shard_shape = options.get("shard_shape")?;
+    let shard_shape = shard_shape.map(|shape| integers::per_axis("shard_shape", &shape)).transpose()?;
+    let gap_nbytes = options.get("joined_gap_nbytes")?;
+    let gap_nbytes = gap_nbytes.map(|gap| integers::whole_number("joined_gap_nbytes", &gap)).transpose()?;
+    let most_nbytes = options.number("joined_nbytes", u64::MAX)?;
+    let joining = gap_nbytes.map(|gap_nbytes| Joining { gap_nbytes, most_nbytes });
+    Ok(Zarr { shard_shape, joining, reads_overwritten: options.flag("reads_overwritten", false)? })
 }
 
 fn parse_hdf5(options: &Options<'_, '_>) -> PyResult<Hdf5> {

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use hyperslab_archive::{
     ArraySelection, FolderTarget, GivenTarget, KeyEncoding, KeyTarget, Keys, ReadOptions, Values, write_keys,
 };
 use hyperslab_core::{AxisIndices, AxisSelection, Orthogonal};
 use hyperslab_engine::{RemoteFolder, default_thread_count};
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple};
@@ -70,8 +72,29 @@ impl ZarrArray {
         values: Given<'_>,
         encoding: Asked,
     ) -> PyResult<()> {
-        let target = FolderTarget { folder: &folder, keys: &parts.keys };
-        self.write(py, parts, &values, &encoding, &target)
+        let target = FolderTarget { folder: &folder, keys: &parts.keys, is_new: false };
+        self.write(py, parts, &values, &encoding, &target, None)
+    }
+
+    /// Writes a slab, which begins with whole keys, into the array's own folder, which nobody reads yet. Returns the
+    /// checksums of its chunks before encoding.
+    fn write_slab<'py>(
+        &self,
+        py: Python<'py>,
+        first: Vec<u64>,
+        values: Given<'_>,
+        encoding: Asked,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let Keys::Local(folder) = self.0.keys() else {
+            return Err(PyValueError::new_err("slabs are written to local folders only"));
+        };
+        let slab = ZarrParts::of_slab(self.0.document(), &first, &values.1)?;
+        let unit = self.0.document().unit_shape().unwrap_or_default();
+        let count = values.1.iter().zip(unit).map(|(length, unit)| length.div_ceil((*unit).max(1)));
+        let checksums: Vec<AtomicU32> = (0..count.product::<u64>()).map(|_| AtomicU32::new(0)).collect();
+        let target = FolderTarget { folder, keys: &slab.keys, is_new: true };
+        self.write(py, &slab, &values, &encoding, &target, Some(&checksums))?;
+        Ok(checksums.into_iter().map(AtomicU32::into_inner).collect::<Vec<_>>().into_pyarray(py))
     }
 
     /// What keys are to hold, given what they hold; `None` if one is to be removed.
@@ -84,7 +107,7 @@ impl ZarrArray {
         encoding: Asked,
     ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
         let target = GivenTarget::new(old.iter().map(Option::as_deref).collect());
-        self.write(py, parts, &values, &encoding, &target)?;
+        self.write(py, parts, &values, &encoding, &target, None)?;
         Ok(target.into_made().into_iter().map(|made| made.map(|bytes| PyBytes::new(py, &bytes))).collect())
     }
 
@@ -142,10 +165,13 @@ impl ZarrArray {
         values: &Given<'_>,
         (filters, leaves_out_fill, threads): &Asked,
         target: &dyn KeyTarget,
+        checksums: Option<&[AtomicU32]>,
     ) -> PyResult<()> {
         let filters = chunk_encoding::filters(filters)?;
         let threads = threads.unwrap_or_else(default_thread_count);
-        let encoding = KeyEncoding { filters: &filters, threads, leaves_out_fill: *leaves_out_fill };
+        let leaves_out_fill = *leaves_out_fill;
+        let encoding =
+            KeyEncoding { filters: &filters, threads, leaves_out_fill, checksums, interrupts: &Signals };
         let values = Values { bytes: values.0.as_slice()?, shape: &values.1 };
         let write = || write_keys(self.0.document(), &parts.parts, values, encoding, target);
         detached(py, write)?.map_err(|error| parts.failure(error))

@@ -3,7 +3,9 @@
 use std::io;
 
 use hyperslab_archive::{KeyPart, WriteError};
-use pyo3::exceptions::{PyMemoryError, PyOSError};
+use hyperslab_core::ChunkGrid;
+use hyperslab_parsers::zarr::ArrayDocument;
+use pyo3::exceptions::{PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PySlice, PyTuple};
 
@@ -132,6 +134,34 @@ impl ZarrParts {
         first.filter(|_| is_filled).map(|first| (first, whole))
     }
 
+    /// The keys of a slab, values of this shape whose first element is the first one of a key.
+    pub(crate) fn of_slab(document: &ArrayDocument, first: &[u64], shape: &[u64]) -> PyResult<Self> {
+        let key_shape = document.key_shape();
+        let misfit = || PyValueError::new_err("the slab does not begin where a chunk or shard begins");
+        let begins = first.iter().zip(key_shape).all(|(first, length)| first.is_multiple_of(*length));
+        if !begins || first.len() != key_shape.len() || shape.len() != key_shape.len() {
+            return Err(misfit());
+        }
+        let stops = first.iter().zip(shape).map(|(first, length)| first.checked_add(*length));
+        let whole: Vec<u64> = stops.collect::<Option<_>>().ok_or_else(misfit)?;
+        let inner = ChunkGrid::new(shape.to_vec(), key_shape.to_vec()).map_err(errors::to_python)?;
+        let outer = ChunkGrid::new(whole.clone(), key_shape.to_vec()).map_err(errors::to_python)?;
+        let (mut parts, mut places) = (Vec::new(), Vec::new());
+        for number in 0..inner.chunk_count() {
+            let index = inner.chunk_index(number).map_err(errors::to_python)?;
+            let from: Vec<u64> = index.iter().zip(key_shape).map(|(at, length)| at * length).collect();
+            let rest = from.iter().zip(shape).zip(key_shape);
+            let inside = rest.map(|((from, all), length)| (all - from).min(*length)).collect();
+            let place =
+                index.iter().zip(first).zip(key_shape).map(|((at, first), length)| at + first / length);
+            places.push(outer.linear_index(&place.collect::<Vec<_>>()).map_err(errors::to_python)?);
+            parts.push(KeyPart { start: vec![0; from.len()], from, shape: inside, is_whole: true });
+        }
+        let keys =
+            document.keys(&whole, &places).map_err(|reason| PyValueError::new_err(reason.to_string()))?;
+        Ok(Self { keys, parts })
+    }
+
     /// The exception for keys that were not written.
     pub(crate) fn failure(&self, error: WriteError) -> PyErr {
         let key = |number: usize| self.keys.get(number).map_or("", String::as_str);
@@ -144,6 +174,7 @@ impl ZarrParts {
             }
             WriteError::Damaged(number, problem) => errors::damaged(format!("{}: {problem}", key(number))),
             WriteError::Store(number, error) => of_system(error, key(number)),
+            WriteError::Caller(error) => errors::of_caller(error),
         }
     }
 }

@@ -11,7 +11,8 @@ from hyperslab.chunk_grid import ceil_div
 from hyperslab.conversion.advice import AdvisedArray
 from hyperslab.memory import CHUNK_CACHE_NBYTES
 from hyperslab.model.hdf5_settings import Hdf5Settings
-from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Library, Zarr
+from hyperslab.model.installed import installed_zarr
+from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Library
 from hyperslab.quantities import set_nbytes_text
 from hyperslab.storage.chain import PLAIN, Codec, CodecChain
 
@@ -80,7 +81,7 @@ class Candidate:
     def library(self, shape: tuple[int, ...], *, far: bool = False) -> Library:
         """The library of the cost model."""
         if self.reader == "zarr":
-            return Zarr()
+            return installed_zarr()
         if self.reader == "hyperslab":
             return HyperslabEngine(far=far)
         if self.reader == "flat":

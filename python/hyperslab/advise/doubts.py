@@ -17,6 +17,7 @@ from hyperslab.advise.pricing import Pricer
 from hyperslab.advise.stored import StoredArray
 from hyperslab.lab.environment import machine_of
 from hyperslab.lab.other_load import BUSY, share_text
+from hyperslab.model.installed import zarr_version
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.quantities import digits, interval_text, seconds_text
 from hyperslab.trace.changed import has_changed
@@ -32,6 +33,7 @@ def doubted(pricer: Pricer, array: StoredArray, today: Candidate, now: Price) ->
     price out.
     """
     sentences = list(dict.fromkeys(said for one in pricer.demands for said in _differs(pricer.profile, array, one)))
+    sentences += assumed(pricer, today)
     gaps = list(_gaps(pricer, today, now))
     for demand, predicted, measured in gaps:
         reason = _reason(pricer, demand, today, measured)
@@ -102,6 +104,18 @@ def _differs(profile: StoreProfile | None, array: StoredArray, demand: Demand) -
             f"of the one that was calibrated ({_calibrated(profile)})"
         )
     yield from _of_file(array, demand)
+
+
+def assumed(pricer: Pricer, today: Candidate) -> Iterator[str]:
+    """The version of zarr-python that is taken, where it decides the requests: a trace does not say which it was."""
+    elsewhere = [one.name for one in pricer.demands if _was_elsewhere(pricer.profile, one)]
+    if elsewhere and today.reader == "zarr" and today.layout.shard_shape is not None:
+        version = zarr_version()
+        taken = "the newest that we know" if version is None else f"{version}, which is installed here"
+        yield (
+            f"{' and '.join(elsewhere)} was recorded on another machine, and its zarr-python is not known: reads of "
+            f"shards are counted as those of {taken}"
+        )
 
 
 def _of_file(array: StoredArray, demand: Demand) -> Iterator[str]:

@@ -10,8 +10,8 @@ from typing import Any
 from hyperslab.advise.rerunning import Obstacle, Unproved, run_again, why_not_run
 from hyperslab.advise.results import ArrayAdvice
 from hyperslab.advise.verifying import MOST_NBYTES, Verification, measured_options, verify
-from hyperslab.lab.rounds import Progress
 from hyperslab.model.store_profile import StoreProfile
+from hyperslab.progress import Progress
 
 ASKED = "--replay asks for it"
 

@@ -28,8 +28,9 @@ from hyperslab.conversion.advice import AdviceFile
 from hyperslab.errors import HyperslabError
 from hyperslab.lab import cache
 from hyperslab.lab.room import check_room, full, says_if_full
-from hyperslab.lab.rounds import Progress, Rounds, StopRule, Tally, trial_count
+from hyperslab.lab.rounds import Rounds, StopRule, Tally, trial_count
 from hyperslab.preloading import preloading
+from hyperslab.progress import Progress
 from hyperslab.quantities import nbytes_text, seconds_text
 from hyperslab.replacing import FULL
 from hyperslab.scratch import remove, scratch_below

@@ -25,10 +25,11 @@ from hyperslab.errors import HyperslabError, TrialFailed, UsageError
 from hyperslab.lab import cache
 from hyperslab.lab.environment import observe
 from hyperslab.lab.room import check_room, says_if_full
-from hyperslab.lab.rounds import Progress, Rounds, StopRule, Tally, trial_count
+from hyperslab.lab.rounds import Rounds, StopRule, Tally, trial_count
 from hyperslab.lab.statistics import interval_of_median
 from hyperslab.lab.worker import LocalWorkers
 from hyperslab.model.store_profile import StoreProfile
+from hyperslab.progress import Progress
 from hyperslab.scratch import remove, scratch_below
 
 MOST_NBYTES = 256 << 20

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -20,7 +20,7 @@ from zarr.abc.codec import Codec, CodecPipeline
 from zarr.abc.store import Store
 from zarr.codecs._v2 import V2Codec
 from zarr.core.array_spec import ArraySpec
-from zarr.core.buffer import Buffer, NDBuffer, default_buffer_prototype
+from zarr.core.buffer import Buffer, NDBuffer
 from zarr.core.codec_pipeline import BatchedCodecPipeline
 from zarr.core.config import config
 from zarr.core.metadata import ArrayMetadata, ArrayV2Metadata
@@ -29,7 +29,7 @@ from hyperslab._core import Points, ZarrArray
 from hyperslab.archive.far.remote import Remote
 from hyperslab.archive.tree.indexing import normalize
 from hyperslab.archive.zarr.batch import Batch, batch_of
-from hyperslab.archive.zarr.encoding import steps_of
+from hyperslab.archive.zarr.encoding import document_of, steps_of
 from hyperslab.archive.zarr.folder import location_of_keys
 from hyperslab.archive.zarr.writing import Writer, fill_of
 from hyperslab.archive.zarr_store import ZarrStore
@@ -38,6 +38,32 @@ from hyperslab.errors import DamagedFile, Unsupported, UsageError
 from hyperslab.memory import aligned_empty
 
 TELLS_STATUS = hasattr(zarr.abc.codec, "GetResult")
+
+
+class Statuses(Sequence[dict[str, str]]):
+    """Whether each chunk of a batch exists, as far as this is known without a request. It is looked up when somebody
+    asks, because zarr-python does not after the reads that are ours.
+
+    Parameters
+    ----------
+    store : Store | None
+        The store of the chunks.
+    items : list[Any]
+        zarr-python's batch.
+    """
+
+    def __init__(self, store: Store | None, items: list[Any]) -> None:
+        self._store = store
+        self._items = items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, number: Any) -> Any:
+        location = location_of_keys(self._store, "")
+        path = f"{location}/{self._items[number][0].path}"
+        is_missing = isinstance(location, str) and not os.path.exists(path)  # noqa: PTH110
+        return {"status": "missing" if is_missing else "present"}
 
 
 @dataclass(frozen=True)
@@ -136,15 +162,7 @@ class Pipeline(CodecPipeline):
         """Both in one thread, since it takes as long to go to another one as to read a small chunk."""
         if not self._read(items, out, drop_axes):
             return None
-        return True, self._statuses(items) if TELLS_STATUS else None
-
-    def _statuses(self, items: list[Any]) -> tuple[dict[str, str], ...]:
-        """Return whether each chunk exists, as far as this is known without a request."""
-        location = location_of_keys(self.store, "")
-        paths = [item[0].path for item in items]
-        known = paths if isinstance(location, str) else []
-        missing = {path for path in known if not os.path.exists(f"{location}/{path}")}  # noqa: PTH110
-        return tuple({"status": "missing" if path in missing else "present"} for path in paths)
+        return True, Statuses(self.store, items) if TELLS_STATUS else None
 
     @cached_property
     def _opened(self) -> dict[str, tuple[ZarrArray | None, np.dtype[Any]]]:
@@ -219,7 +237,7 @@ def _array_of(
     metadata: ArrayMetadata | None, location: str | Remote, spec: ArraySpec, document: bytes | None = None
 ) -> ZarrArray | None:
     assert metadata is not None
-    document = document or _document(metadata)
+    document = document or document_of(metadata)
     native = spec.dtype.to_native_dtype()
     try:
         folder = location.file() if isinstance(location, Remote) else location
@@ -232,16 +250,12 @@ def _array_of(
     return ZarrArray(document, folder, fill.tobytes())
 
 
-def _document(metadata: ArrayMetadata) -> bytes:
-    return bytes(next(iter(metadata.to_buffer_dict(default_buffer_prototype()).values())).to_bytes())
-
-
 def _writer_of(
     metadata: ArrayMetadata | None, store: Store, spec: ArraySpec, inner: BatchedCodecPipeline
 ) -> Writer | None:
     if metadata is None or isinstance(store, ZarrStore):
         return None
-    document = _document(metadata)
+    document = document_of(metadata)
     array = _array_of(metadata, "", spec, document)
     steps = None if array is None or not array.is_writable else steps_of(document, array.dtype.itemsize)
     return None if array is None or steps is None else Writer(array, steps, inner, store)

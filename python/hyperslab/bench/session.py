@@ -44,9 +44,10 @@ from hyperslab.declared import read
 from hyperslab.errors import MissingLibrary, StudyError, UsageError
 from hyperslab.formats import availability
 from hyperslab.lab.environment import Environment, observe
-from hyperslab.lab.rounds import Progress, Rounds, exactly
+from hyperslab.lab.rounds import Rounds, exactly
 from hyperslab.meant import meant, meant_or_known
 from hyperslab.needed import is_there, missing
+from hyperslab.progress import Progress, watched
 from hyperslab.scratch import scratch_below
 
 DEFAULT_STUDY = "mine"
@@ -123,6 +124,7 @@ def _load(path: Path) -> Sequence[Case | HistoryCase]:
     return [histories.load(path, given)] if given.get("kind") == histories.KIND else load(path)
 
 
+@watched("trials")
 def run_bench(request: RunRequest, progress: Progress = lambda *_: None, say: Callable[[str], None] = print) -> Run:
     """Run a request, or resume an interrupted run. Returns the finished run, with its tables written.
 

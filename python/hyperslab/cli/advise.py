@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SHOWN = 12
 Targets = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[FILE[:ARRAY]]...", help="Files, or an array; by default those that the trace names."),
+    typer.Argument(metavar="[FILE[:ARRAY]]...", help="Files, or an array (default: those that the trace names)."),
 ]
 
 
@@ -73,7 +73,7 @@ def advise(
     option: Options = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say which layout makes your accesses fast, what helps without rewriting, and what it is worth.
+    """Recommend the layout that makes your accesses fast, and what helps without rewriting.
 
     Arrays that are alike, also in several files, get one advice, and one command applies it to all of them.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hyperslab.errors import DamagedFile, HyperslabError, NoSuchFile, ReadError, Unsupported, UsageError
@@ -47,11 +48,19 @@ def open_archive(
         along = int(concat) if concat.isdecimal() else concat
         return hyperslab.open(path, storage_options=reached, concat=along, allowed=prefixes)
     except FileNotFoundError as error:
-        raise NoSuchFile(f"there is no file {error.filename or path}: check the path") from error
+        raise NoSuchFile(f"there is no file {error.filename or path}: {_meant(path)}") from error
     except HyperslabError:
         raise
     except OSError as error:
         raise UsageError(f"{path} cannot be opened: {error.strerror or error}") from error
+
+
+def _meant(path: str | list[str]) -> str:
+    """What to do about a file that is not there: perhaps an array of it was named."""
+    file, _, array = path.rpartition(":") if isinstance(path, str) else ("", "", "")
+    if not file or not Path(file).exists():
+        return "check the path"
+    return f"{file} is there, but this command takes files; hyperslab read {file} {array} reads one of its arrays"
 
 
 def allowed_prefixes(allowed: list[str] | None) -> tuple[str, ...] | None:

@@ -38,16 +38,16 @@ def audit(
             help="Files, Zarr folders, URLs, quoted patterns, and folders: each stands for all array files below it.",
         ),
     ],
-    round_trip: Annotated[float, typer.Option(help="Milliseconds to a server and back.")] = 40.0,
-    bandwidth: Annotated[str, typer.Option(help="Bytes that come from it in a second.")] = "100MB",
+    round_trip: Annotated[float, typer.Option(help="Milliseconds from here to the server and back.")] = 40.0,
+    bandwidth: Annotated[str, typer.Option(help="Bytes that the server sends in a second.")] = "100MB",
     trace: Annotated[
-        Path | None, typer.Option(help="Judge by the accesses of this trace in place of usual ones.")
+        Path | None, typer.Option(help="Judge by the accesses of this trace instead of the usual ones.")
     ] = None,
     store_profile: Annotated[
         Path | None, typer.Option("--profile", help="Store profile (default: the one from `calibrate`).")
     ] = None,
     require: Annotated[
-        str | None, typer.Option(help="cloud or cmip7: the exit status is 1 if a file does not meet it.")
+        str | None, typer.Option(help="cloud or cmip7: the exit status is 1 if a file does not suit this purpose.")
     ] = None,
     output: Annotated[
         list[Path] | None,
@@ -62,7 +62,7 @@ def audit(
     allowed: Allowed = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say which files are slow from far or from disk, why, and which commands remedy that.
+    """Show which files are slow to read from a server or a disk, why, and which commands make them fast.
 
     A file is judged from its metadata alone. The exit status is 1 if a file cannot be read, or is not as required.
 

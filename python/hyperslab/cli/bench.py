@@ -24,7 +24,7 @@ Method = Literal["fair", "published", "both"]
 def bench(
     study: Annotated[
         list[str] | None,
-        typer.Argument(help="Studies to run: a case, a family, a pattern, or a YAML file. Default: `mine`."),
+        typer.Argument(help="Studies to run: a case, a family, a pattern, or a YAML file (default: `mine`)."),
     ] = None,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="Directory for the results; it must not hold another run.")
@@ -38,11 +38,13 @@ def bench(
     trials: Annotated[int | None, typer.Option(min=1, help="Run exactly this many trials of each cell.")] = None,
     until_decided: Annotated[
         bool,
-        typer.Option("--until-decided", help="Go on until every comparison is decided; gives up after 50 rounds."),
+        typer.Option("--until-decided", help="Continue until every comparison is decided, for at most 50 rounds."),
     ] = False,
     minutes: Annotated[
         float | None,
-        typer.Option(min=0.01, help="Stop measuring after so many minutes; --resume goes on with what is open then."),
+        typer.Option(
+            min=0.01, help="Stop measuring after this many minutes; --resume continues with what is still open."
+        ),
     ] = None,
     scratch: Annotated[Path | None, typer.Option(help="Directory for measured files (default: the output).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the interrupted run in the output.")] = False,

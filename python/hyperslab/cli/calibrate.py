@@ -37,7 +37,12 @@ def calibrate_machine(
         ),
     ] = None,
     round_trip_ms: Annotated[
-        float | None, typer.Option("--round-trip-ms", min=0, help="Simulated round trip of a server started here (40).")
+        float | None,
+        typer.Option(
+            "--round-trip-ms",
+            min=0,
+            help="Simulated round trip of a server that is started here, in milliseconds (default: 40).",
+        ),
     ] = None,
     option: Options = None,
     output: Annotated[
@@ -47,8 +52,12 @@ def calibrate_machine(
     parallel: Annotated[
         bool, typer.Option("--parallel", help="Measure programs of several processes on the striped store instead.")
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Under 3 minutes, small arrays (the default).")] = False,
-    full: Annotated[bool, typer.Option("--full", help="About 20 minutes: the published design, scaled down.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Measure small arrays, in under 3 minutes (the default).")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Measure the published design, scaled down, in about 20 minutes.")
+    ] = False,
     libraries: Annotated[str | None, typer.Option(help="Only these libraries: hdf5,zarr,hyperslab,flat.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted calibration.")] = False,
     no_wait: Annotated[

@@ -55,7 +55,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         ),
         "audit": Entry(
             "audit:audit",
-            "Say which files are slow from far or from disk, why, and which commands remedy that.",
+            "Show which files are slow to read from a server or a disk, why, and which commands make them fast.",
         ),
     },
     "Read arrays": {
@@ -75,7 +75,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
     "Choose a layout": {
         "advise": Entry(
             "advise:advise",
-            "Say which layout makes your accesses fast, what helps without rewriting, and what it is worth.",
+            "Recommend the layout that makes your accesses fast, and what helps without rewriting.",
         ),
         "predict": Entry(
             "predict:predict_costs",

@@ -24,13 +24,18 @@ if TYPE_CHECKING:
 
 PurposeOption = Annotated[
     str | None,
-    typer.Option("--for", help="cmip7 (what that archive asks for) or cloud: only what does not suit it changes."),
+    typer.Option(
+        "--for", help="cloud or cmip7 (what that archive asks for): change only what does not suit this purpose."
+    ),
 ]
 InPlace = Annotated[
     bool, typer.Option("--in-place", help="Replace each source by its converted and verified copy (HDF5).")
 ]
 VerifyOption = Annotated[
-    str, typer.Option(help="checksum: read back and compare; library: through h5py or zarr; none.")
+    str,
+    typer.Option(
+        help="How to verify the copy. checksum: read it back and compare; library: do so through h5py or zarr; none."
+    ),
 ]
 MOST_NAMED = 20
 LEAST_MEMORY_NBYTES = 1 << 20
@@ -51,16 +56,20 @@ def convert(
         ),
     ] = None,
     format: Annotated[
-        str | None, typer.Option(help="hdf5, netcdf4, zarr2 or zarr3; by default that of the target's suffix.")
+        str | None, typer.Option(help="hdf5, netcdf4, zarr2 or zarr3 (default: that of the target's suffix).")
     ] = None,
     chunks: Annotated[
         list[str] | None,
-        typer.Option(help="1,100 or time=1,lat=100; PATH:1,100 for one array; -1: whole axis; contiguous. Repeatable."),
+        typer.Option(
+            help="Chunks: 1,100 or time=1,lat=100; PATH:1,100 for one array; -1: whole axis; contiguous. Repeatable."
+        ),
     ] = None,
-    shards: Annotated[list[str] | None, typer.Option(help="The same for shards of Zarr 3. Repeatable.")] = None,
+    shards: Annotated[
+        list[str] | None, typer.Option(help="Shard shape of Zarr 3, written in the same way. Repeatable.")
+    ] = None,
     codec: Annotated[
         list[str] | None,
-        typer.Option(help="shuffle+deflate:4, zstd:3, none, ...; PATH:CODEC for one array. Repeatable."),
+        typer.Option(help="Codecs: shuffle+deflate:4, zstd:3, none, ...; PATH:CODEC for one array. Repeatable."),
     ] = None,
     like: Annotated[
         Path | None, typer.Option(help="A file of `hyperslab advise -o`: chunks, shards and codecs of each array.")
@@ -70,9 +79,11 @@ def convert(
     ] = False,
     purpose: PurposeOption = None,
     in_place: InPlace = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what --for would do.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what --for would do.")] = False,
     memory: Annotated[str | None, typer.Option(help="The most memory for elements, such as 2GiB.")] = None,
-    threads: Annotated[int | None, typer.Option(help="By default HYPERSLAB_THREADS, or one per core.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Number of threads (default: HYPERSLAB_THREADS, or one per core).")
+    ] = None,
     verify: VerifyOption = "checksum",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing target.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished conversion.")] = False,

@@ -30,14 +30,16 @@ def evaluate(
     directory: Annotated[
         Path | None, typer.Option("--dir", help="Directory for measured files (default: the output).")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Small arrays, fewer experiments; takes minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer experiments with small arrays; takes minutes.")] = False,
     full: Annotated[
         bool, typer.Option("--full", help="All experiments, with isolated phases; takes a quarter of an hour.")
     ] = False,
     tiny: Annotated[bool, typer.Option("--tiny", hidden=True)] = False,
     generated: Annotated[
         int | None,
-        typer.Option("--generated", min=1, help="Draw this many workloads instead; each takes up to a minute."),
+        typer.Option(
+            "--generated", min=1, help="Draw this many workloads at random instead; each takes up to a minute."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of the drawn workloads.")] = None,
     minutes: Annotated[

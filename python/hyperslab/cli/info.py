@@ -19,10 +19,12 @@ def info(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     every: Annotated[bool, typer.Option("-v", "--verbose", help="Show every attribute, in full.")] = False,
     advise: Annotated[
-        bool, typer.Option("--advise", help="Audit the file: how it suits reading from afar, and what remedies it.")
+        bool,
+        typer.Option("--advise", help="Audit the file: how well it suits reading from a server, and what to change."),
     ] = False,
     trace: Annotated[
-        Path | None, typer.Option(help="Also say what a traced program's accesses take, and what helps it.")
+        Path | None,
+        typer.Option(help="Also show how long a traced program's accesses take, and what makes them faster."),
     ] = None,
     store_profile: Annotated[
         Path | None, typer.Option("--profile", help="Store profile (default: the one from `calibrate`).")

@@ -38,7 +38,9 @@ def serve_striped(
     metadata_ms: Annotated[float, typer.Option(min=0, help="Time of the metadata server for a file.")] = 2.0,
     seconds: Annotated[float | None, typer.Option(min=0, help="Stop after this time (default: at Ctrl-C).")] = None,
     mount: Annotated[Path | None, typer.Option(help="Mount the store at this directory, for real libraries.")] = None,
-    stripe: Annotated[str, typer.Option(help="Of mounted .h5 and .nc files: SIZE:COUNT, or SIZE for all.")] = "1MiB",
+    stripe: Annotated[
+        str, typer.Option(help="Stripes of mounted .h5 and .nc files: SIZE:COUNT, or SIZE for all.")
+    ] = "1MiB",
 ) -> None:
     """Run data servers and a metadata server, each in a network namespace behind a rate limit, until Ctrl-C.
 

@@ -32,7 +32,9 @@ PartitionName = Annotated[
     str | None,
     typer.Option("--partition", help="Which process owns which chunks: rows, columns, blocks, round-robin, random."),
 ]
-Collective = Annotated[bool, typer.Option("--collective", help="HDF5's processes gather their requests.")]
+Collective = Annotated[
+    bool, typer.Option("--collective", help="HDF5's processes gather their requests (collective I/O).")
+]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from hyperslab.cli.output import line
 from hyperslab.errors import printable
+from hyperslab.progress import progress_text
 
 LOG_EVERY_SECONDS = 15.0
 
@@ -61,8 +62,6 @@ def _log(console: Console, unit: str) -> Callable[[str, int, int], None]:
         now = time.monotonic()
         if now - said >= LOG_EVERY_SECONDS:
             said = now
-            left = (now - started) / max(done, 1) * (expected - done)
-            told = f"{done} of at most {expected} {unit}, about {left:.0f} s left" if expected else f"{done} {unit}"
-            console.print(line(f"{told}: {what}"), soft_wrap=True)
+            console.print(line(progress_text(what, done, expected, unit, now - started)), soft_wrap=True)
 
     return show

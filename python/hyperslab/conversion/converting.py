@@ -27,17 +27,18 @@ from hyperslab.journal.signals import defer_signals
 from hyperslab.meant import meant
 from hyperslab.memory import available_nbytes
 from hyperslab.needed import need, need_h5py
+from hyperslab.progress import Progress, watched
 from hyperslab.replacing import FULL, followed, put_in_place, sync_one
 from hyperslab.versions.layout.version_group import VersionGroup
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree.group import Group
-    from hyperslab.progress import Progress
 
 LEAST_MEMORY = 64 << 20
 CHANGED = "{} changed while it was converted: start again with --overwrite"
 
 
+@watched("MB")
 def convert(
     source: Any,
     target: str | os.PathLike[str],
@@ -110,7 +111,8 @@ def convert(
     sync : bool
         Whether to sync the result to disk before it gets its name.
     progress : Progress | None
-        Called with the array at work, the MB done and the MB of all.
+        Called with the array at work, the MB done and the MB of all. Without it, notebooks show a bar after two
+        seconds.
     predicted : Callable[[float], None] | None
         Called once with the seconds that the conversion will probably take, before arrays of at least 64 MiB are
         written.

@@ -18,13 +18,13 @@ from hyperslab.conversion.suffixes import SUFFIXES
 from hyperslab.conversion.wishes import Wish
 from hyperslab.errors import UsageError
 from hyperslab.needed import need
+from hyperslab.progress import Progress, watched
 from hyperslab.references import kerchunk, zarr2
 from hyperslab.references.export import Export
 from hyperslab.versions.layout.seen import opened_version
 
 if TYPE_CHECKING:
     from hyperslab.archive.tree.group import Group
-    from hyperslab.progress import Progress
 
 JSON, PARQUET = (".json",), (".parquet", ".parq")
 INLINE_NBYTES = 500  # references hold arrays up to this size as values
@@ -43,6 +43,7 @@ class Exported:
     left_out: dict[str, str] = field(default_factory=dict)  # what the format cannot express, with the reasons
 
 
+@watched("chunks")
 def export(
     path: str,
     version: str,

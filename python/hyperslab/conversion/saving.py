@@ -6,6 +6,7 @@ variables are written by us: chunks are encoded by our threads and stored as the
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from hyperslab import _core
+from hyperslab.archive.zarr.encoding import document_of, steps_of
 from hyperslab.conversion.checking import ZARR_DOCUMENTS
 from hyperslab.conversion.converting import format_of, usual_memory
 from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder
@@ -21,11 +24,11 @@ from hyperslab.conversion.journal import Finished
 from hyperslab.conversion.meter import Meter
 from hyperslab.conversion.reading import NON_COORDINATE_PREFIX
 from hyperslab.conversion.wishes import usual_chunk_shape
-from hyperslab.conversion.zarr_steps import zarr_steps
-from hyperslab.errors import UsageError
+from hyperslab.errors import DamagedFile, Unsupported, UsageError
 from hyperslab.meant import meant_or_known
 from hyperslab.needed import is_there, need, need_h5py
 from hyperslab.replacing import replacing
+from hyperslab.storage.chain import Step
 
 # Below this, xarray writes a variable itself: encoding takes no time. In NetCDF4 it may only be tiny and in one piece:
 # chunks and much else would otherwise stand in front of the chunk indexes.
@@ -298,20 +301,29 @@ def _zarr(given: Any, path: Path, version: int, encoding: dict[str, Any], filler
     store = ZarrStore.open_group(str(path), mode="w", zarr_format=version, consolidate_on_close=True, write_empty=True)
     fillings = []
     for source, target in _dump(given, store, encoding, None, Collector()):
-        described = zarr_steps(target)
-        if described is None or target.dtype.itemsize != source.dtype.itemsize:
+        document = document_of(target.metadata)
+        ours = _ours(document, target.dtype)
+        if ours is None or target.dtype.itemsize != source.dtype.itemsize:
             _by_rows(source, target)
             continue
-        chunks, shards, steps = described
-        fill = np.asarray(0 if target.fill_value is None else target.fill_value, target.dtype).tobytes()
-        folder = path / target.path
-        writer = ZarrArray(folder, version, shards, SlabEncoder(chunks, tuple(steps), fill, threads))
-        filling = _filling(target.path, source, target.dtype, shards or chunks, fill, writer)
-        if shards is not None:
-            filling.given = None  # encoded shards wait in memory until their slab is done
-        fillings.append(filling)
+        dtype, steps = ours
+        fill = np.asarray(0 if target.fill_value is None else target.fill_value, dtype).tobytes()
+        encoder = SlabEncoder(target.chunks, tuple(steps), fill, threads)
+        writer = ZarrArray(path / target.path, json.loads(document), encoder)
+        fillings.append(_filling(target.path, source, dtype, target.shards or target.chunks, fill, writer))
     filler.fill(fillings)
     store.close()
+
+
+def _ours(document: bytes, dtype: np.dtype[Any]) -> tuple[np.dtype[Any], list[Step]] | None:
+    """The dtype as stored and the steps of our encoder for an array of zarr-python; None if that has to write."""
+    try:
+        array = _core.ZarrArray(document, "")
+        stored = array.dtype
+    except (Unsupported, DamagedFile, UsageError):
+        return None
+    steps = steps_of(document, dtype.itemsize) if array.is_writable and not dtype.hasobject else None
+    return None if steps is None else (dtype.newbyteorder(stored.byteorder), steps)
 
 
 def _filling(

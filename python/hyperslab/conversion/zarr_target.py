@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hyperslab import _core
 from hyperslab.archive.tree.dimensions import PhonyDimensions
 from hyperslab.chunk_grid import ceil_div
-from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder, crc32c
+from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder, folded
 from hyperslab.conversion.filling import Filling
 from hyperslab.conversion.journal import Finished
 from hyperslab.conversion.reading import (
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from hyperslab.archive.tree.array import Array
     from hyperslab.archive.tree.group import Group
 
-MISSING = (2**64 - 1).to_bytes(8, "little") * 2
 MOST_NAME_NBYTES = 255  # of a file's name
 MOST_NAMED = 8
 NO_LINKS = "Zarr has no links: what it leads to is not under this name in the copy"
@@ -52,26 +52,23 @@ class ZarrArray:
     ----------
     folder : Path
         The array's folder.
-    version : int
-        2 or 3.
-    shard_shape : tuple[int, ...] | None
-        The shape of a shard; None without shards.
+    document : Mapping[str, Any]
+        Its `zarr.json` or `.zarray`.
     encoder : SlabEncoder
         How to encode its chunks.
     """
 
     is_replayable = True
 
-    def __init__(self, folder: Path, version: int, shard_shape: tuple[int, ...] | None, encoder: SlabEncoder) -> None:
+    def __init__(self, folder: Path, document: Mapping[str, Any], encoder: SlabEncoder) -> None:
         self._folder = folder
-        self._version = version
-        self._shard_shape = shard_shape
+        self._document = document
         self.encoder = encoder
 
     @property
     def elsewhere(self) -> ZarrArray:
         """What writes slabs in another process: chunks and shards are files of their own."""
-        return ZarrArray(self._folder, self._version, self._shard_shape, replace(self.encoder, threads=1))
+        return ZarrArray(self._folder, self._document, replace(self.encoder, threads=1))
 
     def make(self, box: Box, data: Bytes) -> Finished:
         """Write a slab, in another process."""
@@ -83,26 +80,15 @@ class ZarrArray:
 
     def write(self, box: Box, data: Bytes) -> Finished:
         """Encode and write a slab."""
-        shards: dict[tuple[int, ...], dict[tuple[int, ...], bytes]] = {}
-        chunk_shape = self.encoder.chunk_shape
-        per_shard = [shard // chunk for shard, chunk in zip(self._shard_shape or chunk_shape, chunk_shape, strict=True)]
-        indexes = self.encoder.starts(box) // np.array(chunk_shape, np.int64)
-
-        def take(number: int, encoded: bytes | None, _: int) -> None:
-            if encoded is None:
-                return
-            index = tuple(indexes[number].tolist())
-            if self._shard_shape is None:
-                self._put(index, encoded)
-            else:
-                shard = tuple(one // count for one, count in zip(index, per_shard, strict=True))
-                within = tuple(one % count for one, count in zip(index, per_shard, strict=True))
-                shards.setdefault(shard, {})[within] = encoded
-
-        checksum = self.encoder.encode(box, data, take)
-        for shard, chunks in shards.items():
-            self._put(shard, _shard(chunks, per_shard))
-        return Finished(checksum, None, None)
+        encoder = self.encoder
+        array = _core.ZarrArray(json.dumps(self._document).encode(), str(self._folder), encoder.fill)
+        first, shape = [one.start for one in box], tuple(one.stop - one.start for one in box)
+        encoding = (encoder.steps, encoder.leaves_out_fill, encoder.threads)
+        try:
+            return Finished(folded(array.write_slab(first, (data, shape), encoding)), None, None)
+        except OSError as error:
+            error.filename = str(self._folder / error.filename)  # it is the name of a chunk
+            raise
 
     def replay(self, box: Box, finished: Finished) -> None:
         """Nothing: the files are there."""
@@ -120,7 +106,7 @@ class ZarrArray:
         self._put(tuple(one.start // chunk for one, chunk in zip(box, chunk_shape, strict=True)), chunks[0])
 
     def _put(self, index: tuple[int, ...], encoded: bytes) -> None:
-        path = self._folder / chunk_key(self._version, index)
+        path = self._folder / chunk_key(self._document["zarr_format"], index)
         try:
             path.write_bytes(encoded)
         except FileNotFoundError:
@@ -148,21 +134,6 @@ def chunk_key(version: int, index: tuple[int, ...]) -> str:
     if version == 2:
         return ".".join(map(str, index)) or "0"
     return "/".join(("c", *map(str, index)))
-
-
-def _shard(chunks: Mapping[tuple[int, ...], bytes], per_shard: Sequence[int]) -> bytes:
-    """A shard: its chunks, and at the end where each begins and how long it is, with a checksum."""
-    offset, index, body = 0, [], []
-    for within in np.ndindex(*per_shard):
-        chunk = chunks.get(within)
-        if chunk is None:
-            index.append(MISSING)
-            continue
-        index.append(offset.to_bytes(8, "little") + len(chunk).to_bytes(8, "little"))
-        body.append(chunk)
-        offset += len(chunk)
-    places = np.frombuffer(b"".join(index), np.uint8)
-    return b"".join([*body, places.tobytes(), crc32c(places).to_bytes(4, "little")])
 
 
 def _boxes(array: Array, target: ZarrArray) -> Iterator[Box]:
@@ -346,7 +317,8 @@ class ToZarr:
         self._add(path, array, documents)
         unit = shards or chunks
         encoder = SlabEncoder(chunks, tuple(steps), fill, self._threads, leaves_out)
-        target = ZarrArray(folder, self._version, shards, encoder)
+        described = documents[_key(path, ".zarray" if self._version == 2 else "zarr.json")]
+        target = ZarrArray(folder, described, encoder)
         if is_text:
             self.texts.append((path, array, target))
             return None

@@ -16,11 +16,10 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from hyperslab.lab.statistics import interval_of_median
+from hyperslab.progress import Progress
 
 # A point may have this many rejected trials before it is left with the trials it has.
 MOST_REJECTED = 6
-
-Progress = Callable[[str, int, int], None]  # the current point, trials done, the most trials expected
 
 
 class Tally(NamedTuple):

@@ -15,7 +15,6 @@ from hyperslab.errors import MissingLibrary, TooFewCells, UsageError
 from hyperslab.formats import availability
 from hyperslab.lab.environment import Environment, observe, throttle_of
 from hyperslab.lab.other_load import BUSY, OtherLoad, share_text
-from hyperslab.lab.rounds import Progress
 from hyperslab.meant import meant_or_choose
 from hyperslab.model.calibration_journal import calibration_journal
 from hyperslab.model.costs import Coefficients
@@ -27,6 +26,7 @@ from hyperslab.model.netcdf_calls import calls_beyond
 from hyperslab.model.store_profile import StoreProfile, caches_of
 from hyperslab.model.terms import EXTENDED
 from hyperslab.model.training import SIZES, Scale, TrainingSize, design, nbytes, smaller
+from hyperslab.progress import Progress, watched
 
 # The format of the bench that measures each library.
 FORMATS = {"hdf5": "hdf5", "zarr": "zarr3", "hyperslab": "hyperslab", "flat": "npy"}
@@ -34,6 +34,7 @@ FORMATS = {"hdf5": "hdf5", "zarr": "zarr3", "hyperslab": "hyperslab", "flat": "n
 SHARE_OF_MEMORY, SHARE_OF_DISK = 0.2, 0.5
 
 
+@watched("passes")
 def calibrate(
     directory: Path,
     scale: Scale | TrainingSize = "quick",
@@ -61,7 +62,7 @@ def calibrate(
     seed : int
         Seed of the order in which cells are measured.
     progress : Progress
-        Called after each trial.
+        Called after each trial. Without it, notebooks show a bar after two seconds.
     journal : Path | None
         A file that records each cell once it is measured. Remove it when you have saved the profile.
     resume : bool

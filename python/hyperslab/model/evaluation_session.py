@@ -13,13 +13,14 @@ from typing import Any
 
 from hyperslab.errors import RunError, UsageError
 from hyperslab.lab.environment import observe
-from hyperslab.lab.rounds import Progress, StopRule
+from hyperslab.lab.rounds import StopRule
 from hyperslab.lab.verdict import Verdict
 from hyperslab.model.evaluation import Evaluation, evaluate
 from hyperslab.model.measuring import CellTimings, disk_nbytes, measure
 from hyperslab.model.paper_experiments import SCALES, Candidate, ScaleName, arrays, candidates
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.takeaways import judge
+from hyperslab.progress import Progress
 from hyperslab.quantities import nbytes_text
 from hyperslab.replacing import replace_with
 

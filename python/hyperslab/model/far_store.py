@@ -23,7 +23,7 @@ from hyperslab.formats import make_format
 from hyperslab.formats.contract import ArraySpec
 from hyperslab.lab.environment import observe
 from hyperslab.lab.fields import Field
-from hyperslab.lab.rounds import Progress, StopRule
+from hyperslab.lab.rounds import StopRule
 from hyperslab.lab.served import ServedFiles
 from hyperslab.lab.timers import Timing
 from hyperslab.lab.worker import LocalWorkers, Workbench
@@ -36,6 +36,7 @@ from hyperslab.model.measuring import TIMEOUT_SECONDS, Passes, measure_by
 from hyperslab.model.store_profile import StoreProfile, elsewhere
 from hyperslab.model.training import Scale
 from hyperslab.model.workload import Workload
+from hyperslab.progress import Progress, watched
 from hyperslab.quantities import nbytes_text
 from hyperslab.scratch import scratch_below
 from hyperslab.storage.chain import CodecChain
@@ -184,6 +185,7 @@ class _FarPasses(Passes):
         return timing, why_not(counted, requests_of(cell))
 
 
+@watched("passes")
 def calibrate_far(
     file: FarFile,
     scale: Scale = "quick",
@@ -203,7 +205,7 @@ def calibrate_far(
     seed : int
         Seed of the order in which cells are measured.
     progress : Progress
-        Called after each trial.
+        Called after each trial. Without it, notebooks show a bar after two seconds.
     say : Callable[[str], None]
         Called once, before measuring, with the number of bytes that will be read.
 

@@ -81,9 +81,31 @@ class Hdf5:
 
 @dataclass(frozen=True)
 class Zarr:
-    """zarr-python 3 with a local store: one file per chunk, or one per shard if the layout has shards."""
+    """zarr-python 3 with a local store: one file per chunk, or one per shard if the layout has shards.
+
+    The defaults are those of version 3.3 and newer: one request reads several chunks of a shard, if at most
+    `joined_gap_nbytes` are between each and the next, and at most `joined_nbytes` from the first to the last. With
+    None, each chunk has a request of its own. `reads_overwritten` says whether a shard is read before it is overwritten
+    wholly.
+    """
 
     name: ClassVar[str] = "zarr"
+    joined_gap_nbytes: int | None = MIB
+    joined_nbytes: int = 16 * MIB
+    reads_overwritten: bool = False
+
+    @classmethod
+    def of_version(cls, version: str) -> Zarr:
+        """The defaults of a version of zarr-python, such as `3.1.6` or `3.4`.
+
+        Raises
+        ------
+        ValueError
+            The version does not begin with numbers.
+        """
+        major, minor = (int(part) for part in [*version.split("."), "0"][:2])
+        is_joining = (major, minor) >= (3, 3)
+        return cls(MIB if is_joining else None, reads_overwritten=(major, minor) < (3, 2))
 
 
 @dataclass(frozen=True)

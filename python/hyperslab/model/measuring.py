@@ -35,13 +35,14 @@ from hyperslab.lab import cache
 from hyperslab.lab.environment import observe
 from hyperslab.lab.fields import Field
 from hyperslab.lab.room import check_room
-from hyperslab.lab.rounds import Progress, Rounds, StopRule, Tally, trial_count
+from hyperslab.lab.rounds import Rounds, StopRule, Tally, trial_count
 from hyperslab.lab.statistics import interval_of_median
 from hyperslab.lab.timers import Check, Counters, Timing
 from hyperslab.lab.worker import LocalWorkers, Workbench
 from hyperslab.model.cells import ModelCell
 from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Zarr
 from hyperslab.model.workload import Step, Workload
+from hyperslab.progress import Progress
 from hyperslab.scratch import remove, scratch_below
 from hyperslab.storage.layout import StoredLayout
 from hyperslab.timers import Timers, compute_for

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hyperslab.model.cells import CellCache, ModelCell
-from hyperslab.model.libraries import Hdf5, Layout, Library, Zarr
+from hyperslab.model.installed import installed_zarr
+from hyperslab.model.libraries import Hdf5, Layout, Library
 from hyperslab.model.workload import Workload
 
 ScaleName = Literal["tiny", "quick", "full"]
@@ -74,14 +75,14 @@ def arrays(scale: Scale) -> list[PaperArray]:
 
 
 def candidates(scale: Scale, libraries: tuple[Library, ...] | None = None) -> Iterator[Candidate]:
-    """Every cell of the evaluation. By default it compares the installed HDF5 with Zarr."""
+    """Every cell of the evaluation. By default it compares the installed HDF5 with the installed zarr-python."""
     for array in arrays(scale):
         for operation, pattern, cache in _asked(array, scale):
             access = {**array.patterns[pattern], "operation": operation}
             given = {"array": {"shape": list(array.shape), "dtype": DTYPE}, "accesses": [access], "seed": 1}
             workload = Workload.model_validate(given)
             for name, chunk_shape in array.chunk_shapes.items():
-                for library in libraries or (installed_hdf5(), Zarr()):
+                for library in libraries or (installed_hdf5(), installed_zarr()):
                     cell = ModelCell(workload, Layout(chunk_shape), library, cache)
                     yield Candidate(f"{array.name} {operation} {pattern} {cache}", name, cell)
 

@@ -15,6 +15,7 @@ from hyperslab.model.cells import CellCache, ModelCell
 from hyperslab.model.costs import CallsBeyond, CodecRate, Cost, computing, price
 from hyperslab.model.counting import Direction, Variables, count_operations
 from hyperslab.model.hdf5_settings import Hdf5Settings
+from hyperslab.model.installed import installed_zarr
 from hyperslab.model.libraries import LIBRARIES, Flat, Hdf5, HyperslabEngine, Layout, Library, Zarr
 from hyperslab.model.store_profile import StoreProfile, caches_of, load_store_profile
 from hyperslab.model.terms import EXTENDED, Model
@@ -199,6 +200,8 @@ def library_of(name: str, trained: StoreProfile | None, asked: Workload, layout:
         return settings.library().with_file(
             settings.libver, asked.array.shape, stored, is_before_2=settings.is_before_2
         )
+    if isinstance(library, Zarr):
+        return installed_zarr()
     is_far = trained is not None and trained.is_far
     return replace(library, far=True) if isinstance(library, HyperslabEngine) and is_far else library
 

@@ -26,7 +26,7 @@ from hyperslab.formats.contract import ArraySpec, Need
 from hyperslab.lab.rounds import StopRule
 from hyperslab.model.cells import CellCache, Elements, ModelCell
 from hyperslab.model.generated.drawing import DrawnSize, draw_on_arrays
-from hyperslab.model.hdf5_settings import Hdf5Settings
+from hyperslab.model.installed import installed_library
 from hyperslab.model.libraries import LIBRARIES, Flat, Layout, Library
 from hyperslab.model.workload import Workload
 from hyperslab.storage.chain import CodecChain
@@ -149,7 +149,7 @@ def _drawn(asked: DrawnTraining, libraries: list[str]) -> Iterator[ModelCell]:
         for layout in each.layouts:
             files = shared.setdefault((repr(each.workload.array), str(layout)), [])
             for name in filter(WRITING.__contains__, libraries):
-                library = Hdf5Settings().library() if name == "hdf5" else LIBRARIES[name]
+                library = installed_library(name)
                 files.append(ModelCell(each.workload, layout, library, each.cache))
     return chain.from_iterable(shared.values())
 
@@ -234,7 +234,7 @@ def _cells_of(size: TrainingSize, stored: _Stored, libraries: list[str]) -> Iter
     reads = [_workload(stored, "read", access) for access in _accesses(size, stored, "read")]
     whole, *parts = [_workload(stored, "write", access) for access in _accesses(size, stored, "write")]
     for name in libraries:
-        library = Hdf5Settings().library() if name == "hdf5" else LIBRARIES[name]
+        library = installed_library(name)
         if name not in WRITING and not (stored.readers and (library != Flat() or stored.layout.codec is None)):
             continue
         if not _has_codec(name, stored.layout.codec):

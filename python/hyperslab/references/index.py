@@ -25,6 +25,7 @@ from hyperslab.archive.views import display_html
 from hyperslab.archive.views.display import counted
 from hyperslab.errors import HyperslabError, Refused, UsageError
 from hyperslab.memory import CHUNK_CACHE_NBYTES
+from hyperslab.progress import watched
 from hyperslab.quantities import nbytes_text
 from hyperslab.references import icechunk, kerchunk, zarr2, zarr3
 from hyperslab.references.export import Export
@@ -208,6 +209,7 @@ class Index:
         return Saved(len(self.roots), array_count, chunk_count, left_out, str(path), nbytes)
 
 
+@watched("files")
 def index(
     sources: Source | Iterable[Source],
     *,
@@ -231,7 +233,8 @@ def index(
         A folder that receives the references of each file as soon as they are known. Files whose references are in it
         already, and that have not changed since, are not indexed again.
     progress : Callable[[str, int, int], None] | None
-        Called after each file with its name, the number of files indexed, and the number of all files.
+        Called after each file with its name, the number of files indexed, and the number of all files. Without it,
+        notebooks show a bar after two seconds.
     threads : int | None
         How many files to index at a time. The default is one per core, or 32 if some files are remote.
     scheduler : str | distributed.Client | None

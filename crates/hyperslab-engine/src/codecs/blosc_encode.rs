@@ -13,6 +13,8 @@ const HEADER_NBYTES: usize = 16;
 const MOST_NBYTES: usize = (1 << 31) - 1 - HEADER_NBYTES;
 /// Blosc does not compress less.
 const LEAST_NBYTES: usize = 128;
+/// The lower a level is, the higher is the acceleration of LZ4: together they are this many.
+const LZ4_LEVELS: usize = 10;
 const FIRST_LEVEL_CACHE: usize = 32 << 10;
 const FORMAT_VERSION: u8 = 2;
 const CODEC_VERSION: u8 = 1;
@@ -27,21 +29,29 @@ pub(super) fn encode(bytes: &[u8], settings: Blosc, encoder: &mut Compressors) -
         return None;
     }
     let layout = Layout::of(bytes.len(), width, &settings);
-    let flags = layout.flags(&settings);
     let is_tried = settings.level > 0 && bytes.len() >= LEAST_NBYTES;
-    let body = if is_tried { Some(layout.blocks(bytes, settings.inner, encoder)?) } else { None };
     let most = if settings.is_skipped { bytes.len().checked_sub(HEADER_NBYTES) } else { Some(bytes.len()) };
-    let body = body.filter(|body| most.is_some_and(|most| body.len() <= most));
-    let (flags, body) = match body {
-        Some(body) => (flags, body),
-        None if settings.is_skipped => return Some(None),
-        None => (flags | COPIED, bytes.to_vec()),
-    };
-    let mut out = vec![FORMAT_VERSION, CODEC_VERSION, flags, u8::try_from(width).ok()?];
-    for nbytes in [bytes.len(), layout.block_nbytes, HEADER_NBYTES + body.len()] {
-        out.extend(u32::try_from(nbytes).ok()?.to_le_bytes());
+    let mut out = Vec::with_capacity(HEADER_NBYTES + bytes.len());
+    out.resize(HEADER_NBYTES, 0);
+    if is_tried {
+        layout.blocks(bytes, &settings, encoder, &mut out)?;
     }
-    out.extend(body);
+    let is_shorter = is_tried && most.is_some_and(|most| out.len() - HEADER_NBYTES <= most);
+    if !is_shorter && settings.is_skipped {
+        return Some(None);
+    }
+    let mut flags = layout.flags(&settings);
+    if !is_shorter {
+        flags |= COPIED;
+        out.truncate(HEADER_NBYTES);
+        out.extend(bytes);
+    }
+    let (head, _) = out.split_first_chunk_mut::<HEADER_NBYTES>()?;
+    head[..4].copy_from_slice(&[FORMAT_VERSION, CODEC_VERSION, flags, u8::try_from(width).ok()?]);
+    head[4..8].copy_from_slice(&u32::try_from(bytes.len()).ok()?.to_le_bytes());
+    head[8..12].copy_from_slice(&u32::try_from(layout.block_nbytes).ok()?.to_le_bytes());
+    let nbytes = u32::try_from(out.len()).ok()?;
+    out[12..16].copy_from_slice(&nbytes.to_le_bytes());
     Some(Some(out))
 }
 
@@ -75,34 +85,69 @@ impl Layout {
         self.arrangement | if self.is_split { 0 } else { ONE_STREAM } | compression << 5
     }
 
-    /// The starts of the blocks, and the blocks.
-    fn blocks(&self, bytes: &[u8], inner: Inner, encoder: &mut Compressors) -> Option<Vec<u8>> {
-        let count = bytes.len().div_ceil(self.block_nbytes.max(1));
-        let mut starts = Vec::with_capacity(4 * count);
-        let mut streams = Vec::new();
-        let inner = match inner {
-            Inner::BloscLz { level, .. } => Inner::BloscLz { level, is_split: self.is_split },
-            other => other,
-        };
-        for block in bytes.chunks(self.block_nbytes.max(1)) {
-            starts.extend(u32::try_from(HEADER_NBYTES + 4 * count + streams.len()).ok()?.to_le_bytes());
-            let arranged = match self.arrangement {
-                1 => shuffle::encode(self.width, block),
+    /// Appends the starts of the blocks, and the blocks.
+    fn blocks(
+        &self,
+        bytes: &[u8],
+        settings: &Blosc,
+        encoder: &mut Compressors,
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
+        let first = out.len();
+        out.resize(first + 4 * bytes.len().div_ceil(self.block_nbytes.max(1)), 0);
+        let mut arranged = std::mem::take(&mut encoder.arranged);
+        for (number, block) in bytes.chunks(self.block_nbytes.max(1)).enumerate() {
+            let start = u32::try_from(out.len()).ok()?;
+            out[first + 4 * number..][..4].copy_from_slice(&start.to_le_bytes());
+            let block = match self.arrangement {
+                1 => {
+                    shuffle::encode_into(self.width, block, &mut arranged);
+                    &arranged[..]
+                }
                 // Blosc 1 leaves blocks alone that are not whole eights of elements.
-                4 if block.len() % (8 * self.width) == 0 => bitshuffle::shuffle_bits(block, self.width),
-                _ => block.to_vec(),
+                4 if block.len() % (8 * self.width) == 0 => {
+                    arranged = bitshuffle::shuffle_bits(block, self.width);
+                    &arranged[..]
+                }
+                _ => block,
             };
             let is_split = self.is_split && block.len() == self.block_nbytes;
             let parts = if is_split { self.width } else { 1 };
-            for part in arranged.chunks_exact(block.len() / parts) {
-                let stream = encoder.inner(part, inner)?;
-                let stream = if stream.len() < part.len() { &stream[..] } else { part };
-                streams.extend(u32::try_from(stream.len()).ok()?.to_le_bytes());
-                streams.extend(stream);
+            for part in block.chunks_exact(block.len() / parts) {
+                self.stream(part, settings, encoder, out)?;
             }
         }
-        starts.extend(streams);
-        Some(starts)
+        encoder.arranged = arranged;
+        Some(())
+    }
+
+    /// Appends a stream, compressed if that makes it shorter.
+    fn stream(
+        &self,
+        part: &[u8],
+        settings: &Blosc,
+        encoder: &mut Compressors,
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
+        let made;
+        let stream = match settings.inner {
+            Inner::Lz4 => {
+                let acceleration = LZ4_LEVELS.saturating_sub(settings.level.into());
+                encoder.lz4.encode(part, acceleration, part.len())
+            }
+            inner => {
+                let inner = match inner {
+                    Inner::BloscLz { level, .. } => Inner::BloscLz { level, is_split: self.is_split },
+                    other => other,
+                };
+                made = encoder.inner(part, inner)?;
+                Some(&made[..])
+            }
+        };
+        let stream = stream.filter(|stream| stream.len() < part.len()).unwrap_or(part);
+        out.extend(u32::try_from(stream.len()).ok()?.to_le_bytes());
+        out.extend(stream);
+        Some(())
     }
 }
 

@@ -6,7 +6,8 @@ use std::collections::hash_map::Entry;
 use libdeflater::{CompressionLvl, Compressor};
 use zstd_safe::CCtx;
 
-use super::{blosclz_encode, lz4, zstd};
+use super::lz4_encode::{Lz4, bound};
+use super::{blosclz_encode, zstd};
 
 /// What a step makes of bytes: nothing if it cannot; `Some(None)` if it is skipped for this chunk.
 pub(super) type Made = Option<Option<Vec<u8>>>;
@@ -46,9 +47,21 @@ pub struct Blosc {
 pub(super) struct Compressors {
     deflate: HashMap<u32, Compressor>,
     zstd: Option<CCtx<'static>>,
+    pub(super) lz4: Lz4,
+    /// A block of Blosc with its bytes rearranged.
+    pub(super) arranged: Vec<u8>,
 }
 
+/// What a compressor of libdeflate takes at most, about.
+const DEFLATE_NBYTES: usize = 2 << 20;
+
 impl Compressors {
+    /// About how many bytes they take.
+    pub(super) fn nbytes(&self) -> usize {
+        let zstd = self.zstd.as_ref().map_or(0, CCtx::sizeof);
+        self.deflate.len() * DEFLATE_NBYTES + zstd + self.lz4.nbytes() + self.arranged.len()
+    }
+
     /// Deflates with zlib's or gzip's header; `None` if there is no such level.
     pub(super) fn deflate(&mut self, bytes: &[u8], level: u32, is_gzip: bool) -> Option<Vec<u8>> {
         let compressor = match self.deflate.entry(level) {
@@ -77,7 +90,7 @@ impl Compressors {
     pub(super) fn inner(&mut self, bytes: &[u8], inner: Inner) -> Option<Vec<u8>> {
         match inner {
             Inner::Plain => Some(bytes.to_vec()),
-            Inner::Lz4 => lz4::encode_block(bytes),
+            Inner::Lz4 => self.lz4.encode(bytes, 1, bound(bytes.len())).map(<[u8]>::to_vec),
             Inner::BloscLz { level, is_split } => {
                 Some(blosclz_encode::encode(bytes, level, is_split).unwrap_or_else(|| bytes.to_vec()))
             }

@@ -108,9 +108,9 @@ fn encoder(step: &str, numbers: &[i64]) -> Option<Arc<Encode>> {
         }
         ("lz4_hdf5", &[block]) => {
             let block_nbytes = width(block)?;
-            Arc::new(move |bytes, _| lz4::encode(bytes, block_nbytes).map(Some))
+            Arc::new(move |bytes, by| lz4::encode(bytes, block_nbytes, &mut by.lz4).map(Some))
         }
-        ("lz4", []) => Arc::new(|bytes, _| lz4_numcodecs::encode(bytes).map(Some)),
+        ("lz4", []) => Arc::new(|bytes, by| lz4_numcodecs::encode(bytes, &mut by.lz4).map(Some)),
         ("blosc", &[compressor, level, shuffle, element]) => {
             let blosc = blosc(compressor, level, shuffle, element)?;
             Arc::new(move |bytes, by| blosc_encode::encode(bytes, blosc, by))
@@ -151,6 +151,11 @@ fn inner(compressor: i64, level: i64) -> Option<Inner> {
 pub struct Encoder(Compressors);
 
 impl Encoder {
+    /// About how many bytes it keeps.
+    pub fn nbytes(&self) -> usize {
+        self.0.nbytes()
+    }
+
     /// Encodes a chunk. Returns the stored bytes, and a mask of the skipped filters: the lowest bit stands for the first
     /// filter. `None` if a compressor refuses its level or the chunk's size.
     pub fn encode<'c>(&mut self, chunk: &'c [u8], filters: &[Filter]) -> Option<(Cow<'c, [u8]>, u32)> {

@@ -1,6 +1,7 @@
 //! LZ4 blocks in the framing of registered filter 32004.
 
 use super::buffer::Buffer;
+use super::lz4_encode::{Lz4, bound};
 use super::reader::Bytes;
 use super::scratch::{Coded, Tools};
 use crate::Error;
@@ -42,23 +43,15 @@ pub(super) fn decode_block(codec: &'static str, encoded: &[u8], out: &mut [u8]) 
     }
 }
 
-/// Encodes one LZ4 block.
-pub(super) fn encode_block(bytes: &[u8]) -> Option<Vec<u8>> {
-    let mut out = vec![0; lz4_flex::block::get_maximum_output_size(bytes.len())];
-    let nbytes = lz4_flex::block::compress_into(bytes, &mut out).ok()?;
-    out.truncate(nbytes);
-    Some(out)
-}
-
 /// Encodes in the framing of HDF5's filter, in blocks of this many bytes; 0 stands for one block.
-pub(super) fn encode(bytes: &[u8], block_nbytes: usize) -> Option<Vec<u8>> {
+pub(super) fn encode(bytes: &[u8], block_nbytes: usize, lz4: &mut Lz4) -> Option<Vec<u8>> {
     let most = if block_nbytes == 0 { 1 << 30 } else { block_nbytes };
     let block_nbytes = most.min(bytes.len()).max(1);
     let mut out = (bytes.len() as u64).to_be_bytes().to_vec();
     out.extend(u32::try_from(block_nbytes).ok()?.to_be_bytes());
     for block in bytes.chunks(block_nbytes) {
-        let encoded = encode_block(block)?;
-        let encoded = if encoded.len() < block.len() { &encoded[..] } else { block };
+        let encoded = lz4.encode(block, 1, bound(block.len()))?;
+        let encoded = if encoded.len() < block.len() { encoded } else { block };
         out.extend(u32::try_from(encoded.len()).ok()?.to_be_bytes());
         out.extend(encoded);
     }

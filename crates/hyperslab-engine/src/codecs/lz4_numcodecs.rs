@@ -1,7 +1,8 @@
 //! numcodecs' lz4: the size of the data in four little-endian bytes, then one LZ4 block.
 
 use super::buffer::Buffer;
-use super::lz4::{CODEC, decode_block, encode_block};
+use super::lz4::{CODEC, decode_block};
+use super::lz4_encode::{Lz4, bound};
 use super::reader::Bytes;
 use super::scratch::{Coded, Tools};
 use crate::Error;
@@ -15,7 +16,7 @@ pub(super) fn decode(coded: &Coded<'_>, out: &mut Buffer, _: &mut Tools) -> Resu
 }
 
 /// Encodes; `None` above the largest size that it can record.
-pub(super) fn encode(bytes: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn encode(bytes: &[u8], lz4: &mut Lz4) -> Option<Vec<u8>> {
     let nbytes = i32::try_from(bytes.len()).ok()?;
-    Some([&nbytes.to_le_bytes()[..], &encode_block(bytes)?].concat())
+    Some([&nbytes.to_le_bytes()[..], lz4.encode(bytes, 1, bound(bytes.len()))?].concat())
 }

@@ -19,6 +19,7 @@ mod decoders;
 mod delta;
 mod encode;
 mod fixedscaleoffset;
+mod lz4_encode;
 mod numbers;
 mod planes;
 mod quantize;

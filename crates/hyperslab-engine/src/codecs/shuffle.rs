@@ -33,17 +33,26 @@ pub(super) fn decode(
 /// Encodes: the first bytes of all elements, then all second bytes, and so on; then the bytes after the last whole
 /// element.
 pub(super) fn encode(width: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    encode_into(width, bytes, &mut out);
+    out
+}
+
+/// The same, into memory that is used again.
+#[allow(clippy::cast_possible_truncation)] // the lowest byte is meant
+pub(super) fn encode_into(width: usize, bytes: &[u8], out: &mut Vec<u8>) {
     let count = bytes.len() / width;
     if count <= 1 || width == 1 {
-        return bytes.to_vec();
+        bytes.clone_into(out);
+        return;
     }
-    let mut out = vec![0; bytes.len()];
+    out.resize(bytes.len(), 0);
     let (elements, rest) = bytes.split_at(count * width);
     let (planes, end) = out.split_at_mut(count * width);
     match width {
-        2 => deinterleave::<2>(elements, planes),
-        4 => deinterleave::<4>(elements, planes),
-        8 => deinterleave::<8>(elements, planes),
+        2 => deinterleave(elements, planes, |element, bits| (u16::from_le_bytes(element) >> bits) as u8),
+        4 => deinterleave(elements, planes, |element, bits| (u32::from_le_bytes(element) >> bits) as u8),
+        8 => deinterleave(elements, planes, |element, bits| (u64::from_le_bytes(element) >> bits) as u8),
         _ => {
             for (index, plane) in planes.chunks_exact_mut(count).enumerate() {
                 for (byte, element) in plane.iter_mut().zip(elements.chunks_exact(width)) {
@@ -53,18 +62,17 @@ pub(super) fn encode(width: usize, bytes: &[u8]) -> Vec<u8> {
         }
     }
     end.copy_from_slice(rest);
-    out
 }
 
 /// Fills planes from elements of `W` bytes, a few elements at a time, so that they are read from the nearest cache.
-fn deinterleave<const W: usize>(elements: &[u8], planes: &mut [u8]) {
-    let count = elements.len() / W;
-    for (number, group) in elements.chunks(GROUP_ELEMENTS * W).enumerate() {
-        let (at, length) = (number * GROUP_ELEMENTS, group.len() / W);
+/// `byte` takes one of an element, by its lowest bit: of whole numbers the compiler takes many at a time.
+fn deinterleave<const W: usize>(elements: &[u8], planes: &mut [u8], byte: impl Fn([u8; W], usize) -> u8) {
+    let (elements, _) = elements.as_chunks::<W>();
+    for (number, group) in elements.chunks(GROUP_ELEMENTS).enumerate() {
         for index in 0..W {
-            let plane = &mut planes[index * count + at..][..length];
-            for (byte, element) in plane.iter_mut().zip(group.chunks_exact(W)) {
-                *byte = element[index];
+            let plane = &mut planes[index * elements.len() + number * GROUP_ELEMENTS..][..group.len()];
+            for (out, element) in plane.iter_mut().zip(group) {
+                *out = byte(*element, 8 * index);
             }
         }
     }
@@ -191,7 +199,7 @@ fn interleave_portably(planes: Planes<'_>, out: &mut [u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Shuffled, unshuffle_into, unshuffle_whole};
+    use super::{Shuffled, encode, unshuffle_into, unshuffle_whole};
 
     fn shuffled(bytes: &[u8], element_nbytes: usize) -> Vec<u8> {
         let count = bytes.len() / element_nbytes;
@@ -201,6 +209,19 @@ mod tests {
         }
         planes.extend(&bytes[count * element_nbytes..]);
         planes
+    }
+
+    #[test]
+    fn what_is_encoded_many_at_a_time_is_what_one_by_one_gives() {
+        let bytes: Vec<u8> =
+            (0..20_011_u32).map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect();
+        for width in 1..=9 {
+            for nbytes in [0, 1, width, 2 * width + 1, 255 * width, 256 * width, 257 * width + 1, bytes.len()]
+            {
+                let bytes = &bytes[..nbytes.min(bytes.len())];
+                assert_eq!(encode(width, bytes), shuffled(bytes, width), "{width} {nbytes}");
+            }
+        }
     }
 
     #[test]

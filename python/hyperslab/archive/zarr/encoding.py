@@ -41,6 +41,13 @@ def steps_of(document: bytes, width: int) -> list[Step] | None:
     return steps
 
 
+def document_of(metadata: Any) -> bytes:
+    """The text of the `zarr.json` or `.zarray` of zarr-python's metadata of an array."""
+    from zarr.core.buffer import default_buffer_prototype
+
+    return bytes(next(iter(metadata.to_buffer_dict(default_buffer_prototype()).values())).to_bytes())
+
+
 def _of_version_2(described: Mapping[str, Any], width: int) -> list[Step] | None:
     if described["order"] != "C" and len(described["shape"]) > 1:
         return None

@@ -31,7 +31,7 @@ def blame(
     file: FileArgument,
     array: Annotated[str, typer.Argument(help="The path of an array; or its elements after FILE:ARRAY.")],
     selection: Annotated[str, typer.Argument(help="Indices as between NumPy's brackets: '0, ::4, 10:20'.")] = "...",
-    version: Annotated[str | None, typer.Option(help=VERSION_HELP + " Default: the current one.")] = None,
+    version: Annotated[str | None, typer.Option(help=VERSION_HELP + " (default: the current one)")] = None,
     elements: Annotated[
         bool, typer.Option("--elements", help="Look at each element, not only at chunks. This reads chunks.")
     ] = False,

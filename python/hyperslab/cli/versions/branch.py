@@ -19,7 +19,7 @@ COLUMNS = ("branch", "version", "")
 def branch(
     file: FileArgument,
     name: Annotated[str | None, typer.Argument(help="A branch. Without it, all branches are listed.")] = None,
-    at: Annotated[str | None, typer.Option(help=VERSION_HELP + " Default: the current one.")] = None,
+    at: Annotated[str | None, typer.Option(help=VERSION_HELP + " (default: the current one)")] = None,
     move: Annotated[bool, typer.Option("--move", help="Move the branch if it exists.")] = False,
     delete: Annotated[bool, typer.Option("--delete", help="Delete the branch. Its versions stay.")] = False,
     timeout: Timeout = 1.0,

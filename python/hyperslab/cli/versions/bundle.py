@@ -18,7 +18,7 @@ def bundle(
     file: FileArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="The bundle.")],
     names: Annotated[
-        list[str] | None, typer.Argument(help="Branches, tags and versions. Default: all branches and tags.")
+        list[str] | None, typer.Argument(help="Branches, tags and versions (default: all branches and tags).")
     ] = None,
     since: Annotated[
         list[str] | None,

@@ -27,22 +27,24 @@ MOST_NAMED = 12
 def expire(
     file: FileArgument,
     keep_last: Annotated[
-        int | None, typer.Option("--keep-last", min=1, help="The last versions of each branch stay, so many.")
+        int | None, typer.Option("--keep-last", min=1, help="Keep this many of the last versions of each branch.")
     ] = None,
     older_than: Annotated[
-        str | None, typer.Option("--older-than", help="Younger versions stay: 12h, 90d, 8w, 1y.")
+        str | None,
+        typer.Option("--older-than", help="Keep versions that are younger than this, such as 12h, 90d, 8w or 1y."),
     ] = None,
     thin: Annotated[
         str | None,
         typer.Option(
-            "--thin", help="The last versions of each period stay, so many: 1/hour, 1/day, 2/week, 1/month, 1/year."
+            "--thin", help="Keep this many of the last versions of each period: 1/hour, 1/day, 2/week, 1/month, 1/year."
         ),
     ] = None,
     keep_tags: Annotated[
-        bool, typer.Option("--keep-tags/--drop-tagged", help="Whether versions that have tags stay.")
+        bool, typer.Option("--keep-tags/--drop-tagged", help="Whether to keep versions that have tags.")
     ] = True,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say which versions would go, and the bytes that only these use.")
+        bool,
+        typer.Option("--dry-run", help="Only show which versions would be deleted, and how many bytes only they use."),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     repack: Annotated[

@@ -35,7 +35,7 @@ def export(
         ),
     ],
     format: Annotated[
-        str | None, typer.Option(help="hdf5, netcdf4, zarr2 or zarr3; by default that of the target's suffix.")
+        str | None, typer.Option(help="hdf5, netcdf4, zarr2 or zarr3 (default: that of the target's suffix).")
     ] = None,
     skip_unsupported: Annotated[
         bool, typer.Option("--skip-unsupported", help="Leave out arrays that the format cannot express.")

@@ -25,21 +25,22 @@ def import_files(
         str, typer.Option(help="The time of each version: mtime, or attribute:NAME of the file's root.")
     ] = "mtime",
     chunks: Annotated[
-        list[str] | None, typer.Option(help="Chunks of new arrays: 100,100; PATH:100,100 for one array. Repeatable.")
+        list[str] | None,
+        typer.Option(help="Chunk shape of new arrays: 100,100; PATH:100,100 for one array. Repeatable."),
     ] = None,
     skip_unsupported: Annotated[
         bool,
         typer.Option("--skip-unsupported", help="Leave out what a version cannot hold, such as arrays without axes."),
     ] = False,
     verify: Annotated[
-        bool, typer.Option("--verify/--no-verify", help="Read the versions again, and hash their chunks.")
+        bool, typer.Option("--verify/--no-verify", help="Read the new versions again and hash their chunks.")
     ] = True,
     timeout: Timeout = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """Make each file a version. Chunks that a version has already are neither decoded nor stored again.
 
-    If this is stopped, do the same again: it goes on after the last version.
+    If it is interrupted, run the same command again: it continues after the last version.
 
     Example: hyperslab versions import "2024-*.h5" -o all.h5 --time mtime
     """

@@ -15,10 +15,14 @@ from hyperslab.cli.versions.opening import VERSION_HELP, AsJson, FileArgument, T
 def merge(
     file: FileArgument,
     version: Annotated[str, typer.Argument(help=VERSION_HELP)],
-    into: Annotated[str | None, typer.Option(help="The branch that gets it. Default: the one checked out.")] = None,
+    into: Annotated[
+        str | None, typer.Option(help="The branch that gets the new version (default: the one checked out).")
+    ] = None,
     conflict: Annotated[
         Literal["raise", "ours", "theirs"],
-        typer.Option(help="What counts where both changed the same: nothing is merged, that of the branch, the other."),
+        typer.Option(
+            help="Where both changed the same: merge nothing (raise), or take the branch (ours) or the other (theirs)."
+        ),
     ] = "raise",
     name: Annotated[str | None, typer.Option(help="The name of the new version.")] = None,
     message: Annotated[str | None, typer.Option("--message", "-m", help="Why you merge.")] = None,

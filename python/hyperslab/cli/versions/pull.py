@@ -16,9 +16,9 @@ from hyperslab.cli.versions.taken_output import print_taken
 
 def pull(
     file: FileArgument,
-    source: Annotated[str, typer.Argument(help="The file that has them, or a URL to which they were pushed.")],
+    source: Annotated[str, typer.Argument(help="The file to get them from, or a URL to which they were pushed.")],
     names: Annotated[
-        list[str] | None, typer.Argument(help="Branches, tags and versions. Default: all branches and tags.")
+        list[str] | None, typer.Argument(help="Branches, tags and versions (default: all branches and tags).")
     ] = None,
     option: Options = None,
     timeout: Timeout = 1.0,

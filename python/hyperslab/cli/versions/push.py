@@ -19,11 +19,11 @@ def push(
     target: Annotated[
         str,
         typer.Argument(
-            help="The file that gets them, or a URL of an object store; it is created if it does not exist."
+            help="The file to send them to, or a URL of an object store; it is created if it does not exist."
         ),
     ],
     names: Annotated[
-        list[str] | None, typer.Argument(help="Branches, tags and versions. Default: all branches and tags.")
+        list[str] | None, typer.Argument(help="Branches, tags and versions (default: all branches and tags).")
     ] = None,
     option: Options = None,
     timeout: Timeout = 1.0,
@@ -31,8 +31,8 @@ def push(
 ) -> None:
     """Send branches and tags to another file, with all versions before them and the chunks that it lacks.
 
-    At a URL (s3, gs, az) the versions become a folder of bundles. Of two pushes at once one comes first; the other goes
-    on from there.
+    At a URL (s3, gs, az) the versions become a folder of bundles. If two pushes meet, one comes first, and the other
+    continues from there.
 
     A branch that has versions of its own there stays where it is, and the status is 1: pull and merge first.
 

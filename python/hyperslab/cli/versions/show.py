@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def show(
     file: FileArgument,
-    version: Annotated[str | None, typer.Argument(help=VERSION_HELP + " Default: the current one.")] = None,
+    version: Annotated[str | None, typer.Argument(help=VERSION_HELP + " (default: the current one)")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the groups, arrays and attributes of a version.

@@ -19,7 +19,7 @@ COLUMNS = ("tag", "version", "time (UTC)", "author", "message")
 def tag(
     file: FileArgument,
     name: Annotated[str | None, typer.Argument(help="A tag. Without it, all tags are listed.")] = None,
-    at: Annotated[str | None, typer.Option(help=VERSION_HELP + " Default: the current one.")] = None,
+    at: Annotated[str | None, typer.Option(help=VERSION_HELP + " (default: the current one)")] = None,
     message: Annotated[str | None, typer.Option("--message", "-m", help="Why you tag it.")] = None,
     author: Annotated[str | None, typer.Option(help="Who you are.")] = None,
     delete: Annotated[bool, typer.Option("--delete", help="Delete the tag. Its version stays.")] = False,

@@ -22,7 +22,7 @@ MOST_LINES = 50
 
 def verify(
     file: Annotated[str, typer.Argument(help="A file with versions, or the URL of a folder that they were pushed to.")],
-    version: Annotated[list[str] | None, typer.Argument(help=VERSION_HELP + " Default: all.")] = None,
+    version: Annotated[list[str] | None, typer.Argument(help=VERSION_HELP + " (default: all)")] = None,
     option: Options = None,
     as_json: AsJson = False,
 ) -> None:

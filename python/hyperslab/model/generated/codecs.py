@@ -12,12 +12,12 @@ import numpy as np
 
 from hyperslab.errors import RunError
 from hyperslab.lab.fields import Field
-from hyperslab.lab.rounds import Progress
 from hyperslab.model.cells import ModelCell
 from hyperslab.model.codec_sample import rates_of, sample_of
 from hyperslab.model.costs import CodecRate
 from hyperslab.model.measuring import CellTimings, key_of
 from hyperslab.model.paper_experiments import Candidate
+from hyperslab.progress import Progress
 from hyperslab.replacing import replace_with
 
 DrawnRates: TypeAlias = Mapping[str, CodecRate]

@@ -17,7 +17,7 @@ from hyperslab.errors import Refused, RunError, TrialFailed, Untrained, UsageErr
 from hyperslab.lab.environment import Environment, observe
 from hyperslab.lab.journal import Journal, load_lines
 from hyperslab.lab.room import check_room
-from hyperslab.lab.rounds import Progress, StopRule, trial_count
+from hyperslab.lab.rounds import StopRule, trial_count
 from hyperslab.model.accuracy import Outcome
 from hyperslab.model.baselines import MEDIAN_OF_TRAINING, NEAREST, PAPERS_ALGORITHM, predicted_by_each
 from hyperslab.model.calibration_journal import calibration_journal
@@ -25,12 +25,13 @@ from hyperslab.model.evaluation import MEASURED_AGAIN, halves, outcome_of
 from hyperslab.model.generated.codecs import DrawnRates, rate_key, rates_of_drawn
 from hyperslab.model.generated.drawing import LARGE, DrawnSize, DrawnWorkload, draw
 from hyperslab.model.generated.scores import Scores, always, score
-from hyperslab.model.libraries import Zarr
+from hyperslab.model.installed import installed_zarr
 from hyperslab.model.measuring import CellTimings, disk_nbytes, key_of, measure
 from hyperslab.model.paper_experiments import Candidate, installed_hdf5
 from hyperslab.model.predict import Prediction, predict_cell
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.terms import BASELINES, EXTENDED, PAPER
+from hyperslab.progress import Progress
 from hyperslab.quantities import nbytes_text
 from hyperslab.replacing import replace_with
 
@@ -137,7 +138,7 @@ def run_generated(
     for reason in warnings:
         say(f"the store profile was made on another machine, or before something changed: {reason}")
     drawn = draw(request.count, request.seed, request.size)
-    planned = [each.candidates((installed_hdf5(), Zarr())) for each in drawn]
+    planned = [each.candidates((installed_hdf5(), installed_zarr())) for each in drawn]
     environment = observe(request.directory, ["hdf5", "zarr3"])
     started = time.monotonic()
     measured_at = datetime.now(UTC).isoformat(timespec="seconds")

@@ -118,9 +118,9 @@ class Rewritable(Inspected):
             How many of the versions in each period stay, for example `1/day`: the last of each branch. Periods are an
             hour, day, week, month or year, in UTC.
         keep_tags : bool
-            Whether versions that have tags stay. The tags of versions that go stay, and say that they are gone.
+            Whether to keep versions that have tags. The tags of versions that go stay, and say that they are gone.
         dry_run : bool
-            Only say which versions would go, and the bytes that only these use.
+            Only show which versions would be deleted, and how many bytes only they use.
         now : datetime.datetime, optional
             The time from which ages count, in UTC; by default now.
         repack, progress
