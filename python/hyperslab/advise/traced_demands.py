@@ -216,12 +216,21 @@ def _chosen(one: SummarizedTrace, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArr
     """
     trace, shared = one.trace, shared_openings(one.trace) if one.shared is None else one.shared
     ordered = by_process(trace, rows)
-    kept = np.flatnonzero(trace.columns["flags"][ordered] & FAILED == 0)
-    places = kept[_stretches(len(kept))]
-    numbers = [np.cumsum(each)[places] for each in openings_of(trace, ordered, shared)]
-    begun = [(np.diff(each, prepend=each[:1]) > 0).tolist() for each in numbers]
+    is_kept = trace.columns["flags"][ordered] & FAILED == 0
+    count = int(np.count_nonzero(is_kept))
+    places = _stretches(count) if count == len(ordered) else np.flatnonzero(is_kept)[_stretches(count)]
+    begun = [_since_before(each, places) for each in openings_of(trace, ordered, shared)]
     begun[-1][:1] = (~shared[ordered[:1]]).tolist()
-    return ordered[places], len(kept), begun
+    return ordered[places], count, begun
+
+
+def _since_before(opened: npt.NDArray[np.bool_], places: npt.NDArray[np.intp]) -> list[bool]:
+    """For each of some places, whether there was an opening since the place before; none before the first."""
+    if not opened.any():  # most programs open everything once
+        return [False] * len(places)
+    numbers = np.cumsum(opened)[places]
+    result: list[bool] = (np.diff(numbers, prepend=numbers[:1]) > 0).tolist()
+    return result
 
 
 def _steps(
@@ -285,9 +294,9 @@ def _steps(
 
 def _pauses(idle_ns: npt.NDArray[np.int64], rows: npt.NDArray[np.intp], chosen: npt.NDArray[np.intp]) -> list[float]:
     """The seconds after each of some accesses to an array, until the next one to it, in which no access was made."""
-    idle = idle_ns[rows]
-    after = np.diff(idle, append=idle[-1:]) / 1e9
-    result: list[float] = after[np.searchsorted(rows, chosen)].tolist()
+    places = np.searchsorted(rows, chosen)
+    nexts = rows[np.minimum(places + 1, len(rows) - 1)]
+    result: list[float] = ((idle_ns[nexts] - idle_ns[rows[places]]) / 1e9).tolist()
     return result
 
 
