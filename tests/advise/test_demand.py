@@ -19,8 +19,8 @@ from hyperslab.advise.words import KINDS, demand_of, parse
 from hyperslab.errors import UsageError
 from hyperslab.model import step_forms
 from hyperslab.model.call_counts import facts_of, touched_chunk_count
-from hyperslab.model.libraries import Hdf5, Layout, Zarr
 from hyperslab.model.counting import _runs
+from hyperslab.model.libraries import Hdf5, Layout, Zarr
 from hyperslab.model.step_forms import StepForms, StepList, columns_of
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.workload import Step

@@ -68,7 +68,7 @@ def test_hdf5_copies_run_by_run_what_has_no_chunks() -> None:
 
 
 def test_long_runs_of_an_array_in_one_piece_come_into_the_callers_memory_at_once() -> None:
-    """HDF5 reads runs that do not fit its sieve buffer (64 KiB) straight into the caller's memory; chunks are copied."""
+    """HDF5 reads runs that do not fit its sieve buffer (64 KiB) into the caller's memory; chunks are copied."""
     whole, chunks = Layout((3000, 999), contiguous=True), Layout((30, 999))
     long, short = box([100, 0], [60, 999]), box([100, 0], [16, 999])
     nbytes = 60 * 999 * 4

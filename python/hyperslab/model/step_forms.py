@@ -37,7 +37,11 @@ class StepColumns(NamedTuple):
 
     def take(self, positions: npt.NDArray[np.intp]) -> StepColumns:
         """Those of some of the calls."""
-        return StepColumns(*(column[positions] for column in self))
+        is_write, reopens, reopens_array, grows, compute_seconds, shared = self
+        return StepColumns(
+            is_write[positions], reopens[positions], reopens_array[positions], grows[positions],
+            compute_seconds[positions], shared[positions],
+        )  # fmt: skip
 
 
 class StepList(list[Step]):
