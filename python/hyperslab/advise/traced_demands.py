@@ -247,7 +247,7 @@ def _steps(
     listed = even = irregular = looked_at = 0
     opens_array = opens_file = is_first = is_own = False
     most_elements = MOST_ELEMENTS
-    plain = _plain(trace, chosen)
+    is_plain, plain = _plain(trace, chosen)
     pauses = _pauses(idle_before(trace) if one.idle_ns is None else one.idle_ns, rows, chosen)
     for place, row in enumerate(chosen.tolist()):
         if len(steps) >= MOST_CALLS:
@@ -256,8 +256,9 @@ def _steps(
         opens_array, opens_file = opens_array or again[place], opens_file or file_again[place]
         is_first, is_own = is_first or begins[place], is_own or own[place]
         operation = OPERATIONS[int(trace.columns["operation"][row] != 0)]
-        if row in plain:
-            selections = _not_empty([plain[row]])
+        if is_plain[place]:
+            start, stride, block_count, block = plain[place].tolist()
+            selections = _not_empty([(start, stride, block_count, block)])
         else:
             kind, numbers = trace.selection(row)
             shape = trace.arrays[arrays[row]].shape
@@ -359,14 +360,19 @@ def _indices(kind: int, numbers: npt.NDArray[np.int64], shape: tuple[int, ...]) 
     return axes if prod(map(len, axes)) == size else None
 
 
-def _plain(trace: Trace, rows: npt.NDArray[np.intp]) -> dict[int, FourLists]:
-    """The hyperslabs of those rows that select one, by row: nearly all do, and they are taken apart together."""
+def _plain(trace: Trace, rows: npt.NDArray[np.intp]) -> tuple[list[bool], npt.NDArray[np.int64]]:
+    """Which of some accesses to an array select one hyperslab, and the start, stride, count and block of those.
+
+    Nearly all do, and they are taken apart together.
+    """
     ndim = len(trace.arrays[trace.columns["array"][rows[0]]].shape) if len(rows) else 0
-    mine = rows[trace.columns["kind"][rows] == HYPERSLAB] if ndim else rows[:0]
-    places = trace.offsets[mine][:, None] + np.arange(4 * ndim)
-    lists = np.moveaxis(trace.numbers[places].reshape(len(mine), ndim, 4), 2, 1)
+    is_plain = (trace.columns["kind"][rows] == HYPERSLAB) & (ndim > 0)
+    places = trace.offsets[rows[is_plain]][:, None] + np.arange(4 * ndim)
+    lists = np.zeros((len(rows), 4, ndim), np.int64)
+    lists[is_plain] = np.moveaxis(trace.numbers[places].reshape(len(places), ndim, 4), 2, 1)
     lists[:, 1] = np.maximum(lists[:, 1], lists[:, 3])
-    return dict(zip(mine.tolist(), lists.tolist(), strict=True))
+    result: list[bool] = is_plain.tolist()
+    return result, lists
 
 
 def _four_lists(slabs: Slabs) -> FourLists:
