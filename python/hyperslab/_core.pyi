@@ -485,6 +485,27 @@ def contention(processes: int, servers: int) -> float:
         There is no process or no server.
     """
 
+def reuse_distances(chunks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """For each touch of a chunk, how many other chunks were touched since the last touch of the same; -1 for the first.
+
+    A cache of n chunks that forgets the one that was used longest ago still has a chunk if its distance is below n.
+
+    Parameters
+    ----------
+    chunks
+        The number of the chunk of each touch, in order.
+
+    Returns
+    -------
+    npt.NDArray[np.int64]
+        A distance for each touch.
+
+    Raises
+    ------
+    TypeError
+        The numbers do not follow each other in memory.
+    """
+
 def serve_requests(
     starts: npt.NDArray[np.uint64],
     servers: npt.NDArray[np.uint32],

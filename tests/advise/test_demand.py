@@ -19,8 +19,9 @@ from hyperslab.advise.words import KINDS, demand_of, parse
 from hyperslab.errors import UsageError
 from hyperslab.model import step_forms
 from hyperslab.model.call_counts import facts_of, touched_chunk_count
+from hyperslab.model.counting import _runs
 from hyperslab.model.libraries import Hdf5, Layout, Zarr
-from hyperslab.model.step_forms import StepForms, StepList
+from hyperslab.model.step_forms import StepForms, StepList, columns_of
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.model.workload import Step
 
@@ -204,6 +205,53 @@ def test_calls_that_are_taken_apart_once_count_the_same() -> None:
             assert demand.boxes.lengths[place].tolist() == [40, 30]
         else:
             assert demand.boxes.starts[place].tolist() == list(step.selection.start)
+
+
+def drawn_program(rng: np.random.Generator, count: int) -> list[Step]:
+    """Reads, writes, growth and openings, in any order."""
+    box = Hyperslab((0, 0), (1, 1), (1, 1), (1, 1))
+    selections = [box, Points(np.array([[3, 4], [39, 29]]))]
+    return [
+        Step(
+            ("read", "write")[int(rng.random() < 0.3)],
+            selections[int(rng.random() < 0.2)],
+            None,
+            40 + place if rng.random() < 0.1 else None,
+            bool(rng.random() < 0.1),
+            float(rng.random()),
+            bool(rng.random() < 0.2),
+            float(rng.random()),
+        )
+        for place in range(count)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_said_of_all_calls_at_once_is_what_each_of_them_says(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    steps = drawn_program(rng, int(rng.integers(1, 60)))
+    if seed % 3 == 0:
+        steps = [step._replace(operation="read") for step in steps]
+    positions = np.flatnonzero(rng.random(len(steps)) < 0.5)
+    whole = StepList(steps)
+    for listed, plain in ((whole, steps), (whole.take(positions), [steps[place] for place in positions.tolist()])):
+        columns = columns_of(listed)
+        assert columns.is_write.tolist() == [step.operation == "write" for step in plain]
+        assert columns.reopens.tolist() == [step.reopens for step in plain]
+        assert columns.reopens_array.tolist() == [step.reopens_array for step in plain]
+        assert columns.grows.tolist() == [step.length is not None for step in plain]
+        assert columns.compute_seconds.tolist() == [step.compute_seconds for step in plain]
+        assert columns.shared.tolist() == [step.shared for step in plain]
+        kinds = dict.fromkeys((step.operation, isinstance(step.selection, Points)) for step in plain)
+        assert listed.kinds == list(kinds)
+    runs: list[list[Step]] = []
+    writes = any(step.operation == "write" for step in steps)
+    for step in steps:
+        is_apart = step.reopens or step.length is not None or (writes and step.reopens_array)
+        if not runs or is_apart or step.operation != runs[-1][0].operation:
+            runs.append([])
+        runs[-1].append(step)
+    assert [steps[start:stop] for start, stop in _runs(steps)] == runs
 
 
 def test_many_layouts_are_priced_and_the_calls_are_taken_apart_once(

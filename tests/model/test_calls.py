@@ -12,6 +12,7 @@ import pytest
 from hyperslab.model import Caches, Hdf5, Layout, Workload, Zarr, count, count_each
 from hyperslab.model.call_counts import device_bytes, fresh_nbytes
 from hyperslab.model.cells import ModelCell
+from hyperslab.model.costs import CallsBeyond
 from hyperslab.model.counting import COUNTED, Variables, count_operations
 from hyperslab.model.libraries import HyperslabEngine
 from hyperslab.model.predict import why_not
@@ -64,6 +65,29 @@ def test_hdf5_copies_run_by_run_what_has_no_chunks() -> None:
     assert count(lists, whole, Hdf5()).n_element == 0
     points = workload({"select": "points", "count": 50})
     assert count(points, whole, Hdf5()).n_element == 50, "once: memory is one piece"
+
+
+def test_long_runs_of_an_array_in_one_piece_come_into_the_callers_memory_at_once() -> None:
+    """HDF5 reads runs that do not fit its sieve buffer (64 KiB) into the caller's memory; chunks are copied."""
+    whole, chunks = Layout((3000, 999), contiguous=True), Layout((30, 999))
+    long, short = box([100, 0], [60, 999]), box([100, 0], [16, 999])
+    nbytes = 60 * 999 * 4
+    found = count(long, whole, Hdf5())
+    assert (found.n_memcpy, found.s_memcpy, found.s_mshort, found.s_direct) == (0, 0, 0, nbytes)
+    assert found.s_fresh == nbytes
+    copied = count(long, chunks, Hdf5())
+    assert (copied.s_memcpy, copied.s_direct) == (nbytes, 0)
+    through_sieve = count(short, whole, Hdf5())
+    assert (through_sieve.s_memcpy, through_sieve.s_direct) == (16 * 999 * 4, 0)
+    small = workload({"select": "all"}, array={"shape": [100], "dtype": "float64"})
+    assert count(small, Layout((100,), contiguous=True), Hdf5()).s_memcpy == 800, "the buffer holds all of it"
+
+
+def test_netcdf4_takes_its_time_for_each_byte_that_it_returns_copied_or_not() -> None:
+    long = box([100, 0], [60, 999])
+    beyond = CallsBeyond(0.0, 0.0, 1e-9)
+    seconds = [beyond.cost(count(long, one, Hdf5())).seconds for one in (Layout((3000, 999), contiguous=True), LAYOUT)]
+    assert seconds == [pytest.approx(60 * 999 * 4e-9)] * 2
 
 
 def test_memory_that_was_not_touched_before() -> None:

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 import hyperslab as hs
 from draws import few
+from hyperslab._core import reuse_distances
 from hyperslab.advise.counsel import counsels_on
 from hyperslab.advise.tip import Tip
 from hyperslab.advise.traced_demands import SummarizedTrace
@@ -25,7 +26,7 @@ from hyperslab.archive.views.display import counted
 from hyperslab.cli import app
 from hyperslab.model.store_profile import StoreProfile
 from hyperslab.trace import chunk_touches, selection
-from hyperslab.trace.chunk_touches import all_touched, decode_count, grid_shape, reuse_distances, touched
+from hyperslab.trace.chunk_touches import all_touched, decode_count, grid_shape, touched
 from hyperslab.trace.growing import with_largest_shapes
 from hyperslab.trace.recording import log as raw
 from hyperslab.trace.recording.hooks import location

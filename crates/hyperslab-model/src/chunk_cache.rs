@@ -34,6 +34,16 @@ struct Entry {
     is_dirty: bool,
 }
 
+impl Entry {
+    /// Whether the chunk was read or written completely, or not used at all, so that it may be evicted early.
+    fn is_done_with(&self, chunk_nbytes: u64) -> bool {
+        match (self.unread, self.unwritten) {
+            (0, unwritten) => unwritten == 0 || unwritten == chunk_nbytes,
+            (unread, unwritten) => unwritten == 0 && unread == chunk_nbytes,
+        }
+    }
+}
+
 /// A chunk that leaves the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {
@@ -54,6 +64,8 @@ pub(crate) struct ChunkCache {
     first: u32,
     last: u32,
     count: u64,
+    /// How many of the chunks may be evicted early.
+    done_count: u64,
 }
 
 impl ChunkCache {
@@ -72,6 +84,7 @@ impl ChunkCache {
             first: NONE,
             last: NONE,
             count: 0,
+            done_count: 0,
         }
     }
 
@@ -140,6 +153,7 @@ impl ChunkCache {
         self.entries[position as usize] = entry;
         self.slots[slot] = position;
         self.count += 1;
+        self.done_count += u64::from(entry.is_done_with(self.chunk_nbytes));
         self.link_after(self.last, position);
     }
 
@@ -187,15 +201,22 @@ impl ChunkCache {
 
     /// Counts bytes that were read of the chunk in a slot.
     pub fn was_read(&mut self, slot: usize, nbytes: u64) {
-        let entry = &mut self.entries[self.slots[slot] as usize];
-        entry.unread = entry.unread.saturating_sub(nbytes);
+        self.change(slot, |entry| entry.unread = entry.unread.saturating_sub(nbytes));
     }
 
     /// Counts bytes that were written to the chunk in a slot.
     pub fn was_written(&mut self, slot: usize, nbytes: u64) {
+        self.change(slot, |entry| {
+            entry.unwritten = entry.unwritten.saturating_sub(nbytes);
+            entry.is_dirty = true;
+        });
+    }
+
+    fn change(&mut self, slot: usize, change: impl FnOnce(&mut Entry)) {
         let entry = &mut self.entries[self.slots[slot] as usize];
-        entry.unwritten = entry.unwritten.saturating_sub(nbytes);
-        entry.is_dirty = true;
+        self.done_count -= u64::from(entry.is_done_with(self.chunk_nbytes));
+        change(entry);
+        self.done_count += u64::from(entry.is_done_with(self.chunk_nbytes));
     }
 
     /// The changed chunks, in the order in which they are written. They stay, and count as unchanged from now on.
@@ -218,28 +239,46 @@ impl ChunkCache {
         self.entries.clear();
         self.free.clear();
         (self.first, self.last) = (NONE, NONE);
-        self.count = 0;
+        (self.count, self.done_count) = (0, 0);
     }
 
     fn is_full(&self) -> bool {
         (self.count + 1) * self.chunk_nbytes > self.size.nbytes
     }
 
-    /// Evicts chunks until there is room for one more. Two hands go along the list. The leading one only takes chunks
-    /// that were read or written completely, or not used at all. The other takes any chunk; it starts when the first is
-    /// `w0` of the list ahead.
-    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)] // as HDF5 computes it
+    /// Evicts chunks until there is room for one more. If none may be evicted early, and one is enough, that is the first
+    /// one of the list: no walk has to find that out.
     fn make_room(&mut self, leaves: &mut impl FnMut(Left)) {
-        let mut lead = (self.count as f64 * self.size.w0) as i64;
+        let one_is_enough = self.count * self.chunk_nbytes <= self.size.nbytes;
+        if self.is_full() && self.done_count == 0 && one_is_enough && self.lead() < self.count {
+            return leaves(self.remove(self.first));
+        }
+        self.walk(leaves);
+    }
+
+    /// How far the leading hand is ahead of the other.
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // as HDF5 does
+    fn lead(&self) -> u64 {
+        (self.count as f64 * self.size.w0) as u64
+    }
+
+    /// Two hands go along the list until there is room for one more chunk. The leading one only takes chunks that were
+    /// read or written completely, or not used at all. The other takes any chunk; it starts when the first is `w0` of
+    /// the list ahead.
+    fn walk(&mut self, leaves: &mut impl FnMut(Left)) {
+        let mut lead = Some(self.lead());
         let mut hands = [self.first, NONE];
         while hands != [NONE, NONE] && self.is_full() {
-            if lead == 0 {
+            if lead == Some(0) {
                 hands[1] = self.first;
             }
             let mut nexts = hands.map(|position| self.later(position));
             for hand in 0..hands.len() {
                 let position = hands[hand];
-                if !self.is_full() || position == NONE || hand == 0 && !self.is_done_with(position) {
+                if !self.is_full()
+                    || position == NONE
+                    || hand == 0 && !self.entries[position as usize].is_done_with(self.chunk_nbytes)
+                {
                     continue;
                 }
                 for (held, next) in hands.iter_mut().zip(&mut nexts) {
@@ -253,15 +292,7 @@ impl ChunkCache {
                 leaves(self.remove(position));
             }
             hands = nexts;
-            lead -= 1;
-        }
-    }
-
-    fn is_done_with(&self, position: u32) -> bool {
-        let entry = &self.entries[position as usize];
-        match (entry.unread, entry.unwritten) {
-            (0, unwritten) => unwritten == 0 || unwritten == self.chunk_nbytes,
-            (unread, unwritten) => unwritten == 0 && unread == self.chunk_nbytes,
+            lead = lead.and_then(|lead| lead.checked_sub(1));
         }
     }
 
@@ -275,6 +306,7 @@ impl ChunkCache {
         self.slots[entry.slot as usize] = NONE;
         self.free.push(position);
         self.count -= 1;
+        self.done_count -= u64::from(entry.is_done_with(self.chunk_nbytes));
         Left { chunk: entry.chunk, is_dirty: entry.is_dirty }
     }
 
@@ -302,5 +334,49 @@ impl ChunkCache {
             NONE => self.last = position,
             later => self.entries[later as usize].earlier = position,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that look random.
+    fn drawn(state: &mut u64, below: u64) -> u64 {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 33) % below
+    }
+
+    #[test]
+    fn what_is_evicted_without_a_walk_is_what_a_walk_evicts() {
+        let grid = ChunkGrid::new(vec![400], vec![1]).unwrap();
+        let mut evicted = [0, 0];
+        for (seed, w0) in (0..).zip([0.0, 0.3, 0.75, 0.99, 1.0]) {
+            let size = ChunkCacheSize { nbytes: 160, slot_count: 97, w0 };
+            let (mut cache, mut state) = (ChunkCache::new(size, &grid, 8), seed);
+            for _ in 0..4000 {
+                let chunk = drawn(&mut state, 400);
+                let slot = cache.slot(&[chunk]);
+                if !cache.uses(slot, chunk) {
+                    let (mut walked, mut mine, mut theirs) = (cache.clone(), Vec::new(), Vec::new());
+                    let is_short = cache.done_count == 0;
+                    walked.walk(&mut |left| theirs.push(left));
+                    cache.make_room(&mut |left| mine.push(left));
+                    assert_eq!(mine, theirs);
+                    evicted[usize::from(is_short)] += mine.len();
+                    cache.insert(slot, chunk, |_| ());
+                }
+                match drawn(&mut state, 40) {
+                    0 => cache.was_read(slot, 8),
+                    1 => cache.was_written(slot, 8),
+                    _ => cache.was_read(slot, 1),
+                }
+                let all = cache.entries.iter().enumerate();
+                let held = all.filter(|(place, _)| !cache.free.iter().any(|&free| free as usize == *place));
+                let done = held.filter(|(_, entry)| entry.is_done_with(8)).count();
+                assert_eq!(cache.done_count, done as u64);
+            }
+        }
+        assert!(evicted.iter().all(|&count| count > 100), "{evicted:?}");
     }
 }

@@ -13,6 +13,7 @@
 //! | `hyperslab_engine` | our own engine: the requests of its plan |
 //! | `paper` | algorithm 1 of the paper as printed |
 //! | `device` | the page cache, and what reaches the device |
+//! | `reuse` | caches of all sizes at once, by how far apart the touches of a chunk are |
 //! | `read_ahead` | what the system reads of one file beyond what is asked for |
 //! | `server_queues` | processes that wait for servers, request by request |
 
@@ -30,6 +31,7 @@ mod operation;
 mod paper;
 mod read_ahead;
 mod request;
+mod reuse;
 mod server_queues;
 mod sieve;
 mod stored;
@@ -46,6 +48,7 @@ pub use index::kind::IndexKind;
 pub use operation::Operation;
 pub use paper::PaperLibrary;
 pub use request::{Purpose, Request, Watch};
+pub use reuse::reuse_distances;
 pub use server_queues::{ServedRequests, ServerRequests};
 pub use stored::{Chunks, Stored};
 pub use variables::{Variables, contention};

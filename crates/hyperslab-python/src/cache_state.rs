@@ -144,6 +144,17 @@ pub(crate) fn contention(processes: u64, servers: u64) -> PyResult<f64> {
         .ok_or_else(|| PyValueError::new_err("contention needs at least one process and one data server"))
 }
 
+/// For each touch, how many other chunks were touched since the last touch of its chunk; -1 for the first one.
+#[pyfunction]
+pub(crate) fn reuse_distances<'py>(
+    py: Python<'py>,
+    chunks: PyReadonlyArray1<'py, i64>,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let chunks = chunks.as_slice()?;
+    let distances = detached(py, || hyperslab_model::reuse_distances(chunks))?;
+    Ok(PyArray1::from_vec(py, distances))
+}
+
 fn row(request: Request) -> RequestRow {
     let purpose = match request.purpose {
         Purpose::ReadChunk => "read_chunk",

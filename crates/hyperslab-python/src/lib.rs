@@ -44,7 +44,7 @@ mod _core {
     #[pymodule_export]
     use crate::archive_file::ArchiveFile;
     #[pymodule_export]
-    use crate::cache_state::{CacheState, contention};
+    use crate::cache_state::{CacheState, contention, reuse_distances};
     #[pymodule_export]
     use crate::chunk_bytes::{gather_chunks, hash_chunks, hash_staged, lzf, same_stored};
     #[pymodule_export]

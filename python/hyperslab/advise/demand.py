@@ -17,7 +17,7 @@ from pydantic import PrivateAttr
 
 from hyperslab._core import Hyperslab, Points
 from hyperslab.model.cells import CellCache
-from hyperslab.model.step_forms import StepList
+from hyperslab.model.step_forms import StepList, taken_apart
 from hyperslab.model.workload import Step, Workload
 from hyperslab.trace.chunk_touches import Touches, all_touched
 from hyperslab.trace.recording.log import HYPERSLAB, POINTS
@@ -43,18 +43,18 @@ class GivenSteps(Workload):
     @classmethod
     def of(cls, shape: Sequence[int], dtype: str, steps: Sequence[Step], max_shape: object = None) -> GivenSteps:
         """A workload with these calls. Its accesses only say what kinds of calls there are."""
-        kinds = dict.fromkeys((step.operation, isinstance(step.selection, Points)) for step in steps)
+        listed = taken_apart(steps)
         accesses: list[dict[str, object]] = [
-            {"select": "points", "count": 1, "operation": name} if listed else {"select": "all", "operation": name}
-            for name, listed in kinds
+            {"select": "points", "count": 1, "operation": name} if points else {"select": "all", "operation": name}
+            for name, points in listed.kinds
         ]
-        if any(step.length is not None for step in steps):
+        if listed.columns.grows.any():
             accesses.append({"select": "append", "rows": 1, "operation": "write"})
         array: dict[str, object] = {"shape": list(shape), "dtype": dtype}
         if max_shape is not None:
             array["max_shape"] = max_shape
         workload = cls.model_validate({"array": array, "accesses": accesses})
-        workload._steps = steps if isinstance(steps, StepList) else StepList(steps)
+        workload._steps = listed
         return workload
 
 

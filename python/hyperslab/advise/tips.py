@@ -10,6 +10,7 @@ from keyword import iskeyword
 
 import numpy as np
 
+from hyperslab._core import reuse_distances
 from hyperslab.advise.candidate import MIB, Candidate
 from hyperslab.advise.demand import Demand, chunk_touches, in_chunk_order
 from hyperslab.advise.price import Price
@@ -21,7 +22,7 @@ from hyperslab.advise.tip import Tip
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.quantities import set_nbytes_text
 from hyperslab.trace.byte_ranges import LAYOUT
-from hyperslab.trace.chunk_touches import decode_count, reuse_distances
+from hyperslab.trace.chunk_touches import decode_count
 from hyperslab.trace.summaries import capacity_of
 
 # A tip must save at least this share of the predicted time to be worth a line; without a price, this share of the

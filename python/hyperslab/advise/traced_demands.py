@@ -216,12 +216,21 @@ def _chosen(one: SummarizedTrace, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArr
     """
     trace, shared = one.trace, shared_openings(one.trace) if one.shared is None else one.shared
     ordered = by_process(trace, rows)
-    kept = np.flatnonzero(trace.columns["flags"][ordered] & FAILED == 0)
-    places = kept[_stretches(len(kept))]
-    numbers = [np.cumsum(each)[places] for each in openings_of(trace, ordered, shared)]
-    begun = [(np.diff(each, prepend=each[:1]) > 0).tolist() for each in numbers]
+    is_kept = trace.columns["flags"][ordered] & FAILED == 0
+    count = int(np.count_nonzero(is_kept))
+    places = _stretches(count) if count == len(ordered) else np.flatnonzero(is_kept)[_stretches(count)]
+    begun = [_since_before(each, places) for each in openings_of(trace, ordered, shared)]
     begun[-1][:1] = (~shared[ordered[:1]]).tolist()
-    return ordered[places], len(kept), begun
+    return ordered[places], count, begun
+
+
+def _since_before(opened: npt.NDArray[np.bool_], places: npt.NDArray[np.intp]) -> list[bool]:
+    """For each of some places, whether there was an opening since the place before; none before the first."""
+    if not opened.any():  # most programs open everything once
+        return [False] * len(places)
+    numbers = np.cumsum(opened)[places]
+    result: list[bool] = (np.diff(numbers, prepend=numbers[:1]) > 0).tolist()
+    return result
 
 
 def _steps(
@@ -238,7 +247,7 @@ def _steps(
     listed = even = irregular = looked_at = 0
     opens_array = opens_file = is_first = is_own = False
     most_elements = MOST_ELEMENTS
-    plain = _plain(trace, chosen)
+    is_plain, plain = _plain(trace, chosen)
     pauses = _pauses(idle_before(trace) if one.idle_ns is None else one.idle_ns, rows, chosen)
     for place, row in enumerate(chosen.tolist()):
         if len(steps) >= MOST_CALLS:
@@ -247,8 +256,9 @@ def _steps(
         opens_array, opens_file = opens_array or again[place], opens_file or file_again[place]
         is_first, is_own = is_first or begins[place], is_own or own[place]
         operation = OPERATIONS[int(trace.columns["operation"][row] != 0)]
-        if row in plain:
-            selections = _not_empty([plain[row]])
+        if is_plain[place]:
+            start, stride, block_count, block = plain[place].tolist()
+            selections = _not_empty([(start, stride, block_count, block)])
         else:
             kind, numbers = trace.selection(row)
             shape = trace.arrays[arrays[row]].shape
@@ -285,9 +295,9 @@ def _steps(
 
 def _pauses(idle_ns: npt.NDArray[np.int64], rows: npt.NDArray[np.intp], chosen: npt.NDArray[np.intp]) -> list[float]:
     """The seconds after each of some accesses to an array, until the next one to it, in which no access was made."""
-    idle = idle_ns[rows]
-    after = np.diff(idle, append=idle[-1:]) / 1e9
-    result: list[float] = after[np.searchsorted(rows, chosen)].tolist()
+    places = np.searchsorted(rows, chosen)
+    nexts = rows[np.minimum(places + 1, len(rows) - 1)]
+    result: list[float] = ((idle_ns[nexts] - idle_ns[rows[places]]) / 1e9).tolist()
     return result
 
 
@@ -350,14 +360,19 @@ def _indices(kind: int, numbers: npt.NDArray[np.int64], shape: tuple[int, ...]) 
     return axes if prod(map(len, axes)) == size else None
 
 
-def _plain(trace: Trace, rows: npt.NDArray[np.intp]) -> dict[int, FourLists]:
-    """The hyperslabs of those rows that select one, by row: nearly all do, and they are taken apart together."""
+def _plain(trace: Trace, rows: npt.NDArray[np.intp]) -> tuple[list[bool], npt.NDArray[np.int64]]:
+    """Which of some accesses to an array select one hyperslab, and the start, stride, count and block of those.
+
+    Nearly all do, and they are taken apart together.
+    """
     ndim = len(trace.arrays[trace.columns["array"][rows[0]]].shape) if len(rows) else 0
-    mine = rows[trace.columns["kind"][rows] == HYPERSLAB] if ndim else rows[:0]
-    places = trace.offsets[mine][:, None] + np.arange(4 * ndim)
-    lists = np.moveaxis(trace.numbers[places].reshape(len(mine), ndim, 4), 2, 1)
+    is_plain = (trace.columns["kind"][rows] == HYPERSLAB) & (ndim > 0)
+    places = trace.offsets[rows[is_plain]][:, None] + np.arange(4 * ndim)
+    lists = np.zeros((len(rows), 4, ndim), np.int64)
+    lists[is_plain] = np.moveaxis(trace.numbers[places].reshape(len(places), ndim, 4), 2, 1)
     lists[:, 1] = np.maximum(lists[:, 1], lists[:, 3])
-    return dict(zip(mine.tolist(), lists.tolist(), strict=True))
+    result: list[bool] = is_plain.tolist()
+    return result, lists
 
 
 def _four_lists(slabs: Slabs) -> FourLists:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 # What `info` takes without typer, whose import takes longer than all that `info` does.
 INFO_FLAGS = {"--json": "as_json", "-v": "every", "--verbose": "every", "--advise": "advise"}
 
+OBJECTS_OF_A_LOOK = 50_000
+"""So many new objects, and Python looks for garbage among them."""
+
 
 def main() -> None:
     """Run the command line. An error prints one line; the exit status is 2 for a wrong request, 1 for a failure."""
@@ -33,6 +36,11 @@ def _run(words: list[str]) -> None:
         flags = {INFO_FLAGS[word]: True for word in words[1:] if word in INFO_FLAGS}
         show([word for word in words[1:] if word not in INFO_FLAGS], **flags)  # type: ignore[arg-type]
         return
+    import gc
+
+    # Nearly all that a command makes, its imports first of all, lives until it ends: Python would look for garbage in
+    # it dozens of times, which takes a tenth of a second of the commands that answer from a long trace.
+    gc.set_threshold(OBJECTS_OF_A_LOOK)
     from hyperslab.cli.program import run
 
     run()

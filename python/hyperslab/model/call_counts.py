@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from math import prod
 from typing import NamedTuple, TypeAlias
@@ -28,6 +28,8 @@ KEPT_NBYTES = 32 << 20
 MOST_SIDE_BY_SIDE = 10
 # The first bytes of a request take longer than the rest: the device works on all pieces of a long one at a time.
 SHORT_NBYTES = 256 << 10
+# HDF5 reads shorter runs of an array in one piece through a buffer of so many bytes (`sieve_buf_size`).
+SIEVE_NBYTES = 64 << 10
 # Rough seconds of computing, and of a byte from the device: they only decide which reads a call's computing covers.
 COPY_SECONDS, COPIED_BYTE_SECONDS, DECODED_BYTE_SECONDS, ELEMENT_SECONDS = 5e-9, 2e-10, 1e-9, 4e-8
 CALL_SECONDS, REQUEST_SECONDS, DEVICE_BYTE_SECONDS = 6e-6, 6e-7, 5.5e-10
@@ -146,12 +148,12 @@ def _extents(box: Hyperslab) -> list[int]:
     return [s * (c - 1) + b for s, c, b in zip(box.stride, box.count, box.block, strict=True)]
 
 
-def fresh_nbytes(sizes: Iterable[int]) -> int:
+def fresh_nbytes(sizes: npt.ArrayLike) -> int:
     """The bytes of results in memory that the process has not touched before: its pages come from the system.
 
     The allocator keeps what is freed for the next result, unless that is larger, or larger than what it ever keeps.
     """
-    given = np.fromiter(sizes, np.int64)
+    given = np.asarray(sizes, np.int64)
     kept = np.maximum.accumulate(np.minimum(given, KEPT_NBYTES))
     before = np.concatenate([np.zeros(1, np.int64), kept])[:-1]
     return int(np.where(given > KEPT_NBYTES, given, np.maximum(given - before, 0)).sum())
@@ -177,6 +179,17 @@ def far(column: dict[str, Column], rows_nbytes: Column) -> float:
     passed = copies / np.maximum(touched, 1) * np.maximum(length, LINE_NBYTES)
     doublings = np.log2(np.maximum(passed / NEAR_NBYTES, 1))
     return float(np.where((length < LINE_NBYTES) & (rows_nbytes > length), copies * doublings, 0.0).sum())
+
+
+def direct_nbytes(column: dict[str, Column], array_nbytes: int) -> float:
+    """Take the copies out of the counts of those calls to an array in one piece whose runs are too long for HDF5's
+    sieve buffer: a request brings each of them into the caller's memory. Returns the bytes of these runs.
+    """
+    length = column["s_memcpy"] / np.maximum(column["n_memcpy"], 1)
+    is_direct = length > min(array_nbytes, SIEVE_NBYTES)
+    nbytes = float(column["s_memcpy"][is_direct].sum())
+    column["n_memcpy"][is_direct] = column["s_memcpy"][is_direct] = 0.0
+    return nbytes
 
 
 def device_bytes(

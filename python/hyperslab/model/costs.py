@@ -102,7 +102,7 @@ class CallsBeyond:
         """What that is for accesses, without an interval of its own."""
         opening = self.opening * (variables.n_array - variables.n_again)  # netCDF opens all arrays with their file
         calls = opening + self.call * variables.n_call
-        copies = self.byte * variables.s_memcpy
+        copies = self.byte * (variables.s_memcpy + variables.s_direct)
         phases: dict[Phase, float] = {**dict.fromkeys(PHASES, 0.0), "per_call": calls, "memory_copy": copies}
         seconds = calls + copies
         return Cost(phases, seconds, seconds, opening=opening, own=seconds - opening)

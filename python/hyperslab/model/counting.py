@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from math import prod
 from typing import Literal, NamedTuple
 
@@ -11,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab._core import CacheState, ChunkGrid
-from hyperslab.model.call_counts import device_bytes, facts_of, far, fresh_nbytes, touched_chunk_count
+from hyperslab.model.call_counts import device_bytes, direct_nbytes, facts_of, far, fresh_nbytes, touched_chunk_count
 from hyperslab.model.cells import ModelCell
 from hyperslab.model.libraries import Caches, Hdf5, HyperslabEngine, Layout, Library, Zarr, options_of
+from hyperslab.model.step_forms import columns_of, taken_apart
 from hyperslab.model.workload import Step, Workload
 
 
@@ -44,6 +46,7 @@ class Variables(NamedTuple):
     selections with gaps have. These three are for HDF5. `s_decode_in` and `s_encode_out` are the stored bytes on the
     other side of the codecs.
 
+    `s_direct` is the bytes that requests bring into the caller's memory: no copy of them is counted.
     `s_mshort` is the part of `s_memcpy` in the first kibibyte of each copy, and `s_spread` the bytes of the memory
     lines that are touched by selections with a step along the last axis, and by NumPy's copies of columns.
     `s_fresh` is the bytes of results, and `s_kept` those of HDF5's chunk cache, in memory that the process has not
@@ -110,6 +113,7 @@ class Variables(NamedTuple):
     s_encode_alone: float = 0.0
     n_again: float = 0.0
     n_cold: float = 0.0
+    s_direct: float = 0.0
 
 
 # These are simulated; the others follow from the selections.
@@ -174,31 +178,32 @@ def _rows(
         options=options_of(library, layout),
     )
     rows, written = [], np.zeros(len(COUNTED), np.uint64)
-    for run in _runs(steps):
-        if run[0].reopens:
+    steps = taken_apart(steps)
+    again = steps.columns.reopens_array
+    for start, stop in _runs(steps):
+        first = steps[start]
+        if first.reopens:
             written = written + state.reopen()[0]
-        elif run[0].reopens_array:
+        elif first.reopens_array:
             written = written + state.reopen_array()[0]
-        grown = state.resize(run[0].length)[0] if run[0].length is not None else 0
-        reopened = [place for place, step in enumerate(run) if place and step.reopens_array]
-        rows.append(state.access(run[0].operation, [step.selection for step in run], reopened))
+        grown = state.resize(first.length)[0] if first.length is not None else 0
+        reopened = (np.flatnonzero(again[start + 1 : stop]) + 1).tolist()
+        rows.append(state.access(first.operation, [step.selection for step in steps[start:stop]], reopened))
         rows[-1][0] += grown
     closing, _ = state.close()
     return np.concatenate([*rows, (closing + written)[np.newaxis]])
 
 
-def _runs(steps: Sequence[Step]) -> Iterator[list[Step]]:
-    """Steps that can be counted together: the file stays open, and all of them read, or all write."""
-    run: list[Step] = []
-    writes = any(step.operation == "write" for step in steps)  # what closing writes is no read's
-    for step in steps:
-        is_apart = step.reopens or step.length is not None or (writes and step.reopens_array)
-        if run and (is_apart or step.operation != run[0].operation):
-            yield run
-            run = []
-        run.append(step)
-    if run:
-        yield run
+def _runs(steps: Sequence[Step]) -> Iterator[tuple[int, int]]:
+    """Where steps begin and end that can be counted together: the file stays open, and all read, or all write."""
+    columns = columns_of(steps)
+    begins = columns.reopens | columns.grows
+    if columns.is_write.any():  # what closing writes is no read's
+        begins = begins | columns.reopens_array
+    begins[1:] |= columns.is_write[1:] != columns.is_write[:-1]
+    begins[:1] = True
+    edges = [*np.flatnonzero(begins).tolist(), len(steps)]
+    return pairwise(edges)
 
 
 def count(
@@ -236,7 +241,8 @@ def count_operations(cell: ModelCell, caches: Caches | None = None) -> dict[Dire
     caches = caches if cell.cache == "cold" else replace(caches or Caches(), read_ahead_nbytes=0)
     rows = _rows(made, cell.workload, cell.layout, cell.opened, caches, chunks)[len(made) - len(steps) :]
     names: tuple[Direction, ...] = ("read", "write")
-    positions = {name: [k for k, step in enumerate(steps) if step.operation == name] for name in names}
+    is_write = columns_of(steps).is_write
+    positions = {"read": np.flatnonzero(~is_write).tolist(), "write": np.flatnonzero(is_write).tolist()}
     by_operation: dict[Direction, Variables] = {}
     for name in names:
         if positions[name]:
@@ -254,11 +260,12 @@ def openings(steps: Sequence[Step], library: Library) -> dict[str, float]:
 
     Before the first call, all is opened anyway. Our engine knows all arrays of an open file that is on a server.
     """
-    others = steps[1:]
-    shared = steps[0].shared + sum(step.shared for step in others if step.reopens)
-    files = 1 + sum(step.reopens for step in others) - shared
+    columns = columns_of(steps)
+    again = columns.reopens[1:]
+    shared = columns.shared[0] + sum(columns.shared[1:][again].tolist())
+    files = 1 + int(again.sum()) - shared
     knows = isinstance(library, HyperslabEngine) and library.far
-    arrays = 0 if knows else shared + sum(step.reopens_array and not step.reopens for step in others)
+    arrays = 0 if knows else shared + int((columns.reopens_array[1:] & ~again).sum())
     return {"n_array": float(files + arrays), "n_again": float(arrays)}
 
 
@@ -277,7 +284,8 @@ def _alone(nbytes: npt.NDArray[np.float64], chunk_nbytes: float) -> float:
 def _last_shape(workload: Workload, steps: Sequence[Step]) -> list[int]:
     """The shape of the array after it has grown."""
     first, *others = workload.array.shape
-    return [max([first, *(step.length for step in steps if step.length is not None)]), *others]
+    grown = [steps[place].length or 0 for place in np.flatnonzero(columns_of(steps).grows).tolist()]
+    return [max([first, *grown]), *others]
 
 
 def _with_cache(variables: Variables, cell: ModelCell, is_kept: bool) -> Variables:
@@ -325,7 +333,8 @@ def _summed(
     """
     sums = rows.astype(np.float64)
     elements, lines, pauses = np.zeros(len(sums)), np.zeros(len(sums)), np.zeros(len(sums))
-    pauses[: len(steps)] = [step.compute_seconds for step in steps]
+    columns = columns_of(steps)
+    pauses[: len(steps)] = columns.compute_seconds
     chunk = layout.chunk_shape
     is_zarr = isinstance(library, Zarr)
     width = workload.array.element_nbytes
@@ -338,14 +347,16 @@ def _summed(
         copies = COUNTED.index("n_memcpy")
         sums[: len(steps), copies] = np.minimum(sums[: len(steps), copies], lines[: len(steps)])
     is_hdf5 = isinstance(library, Hdf5)
-    variables = Variables(*sums.sum(axis=0).tolist())
     column = {name: sums[:, position] for position, name in enumerate(COUNTED)}
+    device = device_bytes(column, elements, pauses, reads_side_by_side=is_zarr)
+    direct = direct_nbytes(column, prod(workload.array.shape) * width) if is_hdf5 and layout.contiguous else 0.0
+    variables = Variables(*sums.sum(axis=0).tolist())
     ratio = layout.ratio or 1.0
     chunk_nbytes = float(prod(layout.chunk_shape) * width)
     touched_chunks, inside = touched_chunk_count(steps, _last_shape(workload, steps), layout.chunk_shape)
     touched = touched_chunks * chunk_nbytes
     dirty = min(variables.s_wdisk, touched / ratio)
-    written = float(nbytes[[step.operation == "write" for step in steps]].sum())
+    written = float(nbytes[columns.is_write].sum())
     is_new = chunks == "missing"
     filler = max(0.0, 1.0 - (written if is_new else inside * width) / touched) if touched else 0.0
     return variables._replace(
@@ -356,7 +367,7 @@ def _summed(
         n_line=float(lines[elements > 0].sum()) if is_hdf5 else 0.0,
         n_apart=float((lines * apart)[elements > 0].sum()) if is_hdf5 else 0.0,
         n_run=float(runs.sum()),
-        s_fresh=float(fresh_nbytes(nbytes[[step.operation == "read" for step in steps]].astype(np.int64).tolist())),
+        s_fresh=float(fresh_nbytes(nbytes[~columns.is_write].astype(np.int64))),
         s_mshort=float(np.minimum(column["s_memcpy"], column["n_memcpy"] * SHORT_COPY_NBYTES).sum()),
         s_dirty=dirty,
         s_grown=dirty if is_new else 0.0,
@@ -370,5 +381,6 @@ def _summed(
         s_spread=float(spread.sum()),
         s_decode_in=variables.s_decode / ratio,
         s_encode_out=variables.s_encode / ratio,
-        **device_bytes(column, elements, pauses, reads_side_by_side=isinstance(library, Zarr)),
+        s_direct=direct,
+        **device,
     )

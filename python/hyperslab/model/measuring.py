@@ -39,6 +39,7 @@ from hyperslab.lab.rounds import Rounds, StopRule, Tally, trial_count
 from hyperslab.lab.statistics import interval_of_median
 from hyperslab.lab.timers import Check, Counters, Timing
 from hyperslab.lab.worker import LocalWorkers, Workbench
+from hyperslab.memory import return_memory
 from hyperslab.model.cells import ModelCell
 from hyperslab.model.libraries import Flat, Hdf5, HyperslabEngine, Layout, Zarr
 from hyperslab.model.workload import Step, Workload
@@ -351,11 +352,11 @@ class Pass:
         new = [np.ascontiguousarray(source[_index(step)]) if _is_write(step) else None for step in steps]
         timers = Timers()
         opened, handle = self._open(made, timers)
-        if self.cell.cache == "library-warm":
-            for step in steps:
-                _read(handle, step)
+        for step in steps if self.cell.cache == "library-warm" else ():
+            _read(handle, step)
         verify = Check(exact=True) if self.check else None
         with bench.undisturbed(self._allocated_nbytes(steps)):
+            return_memory()  # a program that starts has none that it could use again
             counters = Counters()
             for step, data in zip(steps, new, strict=True):
                 with timers("access"):

@@ -24,7 +24,7 @@ from hyperslab.replacing import replace_with
 
 SCHEMA = "hyperslab-store-profile"
 VERSION = 6
-LATER = {"n_again", "n_cold", "s_rneed", "s_later", "n_decode", "n_encode"}
+LATER = {"n_again", "n_cold", "s_rneed", "s_later", "n_decode", "n_encode", "s_direct"}
 """Variables that older calibrations do not have: their fits price the same work by other terms."""
 
 

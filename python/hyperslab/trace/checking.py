@@ -20,8 +20,8 @@ def valid_rows(table: AccessTable) -> npt.NDArray[np.bool_]:
     ndims = np.array([len(array.shape) for array in table.arrays], np.int64)
     shapes = {ndim: _shapes(table, ndim) for ndim in set(ndims.tolist())}
     for first in range(0, len(table), BLOCK):
-        rows = np.arange(first, min(first + BLOCK, len(table)))
-        rows = rows[_are_known(table, rows)]
+        stop = min(first + BLOCK, len(table))
+        rows = np.arange(first, stop)[_are_known(table, slice(first, stop))]
         numbers = table.columns["array"][rows]
         for ndim in np.unique(ndims[numbers]).tolist():  # a program may read thousands of arrays, in turns
             same = ndims[numbers] == ndim
@@ -35,15 +35,18 @@ def _shapes(table: AccessTable, ndim: int) -> npt.NDArray[np.int64]:
     return np.array([[min(max(n, 0), MOST) for n in shape] for shape in rows], np.int64).reshape(len(rows), ndim)
 
 
-def _are_known(table: AccessTable, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+def _are_known(table: AccessTable, rows: slice) -> npt.NDArray[np.bool_]:
     """Which rows have an array, a memory type, an operation, a kind and times that there are."""
-    columns = {name: column[rows] for name, column in table.columns.items()}
-    is_known: npt.NDArray[np.bool_] = (columns["array"] >= 0) & (columns["array"] < len(table.arrays))
+    # A column whose rows are all the same is held once, and looked at once.
+    columns = {name: column[:1] if column.strides == (0,) else column[rows] for name, column in table.columns.items()}
+    begins, ends = table.offsets[rows], table.offsets[rows.start + 1 : rows.stop + 1]
+    is_known: npt.NDArray[np.bool_] = ends >= begins
+    is_known &= (columns["array"] >= 0) & (columns["array"] < len(table.arrays))
     is_known &= (columns["memory_type"] >= 0) & (columns["memory_type"] < len(table.memory_types))
     is_known &= columns["operation"] < len(OPERATIONS)
     is_known &= (columns["nbytes"] >= 0) & (columns["duration_ns"] >= 0) & np.isin(columns["kind"], list(NAMES))
     is_known &= (np.abs(columns["start_ns"]) < MOST) & (columns["duration_ns"] < MOST)
-    return is_known & (table.offsets[rows + 1] >= table.offsets[rows])
+    return is_known
 
 
 def _select_inside(
@@ -52,8 +55,11 @@ def _select_inside(
     """Which of some rows select elements inside their arrays, which have these shapes."""
     ndim = shapes.shape[1]
     kinds, lengths = table.columns["kind"][rows], table.offsets[rows + 1] - table.offsets[rows]
+    are_slabs = (kinds == HYPERSLAB) & (lengths == 4 * ndim)
+    if are_slabs.all():  # as of nearly all programs
+        return _are_inside(_numbers(table, rows, 4 * ndim).reshape(len(rows), ndim, 4), shapes)
     is_inside: npt.NDArray[np.bool_] = np.isin(kinds, (ALL, NOTHING)) & (lengths == 0)
-    slabs = np.flatnonzero((kinds == HYPERSLAB) & (lengths == 4 * ndim))
+    slabs = np.flatnonzero(are_slabs)
     is_inside[slabs] = _are_inside(_numbers(table, rows[slabs], 4 * ndim).reshape(len(slabs), ndim, 4), shapes[slabs])
     for place in np.flatnonzero(np.isin(kinds, (BOXES, POINTS, LISTS, BOUNDS))).tolist():
         is_inside[place] = _is_inside(*table.selection(int(rows[place])), shapes[place])
@@ -72,7 +78,8 @@ def _are_inside(slabs: npt.NDArray[np.int64], shape: npt.NDArray[np.int64]) -> n
     start, stride, count, block = (slabs[:, :, place].astype(float) for place in range(4))
     last = start + (count - 1) * stride + block
     is_right = (start >= 0) & (count >= 1) & (block >= 1) & ((stride >= block) | (count == 1)) & (stride >= 0)
-    result: npt.NDArray[np.bool_] = (is_right & (last <= shape)).all(axis=1)
+    is_right &= last <= shape
+    result: npt.NDArray[np.bool_] = np.ones(len(slabs), bool) if is_right.all() else is_right.all(axis=1)
     return result
 
 

@@ -193,44 +193,6 @@ def _of_others(
         yield place, chunks
 
 
-def reuse_distances(chunks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """For each touch, how many other chunks were touched since the last touch of its chunk; -1 for the first one.
-
-    A cache of n chunks that forgets the one that was used longest ago still has a chunk if its distance is below n.
-    """
-    order = np.argsort(chunks, kind="stable")
-    is_again = chunks[order[1:]] == chunks[order[:-1]]
-    before = np.full(len(chunks), -1, np.int64)
-    before[order[1:][is_again]] = order[:-1][is_again]
-    ranks = np.empty(len(chunks), np.int64)
-    ranks[np.argsort(before, kind="stable")] = np.arange(len(chunks))
-    # Of the touches before this one, those count whose chunk was not touched since the last touch of this one's chunk.
-    # Of the touches up to that last one, that holds for all.
-    return np.where(before < 0, -1, _smaller_before(ranks) - before - 1)
-
-
-def _smaller_before(ranks: Numbers) -> Numbers:
-    """For each of the numbers 0, 1, 2 and so on in some order, how many smaller ones precede it.
-
-    The numbers are sorted bit by bit, from the highest one. Two numbers part at the bit at which they differ first: the
-    larger one then counts the smaller ones before it.
-    """
-    count = len(ranks)
-    smaller_counts = np.zeros(count, np.int64)  # by number
-    numbers, places = ranks, np.arange(count)
-    for bit in range(max(count - 1, 0).bit_length() - 1, -1, -1):
-        is_high = (numbers >> bit & 1).astype(bool)
-        start = numbers >> (bit + 1) << (bit + 1)  # where the numbers are that begin with the same bits
-        low_before = np.cumsum(~is_high) - ~is_high
-        low_before -= low_before[start]
-        smaller_counts[numbers[is_high]] += low_before[is_high]
-        sorted_numbers = np.empty_like(numbers)
-        sorted_numbers[start + np.where(is_high, (1 << bit) + places - start - low_before, low_before)] = numbers
-        numbers = sorted_numbers
-    result: Numbers = smaller_counts[ranks]
-    return result
-
-
 def decode_count(distances: npt.NDArray[np.int64], capacity: int) -> int:
     """How many chunks a cache of `capacity` chunks decodes."""
     return int(np.count_nonzero((distances < 0) | (distances >= capacity)))

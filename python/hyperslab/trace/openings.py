@@ -33,8 +33,10 @@ class Opened(NamedTuple):
 
 def by_process(table: AccessTable, rows: Rows) -> Rows:
     """The accesses of one process after the other: each has a cache of its own."""
+    if not len(rows) or _is_held_once(table.columns["process"]):
+        return rows
     processes = table.columns["process"][rows]
-    if not len(rows) or (processes == processes[0]).all():
+    if (processes == processes[0]).all():
         return rows
     _, first, number = np.unique(processes, return_index=True, return_inverse=True)
     result: Rows = rows[np.argsort(first[number.reshape(-1)], kind="stable")]
@@ -46,15 +48,21 @@ def openings_of(table: AccessTable, rows: Rows, shared: Mask | None = None) -> O
 
     `shared` are the accesses of the table whose file is open already (`shared_openings`); none, if nobody asks.
     """
-    flags, processes = table.columns["flags"][rows], table.columns["process"][rows]
-    begins = np.zeros(len(rows), bool)
-    begins[1:] = processes[1:] != processes[:-1]
+    flags, begins = table.columns["flags"][rows], np.zeros(len(rows), bool)
+    if not _is_held_once(table.columns["process"]):
+        processes = table.columns["process"][rows]
+        begins[1:] = processes[1:] != processes[:-1]
     is_file = begins | (flags & FILE_REOPENED != 0)
     is_array = is_file | (flags & REOPENED != 0)
     if len(rows):
         is_file[0] = is_array[0] = False  # the first access of all follows the first opening
     is_own = is_file if shared is None else is_file & ~shared[rows]
     return Opened(is_array, is_file, begins, is_own)
+
+
+def _is_held_once(column: npt.NDArray[np.int64]) -> bool:
+    """Whether all rows of a column are one number in memory, as a long trace that is opened has them."""
+    return column.strides == (0,)
 
 
 def shared_openings(table: AccessTable) -> Mask:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hyperslab._core import reuse_distances
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.memory import CHUNK_CACHE_NBYTES
-from hyperslab.trace.chunk_touches import Touches, all_touched, decode_count, grid_shape, reuse_distances
+from hyperslab.trace.chunk_touches import Touches, all_touched, decode_count, grid_shape
 from hyperslab.trace.openings import by_process, openings_of
 from hyperslab.trace.patterns import Pattern, patterns_of
 from hyperslab.trace.table import TracedArray
