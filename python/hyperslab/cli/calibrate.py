@@ -38,11 +38,7 @@ def calibrate_machine(
     ] = None,
     round_trip_ms: Annotated[
         float | None,
-        typer.Option(
-            "--round-trip-ms",
-            min=0,
-            help="Simulated round trip of a server that is started here, in milliseconds (default: 40).",
-        ),
+        typer.Option("--round-trip-ms", min=0, help="Simulated round trip of a server started here (default: 40)."),
     ] = None,
     option: Options = None,
     output: Annotated[
@@ -52,12 +48,8 @@ def calibrate_machine(
     parallel: Annotated[
         bool, typer.Option("--parallel", help="Measure programs of several processes on the striped store instead.")
     ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Measure small arrays, in under 3 minutes (the default).")
-    ] = False,
-    full: Annotated[
-        bool, typer.Option("--full", help="Measure the published design, scaled down, in about 20 minutes.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Small arrays, under 3 minutes (the default).")] = False,
+    full: Annotated[bool, typer.Option("--full", help="The published design, scaled down: about 20 minutes.")] = False,
     libraries: Annotated[str | None, typer.Option(help="Only these libraries: hdf5,zarr,hyperslab,flat.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted calibration.")] = False,
     no_wait: Annotated[

@@ -60,13 +60,9 @@ def convert(
     ] = None,
     chunks: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Chunks: 1,100 or time=1,lat=100; PATH:1,100 for one array; -1: whole axis; contiguous. Repeatable."
-        ),
+        typer.Option(help="1,100 or time=1,lat=100; PATH:1,100 for one array; -1: whole axis; contiguous. Repeatable."),
     ] = None,
-    shards: Annotated[
-        list[str] | None, typer.Option(help="Shard shape of Zarr 3, written in the same way. Repeatable.")
-    ] = None,
+    shards: Annotated[list[str] | None, typer.Option(help="The same for shards of Zarr 3. Repeatable.")] = None,
     codec: Annotated[
         list[str] | None,
         typer.Option(help="Codecs: shuffle+deflate:4, zstd:3, none, ...; PATH:CODEC for one array. Repeatable."),
@@ -81,9 +77,7 @@ def convert(
     in_place: InPlace = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what --for would do.")] = False,
     memory: Annotated[str | None, typer.Option(help="The most memory for elements, such as 2GiB.")] = None,
-    threads: Annotated[
-        int | None, typer.Option(help="Number of threads (default: HYPERSLAB_THREADS, or one per core).")
-    ] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads (default: HYPERSLAB_THREADS, or one per core).")] = None,
     verify: VerifyOption = "checksum",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing target.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished conversion.")] = False,

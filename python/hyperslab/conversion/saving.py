@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hyperslab import _core
+from hyperslab._core import ZarrArray as ArrayToWrite
 from hyperslab.archive.zarr.encoding import document_of, steps_of
 from hyperslab.conversion.checking import ZARR_DOCUMENTS
 from hyperslab.conversion.converting import format_of, usual_memory
@@ -318,7 +318,7 @@ def _zarr(given: Any, path: Path, version: int, encoding: dict[str, Any], filler
 def _ours(document: bytes, dtype: np.dtype[Any]) -> tuple[np.dtype[Any], list[Step]] | None:
     """The dtype as stored and the steps of our encoder for an array of zarr-python; None if that has to write."""
     try:
-        array = _core.ZarrArray(document, "")
+        array = ArrayToWrite(document, "")
         stored = array.dtype
     except (Unsupported, DamagedFile, UsageError):
         return None

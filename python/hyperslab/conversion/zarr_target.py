@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hyperslab import _core
+from hyperslab._core import ZarrArray as ArrayToWrite
 from hyperslab.archive.tree.dimensions import PhonyDimensions
 from hyperslab.chunk_grid import ceil_div
 from hyperslab.conversion.encoding import Box, Bytes, SlabEncoder, folded
@@ -81,7 +81,7 @@ class ZarrArray:
     def write(self, box: Box, data: Bytes) -> Finished:
         """Encode and write a slab."""
         encoder = self.encoder
-        array = _core.ZarrArray(json.dumps(self._document).encode(), str(self._folder), encoder.fill)
+        array = ArrayToWrite(json.dumps(self._document).encode(), str(self._folder), encoder.fill)
         first, shape = [one.start for one in box], tuple(one.stop - one.start for one in box)
         encoding = (encoder.steps, encoder.leaves_out_fill, encoder.threads)
         try:
