@@ -348,8 +348,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_evicted_without_a_walk_is_what_a_walk_evicts() {
-        let grid = ChunkGrid::new(vec![400], vec![1]).unwrap();
+    fn what_is_evicted_without_a_walk_is_what_a_walk_evicts() -> Result<(), hyperslab_core::Error> {
+        let grid = ChunkGrid::new(vec![400], vec![1])?;
         let mut evicted = [0, 0];
         for (seed, w0) in (0..).zip([0.0, 0.3, 0.75, 0.99, 1.0]) {
             let size = ChunkCacheSize { nbytes: 160, slot_count: 97, w0 };
@@ -378,5 +378,6 @@ mod tests {
             }
         }
         assert!(evicted.iter().all(|&count| count > 100), "{evicted:?}");
+        Ok(())
     }
 }

@@ -146,6 +146,7 @@ pub(crate) fn contention(processes: u64, servers: u64) -> PyResult<f64> {
 
 /// For each touch, how many other chunks were touched since the last touch of its chunk; -1 for the first one.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 extracts it so
 pub(crate) fn reuse_distances<'py>(
     py: Python<'py>,
     chunks: PyReadonlyArray1<'py, i64>,
