@@ -268,6 +268,6 @@ def test_what_rewrites_a_file_shows_its_progress(
     path = shutil.copy(survey, tmp_path / "survey.h5")
     monkeypatch.setattr("hyperslab.cli.progress.LOG_EVERY_SECONDS", 0.0)
     app([command[0], str(path), *command[1:]], standalone_mode=False)
-    shown = [line for line in capsys.readouterr().err.splitlines() if " parts, " in line]
+    shown = [line for line in capsys.readouterr().err.splitlines() if " parts" in line]
     assert [line.split()[0] for line in shown] == [str(number) for number in range(len(shown))]
     assert shown[-1].split()[4] == str(len(shown)), "as many as it said"

@@ -347,8 +347,7 @@ class Pass:
         """Open or create, make the accesses, and close."""
         made = self.job.make_format()
         made.library()  # imports the library, so that no pass pays for the import
-        source = bench.arrays(self.job.field, self.job.spec.dtype)(0)
-        steps = self.cell.workload.steps()
+        source, steps = bench.arrays(self.job.field, self.job.spec.dtype)(0), self.cell.workload.steps()
         new = [np.ascontiguousarray(source[_index(step)]) if _is_write(step) else None for step in steps]
         timers = Timers()
         opened, handle = self._open(made, timers)
