@@ -280,6 +280,13 @@ class Drawn:
         """The bytes of the array, decoded."""
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
+    @property
+    def opens_once(self) -> str:
+        """The program as it is when it opens the array once, before the loop."""
+        array = 'file["x"]'
+        begins = f"{self.idiom.opens}\n"
+        return self.text.replace(f"part = {array}", "part = array").replace(begins, f"{begins}    array = {array}\n")
+
 
 def draw(number: int, seed: int, idiom: Idiom, pattern: Pattern, scale: float = 1.0) -> Drawn:
     """A program: all of it follows from `(seed, number)` and the scale."""
