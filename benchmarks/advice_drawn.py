@@ -281,9 +281,11 @@ class Drawn:
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
     @property
-    def opens_once(self) -> str:
-        """The program as it is when it opens the array once, before the loop."""
+    def opens_once(self) -> str | None:
+        """The program as it is when it opens the array once, before the loop; None if that is not in its hands."""
         array = 'file["x"]'
+        if not self.idiom.read.startswith(array):
+            return None
         begins = f"{self.idiom.opens}\n"
         return self.text.replace(f"part = {array}", "part = array").replace(begins, f"{begins}    array = {array}\n")
 

@@ -293,7 +293,7 @@ def tried(drawn: Drawn, folder: Path, servers: Mapping[str, Server], turns: int,
             target = folder / f"advised{drawn.idiom.suffix}"
             command("convert", file, target, "--like", folder / "advice.json", "--verify", "none")
             files[ADVISED] = target
-        elif any(ONCE in verdict for verdict in row["verdicts"].values()):
+        elif drawn.opens_once is not None and any(ONCE in verdict for verdict in row["verdicts"].values()):
             files[ADVISED], texts[ADVISED] = file, drawn.opens_once
     except Refusal as error:
         row["refused"] = str(error)
