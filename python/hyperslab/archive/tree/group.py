@@ -136,14 +136,16 @@ class Group(Mapping[str, "Group | Array"]):
             The metadata of the object could not be fetched.
         """
         if not isinstance(path, str):
-            is_array = "" in list(self)
-            wanted = "the store is one array, whose path is ''" if is_array else "use the path of a group or array"
-            raise TypeError(f"{path!r} is not a name: {wanted}")
+            raise TypeError(f"{path!r} is not a name: {self._wanted()}")
         return self._made(self._place.below(path))
 
     @property
     def _place(self) -> Place:
         return Place(self._file, True, self._number, self.name)
+
+    def _wanted(self) -> str:
+        """What names an object here."""
+        return "the store is one array, whose path is ''" if "" in list(self) else "use the path of a group or array"
 
     def _made(self, place: Place) -> Group | Array:
         """The group or array at a place."""
