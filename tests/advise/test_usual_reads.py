@@ -167,7 +167,7 @@ def test_without_a_store_profile(ocean: Path, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     done = runner.invoke(app, ["predict", f"{ocean}:sst"])
     assert isinstance(done.exception, NotAStoreProfile)
-    assert "hyperslab calibrate --quick measures this machine in under 3 minutes" in str(done.exception)
+    assert "hyperslab calibrate --quick measures this machine in about 3 minutes" in str(done.exception)
 
 
 def test_a_foreign_store_profile_is_named(ocean: Path, store_profile: Path, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def calibrate_machine(
     parallel: Annotated[
         bool, typer.Option("--parallel", help="Measure programs of several processes on the striped store instead.")
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Small arrays, under 3 minutes (the default).")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Small arrays: about 3 minutes (the default).")] = False,
     full: Annotated[bool, typer.Option("--full", help="The published design, scaled down: about 20 minutes.")] = False,
     libraries: Annotated[str | None, typer.Option(help="Only these libraries: hdf5,zarr,hyperslab,flat.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted calibration.")] = False,

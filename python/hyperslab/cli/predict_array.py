@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 WORKLOAD_SUFFIXES = (".yaml", ".yml")
 # From the documentation of `hyperslab calibrate`.
-CALIBRATING = "hyperslab calibrate --quick measures this machine in under 3 minutes"
+CALIBRATING = "hyperslab calibrate --quick measures this machine in about 3 minutes"
 
 
 def is_workload(target: str) -> bool:

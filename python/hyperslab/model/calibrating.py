@@ -56,7 +56,7 @@ def calibrate(
     directory : Path
         A directory on the file system to measure.
     scale : Scale | TrainingSize
-        `quick` (under 3 minutes), `full` (under 20), or the exact sizes.
+        `quick` (about 3 minutes), `full` (under 20), or the exact sizes.
     libraries : Iterable[str] | None
         Names of libraries to measure; None means all of them.
     seed : int
