@@ -24,7 +24,7 @@ from zarr_arrays import arrays, keys, selected
 from draws import few
 from hyperslab import _core
 from hyperslab.archive.zarr import writing
-from hyperslab.archive.zarr.encoding import steps_of
+from hyperslab.archive.zarr.encoding import document_of, steps_of
 from hyperslab.errors import DamagedFile
 
 OURS, THEIRS = "hyperslab.archive.zarr_pipeline.Pipeline", "zarr.core.codec_pipeline.BatchedCodecPipeline"
@@ -284,3 +284,12 @@ def test_a_killed_writer_leaves_whole_chunks_and_shards(tmp_path):
         read = opened(place, THEIRS)[...].reshape(-1, (shards or (1 << 10,))[0])
         assert (read == read[:, :1]).all(), "each key has the values of one write"
         assert set(np.unique(read)) <= {said[-1], said[-1] + 1}
+
+
+@pytest.mark.parametrize("length", [2**40, 2**50, 9 * 10**18])
+def test_a_slab_that_is_longer_than_its_values_makes_nothing(tmp_path: Path, length: int) -> None:
+    """Before anything was compared, memory was taken for each chunk: one call ended the process."""
+    array = zarr.create_array(tmp_path, shape=(length,), chunks=(1,), dtype="u1", compressors=None)
+    slabs = _core.ZarrArray(document_of(array.metadata), str(tmp_path), b"\0")
+    with pytest.raises(MemoryError, match="the values do not have that shape"):
+        slabs.write_slab([0], (np.zeros(8, "u1"), (length,)), ([], False, 1))

@@ -9,8 +9,8 @@ use hyperslab_archive::{
 };
 use hyperslab_core::{AxisIndices, AxisSelection, Orthogonal};
 use hyperslab_engine::{RemoteFolder, default_thread_count};
-use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
-use pyo3::exceptions::PyValueError;
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple};
@@ -88,6 +88,11 @@ impl ZarrArray {
         let Keys::Local(folder) = self.0.keys() else {
             return Err(PyValueError::new_err("slabs are written to local folders only"));
         };
+        // Before anything is made for each chunk: an element has at least one byte.
+        let element_count = values.1.iter().try_fold(1_u64, |count, length| count.checked_mul(*length));
+        if element_count.is_none_or(|count| count > values.0.len() as u64) {
+            return Err(PyMemoryError::new_err("the values do not have that shape"));
+        }
         let slab = ZarrParts::of_slab(self.0.document(), &first, &values.1)?;
         let unit = self.0.document().unit_shape().unwrap_or_default();
         let count = values.1.iter().zip(unit).map(|(length, unit)| length.div_ceil((*unit).max(1)));
