@@ -11,7 +11,7 @@ from typing import Any
 from hyperslab.errors import MissingLibrary
 from hyperslab.formats import availability
 from hyperslab.model.hdf5_settings import Hdf5Settings
-from hyperslab.model.libraries import LIBRARIES, Library, Zarr
+from hyperslab.model.libraries import LIBRARIES, Hdf5, Library, Zarr
 
 GAP_KEY, JOINED_KEY = "array.sharding_coalesce_max_gap_bytes", "array.sharding_coalesce_max_bytes"
 
@@ -21,6 +21,19 @@ def installed_library(name: str) -> Library:
     if name == "hdf5":
         return Hdf5Settings().library()
     return installed_zarr() if name == "zarr" else LIBRARIES[name]
+
+
+def installed_hdf5() -> Hdf5:
+    """HDF5 with the defaults of the version that h5py uses.
+
+    Raises
+    ------
+    MissingLibrary
+        h5py is not installed.
+    """
+    from hyperslab.formats.hdf5 import import_h5py
+
+    return Hdf5.of_version(import_h5py().version.hdf5_version)
 
 
 def installed_zarr() -> Zarr:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hyperslab.model.cells import CellCache, ModelCell
-from hyperslab.model.installed import installed_zarr
-from hyperslab.model.libraries import Hdf5, Layout, Library
+from hyperslab.model.installed import installed_hdf5, installed_zarr
+from hyperslab.model.libraries import Layout, Library
 from hyperslab.model.workload import Workload
 
 ScaleName = Literal["tiny", "quick", "full"]
@@ -85,19 +85,6 @@ def candidates(scale: Scale, libraries: tuple[Library, ...] | None = None) -> It
                 for library in libraries or (installed_hdf5(), installed_zarr()):
                     cell = ModelCell(workload, Layout(chunk_shape), library, cache)
                     yield Candidate(f"{array.name} {operation} {pattern} {cache}", name, cell)
-
-
-def installed_hdf5() -> Hdf5:
-    """HDF5 with the defaults of the version that h5py uses.
-
-    Raises
-    ------
-    MissingLibrary
-        h5py is not installed.
-    """
-    from hyperslab.formats.hdf5 import import_h5py
-
-    return Hdf5.of_version(import_h5py().version.hdf5_version)
 
 
 def _asked(array: PaperArray, scale: Scale) -> Iterator[tuple[Literal["read", "write"], str, CellCache]]:

@@ -75,19 +75,19 @@ class StepList(list[Step]):
         return made
 
 
+def taken_apart(steps: Sequence[Step]) -> StepList:
+    """The same calls as a list that is taken apart once."""
+    return steps if isinstance(steps, StepList) else StepList(steps)
+
+
 def forms_of(steps: Sequence[Step]) -> StepForms:
     """The forms of calls."""
-    return steps.forms if isinstance(steps, StepList) else _forms(steps)
+    return taken_apart(steps).forms
 
 
 def columns_of(steps: Sequence[Step]) -> StepColumns:
     """The other fields of calls."""
-    return steps.columns if isinstance(steps, StepList) else _columns(steps)
-
-
-def taken_apart(steps: Sequence[Step]) -> StepList:
-    """The same calls as a list that is taken apart once."""
-    return steps if isinstance(steps, StepList) else StepList(steps)
+    return taken_apart(steps).columns
 
 
 def _columns(steps: Sequence[Step]) -> StepColumns:

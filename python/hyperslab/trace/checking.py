@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from hyperslab.trace.recording.log import ALL, BOUNDS, BOXES, HYPERSLAB, LISTS, NOTHING, POINTS
 from hyperslab.trace.selection import NAMES, list_axes
-from hyperslab.trace.table import OPERATIONS, AccessTable
+from hyperslab.trace.table import OPERATIONS, AccessTable, is_held_once
 
 MOST = 1 << 62
 BLOCK = 1 << 14
@@ -38,7 +38,7 @@ def _shapes(table: AccessTable, ndim: int) -> npt.NDArray[np.int64]:
 def _are_known(table: AccessTable, rows: slice) -> npt.NDArray[np.bool_]:
     """Which rows have an array, a memory type, an operation, a kind and times that there are."""
     # A column whose rows are all the same is held once, and looked at once.
-    columns = {name: column[:1] if column.strides == (0,) else column[rows] for name, column in table.columns.items()}
+    columns = {name: column[:1] if is_held_once(column) else column[rows] for name, column in table.columns.items()}
     begins, ends = table.offsets[rows], table.offsets[rows.start + 1 : rows.stop + 1]
     is_known: npt.NDArray[np.bool_] = ends >= begins
     is_known &= (columns["array"] >= 0) & (columns["array"] < len(table.arrays))

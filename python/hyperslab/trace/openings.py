@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hyperslab.trace.recording.log import FILE_REOPENED, REOPENED
-from hyperslab.trace.table import AccessTable
+from hyperslab.trace.table import AccessTable, is_held_once
 
 Rows = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
@@ -33,7 +33,7 @@ class Opened(NamedTuple):
 
 def by_process(table: AccessTable, rows: Rows) -> Rows:
     """The accesses of one process after the other: each has a cache of its own."""
-    if not len(rows) or _is_held_once(table.columns["process"]):
+    if not len(rows) or is_held_once(table.columns["process"]):
         return rows
     processes = table.columns["process"][rows]
     if (processes == processes[0]).all():
@@ -49,7 +49,7 @@ def openings_of(table: AccessTable, rows: Rows, shared: Mask | None = None) -> O
     `shared` are the accesses of the table whose file is open already (`shared_openings`); none, if nobody asks.
     """
     flags, begins = table.columns["flags"][rows], np.zeros(len(rows), bool)
-    if not _is_held_once(table.columns["process"]):
+    if not is_held_once(table.columns["process"]):
         processes = table.columns["process"][rows]
         begins[1:] = processes[1:] != processes[:-1]
     is_file = begins | (flags & FILE_REOPENED != 0)
@@ -58,11 +58,6 @@ def openings_of(table: AccessTable, rows: Rows, shared: Mask | None = None) -> O
         is_file[0] = is_array[0] = False  # the first access of all follows the first opening
     is_own = is_file if shared is None else is_file & ~shared[rows]
     return Opened(is_array, is_file, begins, is_own)
-
-
-def _is_held_once(column: npt.NDArray[np.int64]) -> bool:
-    """Whether all rows of a column are one number in memory, as a long trace that is opened has them."""
-    return column.strides == (0,)
 
 
 def shared_openings(table: AccessTable) -> Mask:

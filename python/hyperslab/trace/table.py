@@ -187,3 +187,8 @@ class AccessTable:
 def to_json(array: TracedArray) -> dict[str, Any]:
     """A dictionary for JSON."""
     return asdict(array)
+
+
+def is_held_once(column: npt.NDArray[Any]) -> bool:
+    """Whether all rows of a column are one number in memory, as a long trace that is opened has them."""
+    return column.strides == (0,)

@@ -25,9 +25,9 @@ from hyperslab.model.evaluation import MEASURED_AGAIN, halves, outcome_of
 from hyperslab.model.generated.codecs import DrawnRates, rate_key, rates_of_drawn
 from hyperslab.model.generated.drawing import LARGE, DrawnSize, DrawnWorkload, draw
 from hyperslab.model.generated.scores import Scores, always, score
-from hyperslab.model.installed import installed_zarr
+from hyperslab.model.installed import installed_hdf5, installed_zarr
 from hyperslab.model.measuring import CellTimings, disk_nbytes, key_of, measure
-from hyperslab.model.paper_experiments import Candidate, installed_hdf5
+from hyperslab.model.paper_experiments import Candidate
 from hyperslab.model.predict import Prediction, predict_cell
 from hyperslab.model.store_profile import StoreProfile, load_store_profile
 from hyperslab.model.terms import BASELINES, EXTENDED, PAPER
