@@ -1,8 +1,9 @@
 """Smoke-tests the wheel with each line of versions.txt, in an environment made for it: `make matrix`.
 
 The wheel is built, or given: `python tests/matrix/run.py --wheel dist/hyperslab-...whl`. An sdist may be given too
-(with `--only '3.12 plain'`, because pip builds it for each line). A Python that is not on this machine, and that `uv`
-cannot provide, is named and left out. What was found is written to results.md beside this file.
+(with `--only '3.12 plain'`, because pip builds it for each line). A Python that is not on this machine, and that
+neither `uv` nor Debian's packages provide, is named and left out. What was found is written to results.md beside this
+file.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "cli"))
+import debian_python  # noqa: E402
 import plain_install  # noqa: E402
 
 ROOT = HERE.parents[1]
@@ -58,7 +60,7 @@ def packages_of(words: list[str]) -> list[str]:
 
 
 def interpreter(python: str) -> str | None:
-    """The program of a version of Python: of this machine, of pyenv, or by uv."""
+    """The program of a version of Python: of this machine, of pyenv, by uv, or of Debian's newest packages."""
     found = shutil.which(f"python{python}")
     if found and _is(found, python):
         return found
@@ -70,7 +72,7 @@ def interpreter(python: str) -> str | None:
         done = subprocess.run(["uv", "python", "find", python], capture_output=True, text=True)
         if done.returncode == 0:
             return done.stdout.strip()
-    return None
+    return debian_python.program(python)
 
 
 def _is(program: str, python: str) -> bool:
@@ -87,8 +89,9 @@ def built(folder: Path) -> Path:
 
 def installed(program: str, place: Path, packages: list[str]) -> str | None:
     """Make an environment with packages. Returns why not, if that is so."""
-    subprocess.run([program, "-m", "venv", "--clear", str(place)], check=True)
-    install = [str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([program, "-m", "venv", "--clear", "--without-pip", str(place)], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(place / "bin" / "python"), "--disable-pip-version-check"]
+    install = [*pip, "install", "--quiet"]
     done = subprocess.run([*install, "--prefer-binary", *packages], capture_output=True, text=True)
     if done.returncode == 0:
         return None

@@ -41,11 +41,11 @@ def second_reader_is_prepared(request: pytest.FixtureRequest, monkeypatch: pytes
     hundreds of times. So that process is forked from one that has imported it all.
     """
     if request.node.originalname not in OF_THE_REAL_ONE:
-        monkeypatch.setattr(witness, "asked", later(ask_prepared))
+        monkeypatch.setattr(witness, "hired", later(ask_prepared))
 
 
 def ask_prepared(path: str, names: Any) -> witness.Testimony:
-    """What `witness.asked` does, but for its limits of time."""
+    """What a hired witness does, but for its limits of time."""
     if os.getpid() != OWN_PID:  # the answers are for the process that prepared it
         return ask(path, names)
     given = json.dumps([path, None if names is None else list(names)])

@@ -59,7 +59,7 @@ def isolated(work: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def ask(path: str, names: Any) -> witness.Testimony:
-    """What `witness.asked` does, in a process that need not import everything first."""
+    """What a hired witness does, in a process that need not import everything first."""
     given = isolated(witness.testify, path, names, lambda _: None)
     if isinstance(given, witness.Testimony):
         return given
@@ -67,11 +67,11 @@ def ask(path: str, names: Any) -> witness.Testimony:
 
 
 def later(answer: Callable[[str, Any], witness.Testimony]) -> Any:
-    """In the place of `witness.asked`: answers when somebody waits for it."""
-    return lambda path, names: nullcontext(partial(answer, path, names))
+    """In the place of `witness.hired`: answers when somebody waits for it."""
+    return lambda: nullcontext(lambda path, names: partial(answer, path, names))
 
 
-asked = later(ask)
+hired = later(ask)
 
 
 def plain(path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 import versioned_hdf5
 from differences import assert_difference
 from disks import ALL, Killed
-from flips import asked
+from flips import hired
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from versioned_hdf5 import VersionedHDF5File
@@ -366,7 +366,7 @@ class Versions(RuleBasedStateMachine):
         if not getattr(self, "versions", None):
             return
         names = set(self.versions)
-        with hs.VersionedFile(self.path) as ours, patch.object(witness, "asked", asked):  # in a forked process
+        with hs.VersionedFile(self.path) as ours, patch.object(witness, "hired", hired):  # in a forked process
             verified = ours.verify()
             assert verified.is_whole, verified.damages
         with hs.VersionedFile(self.path) as ours, h5py.File(self.path, "r", locking=self.held is None) as file:

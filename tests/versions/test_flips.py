@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from disks import ALL
-from flips import FILES, READERS, asked, flips, isolated
+from flips import FILES, READERS, flips, hired, isolated
 
 import hyperslab as hs
 from hyperslab.errors import HyperslabError
@@ -35,7 +35,7 @@ def verdict(path: str) -> tuple[bool, str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("make", FILES, ids=lambda make: make.__name__)
 def test_no_harmful_flip_is_called_whole(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(witness, "asked", asked)
+    monkeypatch.setattr(witness, "hired", hired)
     path = tmp_path / "good.h5"
     make(path)
     expected = [isolated(reader, str(path)) for reader in READERS]

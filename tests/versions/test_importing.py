@@ -22,7 +22,7 @@ from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
 from hyperslab.cli.versions import app
-from hyperslab.errors import NoSuchFile, Refused, UsageError
+from hyperslab.errors import FileChanged, NoSuchFile, Refused, UsageError
 from hyperslab.journal import journaled_file
 from hyperslab.versions import import_files
 from hyperslab.versions.layout.table import Version, VersionTable
@@ -184,6 +184,26 @@ def test_an_import_goes_on_and_refuses_what_is_not_the_same(tmp_path: Path) -> N
     with pytest.raises(UsageError, match="no attribute 'time'"):
         import_files(sources, tmp_path / "new.h5", time="attribute:time")
     assert (tmp_path / "all.h5").read_bytes() == before
+
+
+@pytest.mark.parametrize("how", ["written", "replaced", "removed"])
+def test_a_file_that_changes_after_its_turn_is_not_compared_with(tmp_path: Path, how: str) -> None:
+    sources, output = files(tmp_path), tmp_path / "all.h5"
+    other = write(tmp_path / "other.h5", 7)
+
+    def change(name: str, *_: int) -> None:
+        if name != "day2":
+            return
+        if how == "replaced":
+            other.rename(sources[1])
+        elif how == "removed":
+            sources[1].unlink()
+        else:
+            sources[1].write_bytes(sources[2].read_bytes())
+
+    with pytest.raises((FileChanged, NoSuchFile), match=r"day1.h5"):
+        import_files(sources, output, progress=change)
+    check(output, sources[:1])
 
 
 def test_the_order_of_many_versions_is_found_in_one_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from hyperslab.versions import repair
 from hyperslab.versions.inspect import witness
 
 hdf5plugin = pytest.importorskip("hdf5plugin")
-REALLY_ASKED = witness.asked
+REALLY_HIRED = witness.hired
 LONG = np.dtype([("at", "g"), ("n", "i1"), ("z", "G")], align=True)
 
 
@@ -179,7 +179,7 @@ def test_a_witness_that_does_not_finish_is_no_damage(
     real = subprocess.Popen
     monkeypatch.setattr(witness, "SECONDS", seconds)
     monkeypatch.setattr(witness, "queue", SimpleNamespace(SimpleQueue=HeardOnce, Empty=Empty))
-    monkeypatch.setattr(witness, "asked", REALLY_ASKED)
+    monkeypatch.setattr(witness, "hired", REALLY_HIRED)
     monkeypatch.setattr(subprocess, "Popen", lambda command, **given: real([command[0], "-c", program], **given))
     found = verified(encoded)
     assert (found.damages, found.proved, list(found.unproved)) == ([], ["a"], ["b"])
@@ -189,7 +189,7 @@ def test_a_witness_that_does_not_finish_is_no_damage(
 def test_a_crash_of_hdf5_is_damage(encoded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = SILENT.replace("{heard}", HEARD).replace("{then}", "import os, signal; os.kill(os.getpid(), 11)")
     real = subprocess.Popen
-    monkeypatch.setattr(witness, "asked", REALLY_ASKED)
+    monkeypatch.setattr(witness, "hired", REALLY_HIRED)
     monkeypatch.setattr(subprocess, "Popen", lambda command, **given: real([command[0], "-c", program], **given))
     found = verified(encoded)
     assert [one.what for one in found.damages] == [f"HDF5 crashes when it reads the file (signal {signal.SIGSEGV:d})"]

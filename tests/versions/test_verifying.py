@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 from disks import ALL
-from flips import asked
+from flips import hired
 from versioned_hdf5 import VersionedHDF5File
 
 import hyperslab as hs
@@ -219,7 +219,7 @@ def test_a_table_of_hashes_with_gaps_is_told_and_a_commit_of_ours_mends_it(tmp_p
 @pytest.mark.slow
 def test_no_flipped_bit_goes_unseen(committed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever byte is damaged: each version is what it was, or `verify` reports it. (HYPERSLAB_CRASHES=all: 500.)"""
-    monkeypatch.setattr(witness, "asked", asked)
+    monkeypatch.setattr(witness, "hired", hired)
     data, rng, path = committed.read_bytes(), np.random.default_rng(11), tmp_path / "flipped.h5"
     expected = contents(committed)
     seen = 0

@@ -83,6 +83,7 @@ class SecondLook:
         self._keys: dict[str, Slots] = {}
         self._raw_descriptions: dict[str, bytes] = {}
         self._seen: dict[tuple[str, int], Mark | None] = {}
+        self._fills: dict[tuple[str, str, bytes | None], Any] = {}
         self._lacking: dict[str, str] = {}  # arrays whose chunks HDF5 cannot decode here, and why
 
     def look(self) -> None:
@@ -205,7 +206,7 @@ class SecondLook:
         theirs = table[: stack.count]
         if table.dtype != HASH_TABLE_DTYPE or theirs.tobytes() != np.ascontiguousarray(rows).tobytes():
             testimony.add(UNLIKE.format("hashes"), path)
-        if table.shape != stack._table.shape or not _same_fill(raw, other):
+        if table.shape != stack._table.shape or not _same_fill(raw.fillvalue, raw.dtype, other):
             testimony.add(UNLIKE.format("fill value or number of hashes"), path)
         plist = raw.id.get_create_plist()
         numbers = [plist.get_filter(number)[0] for number in range(plist.get_nfilters())]
@@ -370,7 +371,12 @@ class SecondLook:
             testimony.add(UNLIKE.format("kind of object"), *where)
             return None
         _compare_attributes(testimony, array, ours, *where)
-        if array.shape != ours.shape or type_text(array.dtype) != type_text(ours.dtype) or not _same_fill(array, ours):
+        fill = self._fill_of(path, array, ours)
+        if (
+            array.shape != ours.shape
+            or type_text(array.dtype) != type_text(ours.dtype)
+            or not _same_fill(fill, array.dtype, ours)
+        ):
             testimony.add(UNLIKE.format("shape, elements or fill value"), *where)
         if array.maxshape != array.shape:
             testimony.add("it is resizable, but arrays of versions never are", *where)
@@ -388,8 +394,19 @@ class SecondLook:
         keys = self._keys[path]
         if slots.size and int(slots.max()) >= len(keys):
             return None
-        said = description(array.dtype, chunk_shape, array.fillvalue)
+        said = description(array.dtype, chunk_shape, fill)
         return Mark(True, said, array_attributes(array), content(array.shape, slots, keys))
+
+    def _fill_of(self, path: str, array: Any, ours: ArchiveArray) -> Any:
+        """The fill value as HDF5 sees it. It copies the whole list of chunks before it tells, so it is asked once for
+        all versions of an array that store the same bytes as fill value. Text has none that counts.
+        """
+        if array.dtype.hasobject:
+            return None
+        key = path, type_text(array.dtype), ours._stored.fill
+        if key not in self._fills:
+            self._fills[key] = array.fillvalue
+        return self._fills[key]
 
 
 def _chunks_in(raw: Any) -> dict[tuple[int, ...], Any]:
@@ -441,13 +458,12 @@ def _compare_attributes(
                 testimony.add(UNLIKE.format(f"value of the attribute {name!r}"), array, versions)
 
 
-def _same_fill(array: Any, ours: ArchiveArray) -> bool:
-    """Whether both see the same fill value."""
-    if array.dtype.hasobject:
+def _same_fill(fill: Any, dtype: np.dtype[Any], ours: ArchiveArray) -> bool:
+    """Whether a fill value as HDF5 sees it is the one that we see."""
+    if dtype.hasobject:
         return True
-    own = ours._stored.fill or b""
-    own = meaningful(own, array.dtype)
-    theirs = element_bytes(array.fillvalue, array.dtype)
+    own = meaningful(ours._stored.fill or b"", dtype)
+    theirs = element_bytes(fill, dtype)
     return theirs == own or not (any(theirs) or any(own))
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -104,11 +105,16 @@ class Verification:
 
 
 def verify(
-    path: str, table: VersionTable, names: Sequence[str] | None = None, progress: Progress | None = None
+    path: str,
+    table: VersionTable,
+    names: Sequence[str] | None = None,
+    progress: Progress | None = None,
+    ask: witness.Ask | None = None,
 ) -> Verification:
     """Check versions of a file, by default all; see `VersionedFile.verify`.
 
-    Checking all includes chunks that no version has, because a later version may find them by their hashes.
+    Checking all includes chunks that no version has, because a later version may find them by their hashes. `ask` asks
+    a witness that was hired before; by default one is hired now.
 
     Raises
     ------
@@ -117,7 +123,8 @@ def verify(
     """
     verification = Verification(path)
     chosen = None if names is None else list(dict.fromkeys(names))
-    with StoredBytes(path) as stored, witness.asked(path, chosen) as heard:
+    with StoredBytes(path) as stored, nullcontext(ask) if ask is not None else witness.hired() as asking:
+        heard = asking(path, chosen)
         uncertain = _verify(verification, table, names, progress or (lambda *_: None))
         known = list(table) if names is None else names
         _add_testimony(verification, known, uncertain, heard() or Testimony(unproved=dict.fromkeys(known, NO_WITNESS)))

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeAlias
 
 from hyperslab.versions.inspect.testimony import Testimony
 
@@ -25,15 +26,20 @@ KILLS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SI
 OPEN = "file is already open for write"  # what HDF5 says of a file of its newest layouts
 
 
+Heard: TypeAlias = Callable[[], Testimony | None]
+Ask: TypeAlias = Callable[[str, Sequence[str] | None], Heard]
+
+
 @contextmanager
-def asked(path: str, names: Sequence[str] | None) -> Iterator[Callable[[], Testimony | None]]:
-    """Ask HDF5's library about versions of a file, by default all, in another process, which works while you do
-    something else. Gives a function that waits for the answer, which is None if h5py is not installed.
+def hired() -> Iterator[Ask]:
+    """Start another process, which loads HDF5's library while you do something else. Gives a function that asks it once
+    about versions of a file (None: all). It works from then on; what that function returns waits for its answer, which
+    is None if h5py is not installed.
     """
     try:
         import h5py  # noqa: F401 -- a missing h5py is not damage
     except ModuleNotFoundError:
-        yield lambda: None
+        yield lambda _path, _names: lambda: None
         return
     environment = {
         **os.environ,
@@ -46,20 +52,24 @@ def asked(path: str, names: Sequence[str] | None) -> Iterator[Callable[[], Testi
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
         )
 
-        def heard() -> Testimony:
-            testimony = _listened(process, SECONDS + Path(path).stat().st_size / 1e6)
-            if not testimony.is_complete and testimony.silence is None:
-                errors.seek(0)
-                _add_ending(testimony, process.returncode, errors.read())
-            return testimony
+        def ask(path: str, names: Sequence[str] | None) -> Heard:
+            assert process.stdin is not None
+            with suppress(BrokenPipeError):
+                process.stdin.write(json.dumps([path, None if names is None else list(names)]))
+                process.stdin.close()
+
+            def heard() -> Testimony:
+                testimony = _listened(process, SECONDS + Path(path).stat().st_size / 1e6)
+                if not testimony.is_complete and testimony.silence is None:
+                    errors.seek(0)
+                    _add_ending(testimony, process.returncode, errors.read())
+                return testimony
+
+            return heard
 
         with process:
             try:
-                assert process.stdin is not None
-                with suppress(BrokenPipeError):
-                    process.stdin.write(json.dumps([path, None if names is None else list(names)]))
-                    process.stdin.close()
-                yield heard
+                yield ask
             finally:
                 process.kill()
 
@@ -106,7 +116,12 @@ def _add_ending(testimony: Testimony, status: int, errors: str) -> None:
 
 def main() -> None:
     """The other process. It says from time to time what it has found since."""
-    path, names = json.loads(sys.stdin.read())
+    from hyperslab.versions.inspect import second_look  # noqa: F401 -- takes long, and nobody may have asked yet
+
+    asked = sys.stdin.read()
+    if not asked:  # nobody will
+        return
+    path, names = json.loads(asked)
     told, last = Testimony(), time.monotonic()
 
     def tell(testimony: Testimony, *, is_complete: bool = False) -> None:

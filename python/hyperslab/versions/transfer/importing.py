@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,8 @@ from hyperslab.journal.signals import raise_pending_signals
 from hyperslab.progress import Progress
 from hyperslab.versions.branching.ancestry import children_first
 from hyperslab.versions.file import VersionedFile
+from hyperslab.versions.inspect import witness
+from hyperslab.versions.inspect.verify import verify as check_versions
 from hyperslab.versions.layout.names import DATA, as_datetime, check_name
 from hyperslab.versions.layout.seen import SeenVersions
 from hyperslab.versions.transfer.receiving import Received, Receiving
@@ -82,6 +84,18 @@ class Source(NamedTuple):
     parent: str | None  # the name of the version before it
     time: dt.datetime
     stat: os.stat_result
+
+    def check(self) -> None:
+        """Refuse a file that is not what it was when the import began.
+
+        Raises
+        ------
+        FileChanged
+            It has changed, or another file, or none, has its name.
+        """
+        now = os.stat(self.path) if Path(self.path).exists() else None  # noqa: PTH116
+        if now is None or _identity(now) != _identity(self.stat):
+            raise FileChanged(f"{self.path} changed while it was imported: do the same again")
 
     @property
     def mark(self) -> str:
@@ -150,12 +164,12 @@ def import_files(
     target = os.path.abspath(os.fspath(output))  # noqa: PTH100
     sources = list(_sources([os.path.abspath(os.fspath(one)) for one in files], target, time))  # noqa: PTH100
     cut = {path.strip("/"): tuple(map(int, shape)) for path, shape in (chunks or {}).items()}
-    with VersionedFile(target, "a", timeout=timeout) as file:
+    with VersionedFile(target, "a", timeout=timeout) as file, witness.hired() if verify else nullcontext() as ask:
         importing = _Importing(file, sources, cut, skip_unsupported)
         importing.check()
         importing.run(progress)
-        if verify and importing.made:
-            found = file.verify(*importing.made)
+        if ask is not None and importing.made:
+            found = check_versions(file.path, file.table, importing.made, ask=ask)
             if not found.is_whole:
                 raise RunError(f"{target} is not what was read: {found.damages[0].what}: please report it")
     return importing.result()
@@ -172,6 +186,7 @@ class _Importing:
         self.made: list[str] = []
         self.present: list[str] = []
         self._total = Received()
+        self._receiving: Receiving | None = None
         self._held: list[Source] = []  # made, but not committed
         self._nbytes = Path(self.file.path).stat().st_size  # when they were last
         self._by_name = {one.name: one for one in self.sources}
@@ -201,8 +216,7 @@ class _Importing:
             try:
                 self._add(one)
             except Exception:  # which undid the versions before it that were not committed
-                with suppress(Exception):
-                    self._add_again()
+                self._add_again()
                 raise
             self.made.append(one.name)
             added = Path(self.file.path).stat().st_size - self._nbytes
@@ -216,7 +230,7 @@ class _Importing:
         with ExitStack() as stack:
             group = stack.enter_context(_opened(one))
             old = None if before is None else stack.enter_context(_opened(before))
-            self._make(one, parent, group, old)
+            self._make(one, parent, group, before, old)
         self._held.append(one)
 
     def _commit(self) -> None:
@@ -225,19 +239,27 @@ class _Importing:
         self._nbytes = Path(self.file.path).stat().st_size
 
     def _add_again(self) -> None:
+        """Make the versions again that were undone: as many as can be, if a file is not what it was."""
         held, self._held = self._held, []
-        for one in held:
-            self._add(one)
-        self._commit()
+        while held:
+            try:
+                for one in held:
+                    self._add(one)
+                self._commit()
+            except Exception:
+                made, self._held = self._held, []
+                held = made if len(made) < len(held) else []  # what stopped it was a file, or the disk
+            else:
+                return
 
-    def _make(self, one: Source, parent: str, group: Group, before: Group | None) -> None:
+    def _make(self, one: Source, parent: str, group: Group, before: Source | None, old: Group | None) -> None:
         with self.file.receive_version(one.name, parent, one.time, hold=True) as (staged, stores):
-            receiving = Receiving(stores, self.chunks, self.skip_unsupported)
-            found = receiving.put(staged, group, before)
+            if self._receiving is None or self._receiving.stores is not stores:
+                self._receiving = Receiving(stores, self.chunks, self.skip_unsupported)
+            found = self._receiving.put(staged, group, old)
             staged.attrs[FROM] = one.mark
-            now = os.stat(one.path)  # noqa: PTH116
-            if (now.st_size, now.st_mtime_ns, now.st_ino) != (one.stat.st_size, one.stat.st_mtime_ns, one.stat.st_ino):
-                raise FileChanged(f"{one.path} changed while it was imported: do the same again")
+            for read in (one,) if before is None else (one, before):
+                read.check()
         total = self._total
         total.chunk_count += found.chunk_count
         total.same_count += found.same_count
@@ -259,6 +281,10 @@ class _Importing:
             total.found_count, total.new_count, sum(sizes.values()), Path(self.file.path).stat().st_size,
             total.left_out, tuple(notes),
         )  # fmt: skip
+
+
+def _identity(stat: os.stat_result) -> tuple[int, int, int]:
+    return stat.st_size, stat.st_mtime_ns, stat.st_ino
 
 
 def _sources(paths: Sequence[str], target: str, time: str) -> Iterator[Source]:

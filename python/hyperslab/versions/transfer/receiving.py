@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hyperslab._core import filters_of, hash_staged
 from hyperslab.archive.tree.array import Array
@@ -89,6 +90,13 @@ class Receiving:
     chunks: Mapping[str, tuple[int, ...]]
     skip_unsupported: bool = False
     received: Received = field(default_factory=Received)
+    _memory: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+
+    def memory(self, nbytes: int) -> npt.NDArray[np.uint8]:
+        """Memory for chunks, which is the same for all versions: new memory takes as long as what is read into it."""
+        if len(self._memory) < nbytes:
+            self._memory = np.empty(nbytes, np.uint8)
+        return self._memory[:nbytes]
 
     def put(self, staged: StagedGroup, source: Group, before: Group | None) -> Received:
         """Make a staged version hold what `source` holds. `before` is what the version before was made from.
@@ -263,7 +271,7 @@ class _Filling:
         stored, store, received = self.stored, self.store, self.receiving.received
         if stored is None or (stored.lengths[numbers] != nbytes).any():
             return False
-        memory = np.empty((min(most, len(numbers)), nbytes), np.uint8)
+        memory = self.receiving.memory(most * nbytes).reshape(most, nbytes)
         shapes, width = (self.array.shape, store.chunk_shape), store.dtype.itemsize
         for first in range(0, len(numbers), most):
             raise_pending_signals()
@@ -276,7 +284,8 @@ class _Filling:
             received.new_count += len(new)
             received.found_count += len(some) - len(new)
             if len(new):
-                chunks = rows[new].view(store.dtype).reshape(-1, *store.chunk_shape)
+                chosen = rows if len(new) == len(rows) else rows[new]
+                chunks = chosen.view(store.dtype).reshape(-1, *store.chunk_shape)
                 lengths = np.full(len(new), store.chunk_shape[0], np.int64)
                 store.append(np.frombuffer(digests, f"V{DIGEST_NBYTES}")[new].tobytes(), chunks, lengths)
         return True
