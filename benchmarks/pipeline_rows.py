@@ -25,13 +25,12 @@ NAMES = {"hyperslab": OURS, "zarrs": "zarrs", "fused": "Fused"}
 TURNS, SHORT = 21, 10
 
 
-def pipelines(files: Files) -> Iterator[Row]:
-    """Reads and writes, by codec, size of chunks, with and without shards."""
-    for verb in ("read", "write"):
-        for codec in CODECS:
-            for size, side in SIDES.items():
-                for is_sharded in (False, True):
-                    yield from _rows(files, verb, codec, size, side, is_sharded)
+def pipelines(files: Files, verb: str) -> Iterator[Row]:
+    """Reads or writes, by codec, size of chunks, with and without shards."""
+    for codec in CODECS:
+        for size, side in SIDES.items():
+            for is_sharded in (False, True):
+                yield from _rows(files, verb, codec, size, side, is_sharded)
 
 
 def _rows(files: Files, verb: str, codec: str, size: str, side: int, is_sharded: bool) -> Iterator[Row]:
@@ -43,7 +42,8 @@ def _rows(files: Files, verb: str, codec: str, size: str, side: int, is_sharded:
     unit = side * (PER_SHARD if is_sharded and verb == "write" else 1)
     for what, across, down in (("one", unit, unit), ("a few", 2 * unit, 2 * unit), ("all", *shape)):
         key = (slice(0, across), slice(0, down))
-        per_turn = 1 if what == "all" else SHORT
+        is_short = what != "all" and (verb == "read" or across * down * data.itemsize <= 1 << 20)
+        per_turn = SHORT if is_short else 1
         yield Row(
             key=f"{name}-{verb}-{what.replace(' ', '-')}",
             work=f"zarr-python {verb}s {what}, {codec}, {layout}",

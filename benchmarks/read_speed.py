@@ -2,9 +2,9 @@
 
     python benchmarks/read_speed.py [--only NAME ...] [--quick] [--files DIRECTORY] [--list]
 
-NAME is a group of rows (`deflate`, `zarr`, `pipeline`, `pipelines`, `uncompressed`, `parts`, `index`, `tiny`,
-`collection`, `memory`). First all sides of a row must read the same elements. Then they are timed in one run, in a new
-random order each turn. A peer that is missing, wrong or fails is named. Results are saved in
+NAME is a group of rows (`deflate`, `zarr`, `pipeline`, `pipelines`, `pipeline-writes`, `uncompressed`, `parts`,
+`index`, `tiny`, `collection`, `memory`). First all sides of a row must read the same elements. Then they are timed in
+one run, in a new random order each turn. A peer that is missing, wrong or fails is named. Results are saved in
 benchmarks/results/read_speed.json row by row, so that you can measure one row again. Rows of other machines or
 libraries are not mixed in: a whole run replaces them. `--quick` checks with 64 MB that everything works, and saves
 nothing.
@@ -38,7 +38,8 @@ def groups(files: Files, quick: bool) -> command.Groups:
         "deflate": each(lambda: rows.deflate(files)),
         "zarr": each(lambda: rows.zarr(files)),
         "pipeline": each(lambda: rows.pipeline(files)),
-        "pipelines": each(lambda: pipeline_rows.pipelines(files)),
+        "pipelines": each(lambda: pipeline_rows.pipelines(files, "read")),
+        "pipeline-writes": each(lambda: pipeline_rows.pipelines(files, "write")),
         "uncompressed": each(lambda: rows.uncompressed(files)),
         "parts": each(lambda: rows.parts(files)),
         "index": each(lambda: rows.index(files, shrink)),
