@@ -196,7 +196,7 @@ def test_files_compared_ahead_give_what_files_compared_in_turn_give(
     take = Ahead.take
     monkeypatch.setattr(Ahead, "take", lambda self, name: taken.append(set(found := take(self, name))) or found)
     ahead = import_files(sources, tmp_path / "ahead.h5")
-    assert taken == [set(), *[{"g/depth", "flat", "flags"}] * 5]
+    assert taken == [set(), *[{"g/depth", "flags"}] * 5]
     monkeypatch.setattr(Ahead, "take", lambda *_: {})
     in_turn = import_files(sources, tmp_path / "in-turn.h5")
     counts = ("versions", "chunk_count", "same_count", "found_count", "new_count", "file_nbytes")
