@@ -38,8 +38,8 @@ NO_WITNESS = str(missing("h5py"))
 MOST_PROBLEMS = 1000  # to keep; all are counted
 MOST_USERS = 8  # versions to name for a damaged chunk
 GAPS = (
-    "{} of its chunks do not have the hashes in the table. The hashes cover bytes between the fields, which mean nothing "
-    "and which other software copies as they happen to be, so this proves neither damage nor soundness"
+    "{} of its chunks do not have the hashes in the table. The hashes cover bytes between the fields, which mean "
+    "nothing and which other software copies as they happen to be, so this proves neither damage nor soundness"
 )
 
 
