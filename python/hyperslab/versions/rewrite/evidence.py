@@ -169,7 +169,7 @@ class Evidence:
         same_slot = self._found_by[shape].get(wanted)
         if same_slot is None and digest and has_padding(self.raw.dtype):
             self._unprovable.add((slot, shape))
-            return f"chunk {slot} cannot be proved: its SHA-256 covers bytes that mean nothing, as others copied them"
+            return f"chunk {slot} cannot be proved: its SHA-256 covers bytes between the fields, which mean nothing"
         if same_slot is None:
             return f"chunk {slot} does not have the SHA-256 that was stored"
         self.is_moved = True

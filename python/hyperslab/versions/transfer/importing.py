@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from hyperslab.versions.inspect import witness
 from hyperslab.versions.inspect.verify import verify as check_versions
 from hyperslab.versions.layout.names import DATA, as_datetime, check_name
 from hyperslab.versions.layout.seen import SeenVersions
+from hyperslab.versions.transfer.ahead import Ahead, Compared
 from hyperslab.versions.transfer.receiving import Received, Receiving
 
 FROM = "imported_from"  # the attribute of a version that says which file it was made from
@@ -208,13 +210,22 @@ class _Importing:
 
     def run(self, progress: Progress | None) -> None:
         """Make the versions that are not there yet."""
+        with Ahead() as ahead:
+            self._run(ahead, progress)
+
+    def _run(self, ahead: Ahead, progress: Progress | None) -> None:
         for done, one in enumerate(self.sources):
             if progress is not None:
                 progress(one.name, done, len(self.sources))
             if one.name in self.present:
                 continue
+            compared = ahead.take(one.name)
+            for following in self.sources[done + 1 : done + 2]:
+                before = self._before(following)
+                if before is not None and before.path != following.path:  # a file's versions share what is equal
+                    ahead.begin(following.name, partial(_opened, following), partial(_opened, before))
             try:
-                self._add(one)
+                self._add(one, compared)
             except Exception:  # which undid the versions before it that were not committed
                 self._add_again()
                 raise
@@ -224,13 +235,17 @@ class _Importing:
                 self._commit()
         self._commit()
 
-    def _add(self, one: Source) -> None:
-        before = None if one.parent is None else self._by_name.get(one.parent)
+    def _before(self, one: Source) -> Source | None:
+        """What the version before another is made from."""
+        return None if one.parent is None else self._by_name.get(one.parent)
+
+    def _add(self, one: Source, compared: Compared | None = None) -> None:
+        before = self._before(one)
         parent = one.parent if one.parent is not None else self._root
         with ExitStack() as stack:
             group = stack.enter_context(_opened(one))
             old = None if before is None else stack.enter_context(_opened(before))
-            self._make(one, parent, group, before, old)
+            self._make(one, parent, group, old, compared)
         self._held.append(one)
 
     def _commit(self) -> None:
@@ -252,11 +267,12 @@ class _Importing:
             else:
                 return
 
-    def _make(self, one: Source, parent: str, group: Group, before: Source | None, old: Group | None) -> None:
+    def _make(self, one: Source, parent: str, group: Group, old: Group | None, compared: Compared | None) -> None:
+        before = self._before(one)
         with self.file.receive_version(one.name, parent, one.time, hold=True) as (staged, stores):
             if self._receiving is None or self._receiving.stores is not stores:
                 self._receiving = Receiving(stores, self.chunks, self.skip_unsupported)
-            found = self._receiving.put(staged, group, old)
+            found = self._receiving.put(staged, group, old, compared)
             staged.attrs[FROM] = one.mark
             for read in (one,) if before is None else (one, before):
                 read.check()

@@ -37,8 +37,9 @@ from hyperslab.versions.layout.slots import MISSING, Slots, check_chunk_count
 from hyperslab.versions.stage.attributes import StagedAttributes
 from hyperslab.versions.stage.staged_array import StagedArray
 from hyperslab.versions.stage.staged_group import StagedGroup
+from hyperslab.versions.transfer.ahead import Compared
 from hyperslab.versions.transfer.portable import SCALES, portable_value
-from hyperslab.versions.transfer.stored_grid import NOWHERE, StoredGrid
+from hyperslab.versions.transfer.stored_grid import NOWHERE, Mask, StoredGrid
 
 BATCH_NBYTES = 16 << 20
 POINTED_NBYTES = 256  # assumed memory of an element of variable length
@@ -90,6 +91,7 @@ class Receiving:
     chunks: Mapping[str, tuple[int, ...]]
     skip_unsupported: bool = False
     received: Received = field(default_factory=Received)
+    _compared: Compared = field(default_factory=dict)
     _memory: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
 
     def memory(self, nbytes: int) -> npt.NDArray[np.uint8]:
@@ -98,8 +100,11 @@ class Receiving:
             self._memory = np.empty(nbytes, np.uint8)
         return self._memory[:nbytes]
 
-    def put(self, staged: StagedGroup, source: Group, before: Group | None) -> Received:
-        """Make a staged version hold what `source` holds. `before` is what the version before was made from.
+    def put(
+        self, staged: StagedGroup, source: Group, before: Group | None, compared: Compared | None = None
+    ) -> Received:
+        """Make a staged version hold what `source` holds. `before` is what the version before was made from, and
+        `compared` has the arrays of both that were compared already.
 
         Raises
         ------
@@ -110,7 +115,7 @@ class Receiving:
         DamagedFile
             The source cannot be read.
         """
-        self.received = Received()
+        self.received, self._compared = Received(), compared or {}
         names = [""]
         self._attributes(staged.attrs, source, "")
         for path, group in groups_by_path(source):
@@ -175,10 +180,19 @@ class Receiving:
         store = store_of(target, self.stores)
         _check_same(store, array, path)
         check_chunk_count(path, array.shape, store.chunk_shape)
-        stored, old = StoredGrid.of(array), StoredGrid.of(found) if isinstance(found, Array) and not is_new else None
-        _Filling(self, array, target, store, stored, old).fill()
+        old = found if isinstance(found, Array) and not is_new else None
+        _Filling(self, array, target, store, *self._grids(path, array, old)).fill()
         self._attributes(target.attrs, array, path)
         return True
+
+    def _grids(
+        self, path: str, array: Array, old: Array | None
+    ) -> tuple[StoredGrid | None, StoredGrid | None, Mask | None]:
+        """Where the chunks of an array and of the one before it are, and which are equal, if that is known already."""
+        pair = self._compared.get(path)
+        if pair is None or old is None or (pair.new.shape, pair.new.chunk_shape) != (array.shape, array.chunks):
+            return StoredGrid.of(array), None if old is None else StoredGrid.of(old), None
+        return pair
 
     def _new(self, staged: StagedGroup, path: str, array: Array) -> StagedArray:
         """Stage an array like the source, without elements."""
@@ -201,6 +215,7 @@ class _Filling:
     store: ChunkStore
     stored: StoredGrid | None
     old: StoredGrid | None
+    equal: Mask | None
 
     def fill(self) -> None:
         array, target, store, received = self.array, self.target, self.store, self.receiving.received
@@ -240,7 +255,7 @@ class _Filling:
         same = np.zeros(len(slots), bool)
         if self.stored is None or self.old is None or target.base is None or self.old.shape != target.shape:
             return same, slots
-        equal = self.stored.same(self.old)
+        equal = self.stored.same(self.old) if self.equal is None else self.equal
         same = equal if self.stored.chunk_shape == chunk_shape else ~self.stored.covered(~equal, chunk_shape)
         axes, shapes = [], zip(array.shape, target.shape, chunk_shape, grid, strict=True)
         for length, before, chunk, many in shapes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from typing import Any
@@ -108,8 +108,10 @@ class StoredGrid:
             runs = zip(starts.tolist(), stops.tolist(), strict=True)
             return all(_read(file, int(offsets[start]), into[start:stop].reshape(-1)) for start, stop in runs)
 
-    def same(self, before: StoredGrid) -> Mask:
-        """Which chunks have the same valid shape and the same stored bytes in another array."""
+    def same(self, before: StoredGrid, is_ended: Callable[[], bool] = lambda: False) -> Mask:
+        """Which chunks have the same valid shape and the same stored bytes in another array. If `is_ended` says that
+        nobody waits for it any more, the rest is not compared, and counts as different.
+        """
         same = np.zeros(len(self.offsets), bool)
         if self.chunk_shape != before.chunk_shape or self.kind != before.kind or len(self.shape) != len(before.shape):
             return same
@@ -123,7 +125,7 @@ class StoredGrid:
         rest = np.flatnonzero(
             is_alike & ~is_sure & (self.offsets[mine] != NOWHERE) & (before.offsets[theirs] != NOWHERE)
         )
-        same[mine[rest]] = _equal(self, before, mine[rest], theirs[rest])
+        same[mine[rest]] = _equal(self, before, mine[rest], theirs[rest], is_ended)
         return same
 
     def covered(self, changed: Mask, chunk_shape: tuple[int, ...]) -> Mask:
@@ -155,11 +157,11 @@ def _shared(one: StoredGrid, other: StoredGrid) -> tuple[Slots, Slots]:
     return mine.astype(np.int64), theirs.astype(np.int64)
 
 
-def _equal(one: StoredGrid, other: StoredGrid, mine: Slots, theirs: Slots) -> Mask:
+def _equal(one: StoredGrid, other: StoredGrid, mine: Slots, theirs: Slots, is_ended: Callable[[], bool]) -> Mask:
     """Compare the stored bytes of chunks of the same lengths. Chunks that lie one after the other in both files are
     read together, in pieces that stay in the processor's cache.
     """
-    same = np.ones(len(mine), bool)
+    same = np.zeros(len(mine), bool)
     lengths, at, there = (
         each.astype(np.uint64) for each in (one.lengths[mine], one.offsets[mine], other.offsets[theirs])
     )
@@ -167,6 +169,8 @@ def _equal(one: StoredGrid, other: StoredGrid, mine: Slots, theirs: Slots) -> Ma
     starts = np.flatnonzero(np.diff(turns)) + 1
     for start, stop in itertools.pairwise([0, *starts.tolist(), len(mine)]):
         raise_pending_signals()
+        if is_ended():
+            break
         some = slice(start, stop)
         same[some] = same_stored((one.path, other.path), lengths[some], (at[some], there[some]), PIECE_NBYTES)
     return same
