@@ -293,3 +293,45 @@ def test_a_slab_that_is_longer_than_its_values_makes_nothing(tmp_path: Path, len
     slabs = _core.ZarrArray(document_of(array.metadata), str(tmp_path), b"\0")
     with pytest.raises(MemoryError, match="the values do not have that shape"):
         slabs.write_slab([0], (np.zeros(8, "u1"), (length,)), ([], False, 1))
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize("chunk", [1, 2, 4, None])
+def test_what_lies_outside_after_shrinking_comes_back_as_with_zarr_python(tmp_path, written, chunk, in_memory):
+    seen = []
+    for pipeline in (OURS, THEIRS):
+        store = MemoryStore() if in_memory else LocalStore(tmp_path / pipeline)
+        with zarr.config.set({"codec_pipeline.path": pipeline}):
+            layout = {"chunks": (4, 2)} if chunk is None else {"chunks": (chunk, 1), "shards": (4, 2)}
+            array = zarr.create_array(store, shape=(6, 3), dtype="i2", fill_value=-1, **layout)
+            array[:] = np.arange(18).reshape(6, 3)
+            for number, shape in enumerate([(2, 3), (7, 2), (5, 1), (3, 3)]):
+                array.resize(shape)
+                array[:] = 100 + number
+                array.resize((8, 4))
+                seen.append(array[:])
+    for ours, theirs in zip(seen[:4], seen[4:], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert written == [True] * 5
+
+
+def test_an_order_of_the_chunks_in_a_shard_that_was_asked_for_is_kept(written):
+    orders = getattr(zarr.codecs.sharding, "SUBCHUNK_WRITE_ORDER", ())
+    for order in orders:
+        codec = zarr.codecs.ShardingCodec(chunk_shape=(1, 1), subchunk_write_order=order)
+        with zarr.config.set({"codec_pipeline.path": OURS}):
+            array = zarr.create_array(
+                MemoryStore(), shape=(4, 4), chunks=(4, 4), dtype="i2", serializer=codec, compressors=None
+            )
+            array[:] = 1 + np.arange(16).reshape(4, 4)
+        np.testing.assert_array_equal(array[:], 1 + np.arange(16).reshape(4, 4))
+    assert len(written) == len([one for one in orders if one != "colexicographic"])
+
+
+def test_a_grid_that_zarr_pythons_configuration_no_longer_allows_is_left_to_it():
+    if "array.rectilinear_chunks" not in zarr.config:
+        pytest.skip("this zarr-python has no such grids")
+    with zarr.config.set({"array.rectilinear_chunks": True, "codec_pipeline.path": OURS}):
+        array = zarr.create_array(MemoryStore(), shape=(9,), chunks=((2, 3, 4),), dtype="i2")
+    array[:] = np.arange(9)
+    np.testing.assert_array_equal(array[[1, 5, 8]], [1, 5, 8])

@@ -141,8 +141,6 @@ def run_pytest(
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "SUITE_OUTCOMES": str(written)}
     variables |= dict(environment or {})
     variables.pop("PYTEST_ADDOPTS", None)
-    # The order is the suite's own, and so is a folder for files that it leaves.
-    variables["TMPDIR"] = tempfile.mkdtemp(prefix="s", dir=folder)
     common = [
         "-p",
         "recording",
@@ -155,7 +153,9 @@ def run_pytest(
         f"--basetemp={folder / 'temporary'}",
     ]
     command = [*prefix, sys.executable, "-m", "pytest", *common, *arguments]
-    with (folder / "output.txt").open("w+") as output:
+    # The order is the suite's own, and so is a folder for files that it leaves, whose path sockets can have.
+    leaves = tempfile.TemporaryDirectory(prefix="s", ignore_cleanup_errors=True)
+    with leaves as variables["TMPDIR"], (folder / "output.txt").open("w+") as output:
         process = subprocess.Popen(
             command, cwd=cwd, env=variables, stdout=output, stderr=output, text=True, start_new_session=True
         )

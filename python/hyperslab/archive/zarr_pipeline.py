@@ -18,6 +18,7 @@ import numpy as np
 import zarr.abc.codec
 from zarr.abc.codec import Codec, CodecPipeline
 from zarr.abc.store import Store
+from zarr.codecs import ShardingCodec
 from zarr.codecs._v2 import V2Codec
 from zarr.core.array_spec import ArraySpec
 from zarr.core.buffer import Buffer, NDBuffer
@@ -238,6 +239,8 @@ def _array_of(
 ) -> ZarrArray | None:
     assert metadata is not None
     document = document or document_of(metadata)
+    if document is None:
+        return None
     native = spec.dtype.to_native_dtype()
     try:
         folder = location.file() if isinstance(location, Remote) else location
@@ -255,10 +258,15 @@ def _writer_of(
 ) -> Writer | None:
     if metadata is None or isinstance(store, ZarrStore):
         return None
+    shards = [one for one in getattr(metadata, "codecs", ()) if isinstance(one, ShardingCodec)]
+    if any(getattr(one, "subchunk_write_order", None) == "colexicographic" for one in shards):
+        return None  # somebody asked for it; our order is that of C, also where zarr-python's default is Morton's
     document = document_of(metadata)
-    array = _array_of(metadata, "", spec, document)
-    steps = None if array is None or not array.is_writable else steps_of(document, array.dtype.itemsize)
-    return None if array is None or steps is None else Writer(array, steps, inner, store)
+    array = None if document is None else _array_of(metadata, "", spec, document)
+    if document is None or array is None or not array.is_writable:
+        return None
+    steps = steps_of(document, array.dtype.itemsize)
+    return None if steps is None else Writer(array, steps, inner, store, keeps_outside=bool(shards))
 
 
 def _read_box(array: ZarrArray, items: list[Any], out: np.ndarray[Any, Any]) -> bool:

@@ -302,8 +302,8 @@ def _zarr(given: Any, path: Path, version: int, encoding: dict[str, Any], filler
     fillings = []
     for source, target in _dump(given, store, encoding, None, Collector()):
         document = document_of(target.metadata)
-        ours = _ours(document, target.dtype)
-        if ours is None or target.dtype.itemsize != source.dtype.itemsize:
+        ours = None if document is None else _ours(document, target.dtype)
+        if document is None or ours is None or target.dtype.itemsize != source.dtype.itemsize:
             _by_rows(source, target)
             continue
         dtype, steps = ours

@@ -41,11 +41,16 @@ def steps_of(document: bytes, width: int) -> list[Step] | None:
     return steps
 
 
-def document_of(metadata: Any) -> bytes:
-    """The text of the `zarr.json` or `.zarray` of zarr-python's metadata of an array."""
+def document_of(metadata: Any) -> bytes | None:
+    """The text of the `zarr.json` or `.zarray` of zarr-python's metadata of an array; None if it refuses to store them,
+    as it does with chunk grids that its configuration does not allow.
+    """
     from zarr.core.buffer import default_buffer_prototype
 
-    return bytes(next(iter(metadata.to_buffer_dict(default_buffer_prototype()).values())).to_bytes())
+    try:
+        return bytes(next(iter(metadata.to_buffer_dict(default_buffer_prototype()).values())).to_bytes())
+    except ValueError:
+        return None
 
 
 def _of_version_2(described: Mapping[str, Any], width: int) -> list[Step] | None:

@@ -45,12 +45,16 @@ class Writer:
         zarr-python's own pipeline, which decodes what is merged with a selection of scattered elements.
     store
         The store of its keys.
+    keeps_outside
+        Whether the elements that a key has outside of the array stay, as zarr-python keeps those of shards: they come
+        back when the array grows.
     """
 
     array: ZarrArray
     steps: list[Step]
     inner: BatchedCodecPipeline
     store: Store
+    keeps_outside: bool = False
 
     async def write(self, items: Items, value: NDBuffer, drop_axes: tuple[int, ...]) -> bool:
         """Write a batch if it is one of ours, and return whether it was written."""
@@ -61,6 +65,8 @@ class Writer:
             return False
         if any(each.shape != shape for _, each, *_ in items):
             return False
+        if self.keeps_outside:
+            items = [(*one[:4], one[4] and _is_all(one[2], shape)) for one in items]
         values = None if drop_axes else self._values(items[0][2], given)
         is_local = type(self.store) is LocalStore
         for some in _groups(items, len(items) if is_local and values is not None else self._few):
@@ -137,6 +143,16 @@ class Writer:
             _set,
             config.get("async.concurrency"),
         )
+
+
+def _is_all(taken: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a selection has all elements of a key, also those outside of the array."""
+    if not isinstance(taken, tuple) or len(taken) != len(shape):
+        return False
+    return all(
+        isinstance(one, slice) and (one.start or 0, one.stop, one.step or 1) == (0, length, 1)
+        for one, length in zip(taken, shape, strict=True)
+    )
 
 
 async def _set(setter: Any, prototype: Any, stored: bytes | None) -> None:
