@@ -37,26 +37,39 @@ def environments() -> list[list[str]]:
     return [line.split() for line in lines if line.strip() and not line.startswith("#")]
 
 
-def lowest(extra: str | None = None) -> list[str]:
-    """The oldest versions of libraries that pyproject.toml allows: of those that are always needed, and of an extra."""
+def lowest(extra: str | None = None) -> dict[str, str]:
+    """The oldest versions of libraries that pyproject.toml allows, by name: of those that are always needed, or of an
+    extra. Where two extras name one library, the newer version counts.
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    found = []
+    found: dict[str, str] = {}
     for requirement in project["optional-dependencies"][extra] if extra else project["dependencies"]:
         name, extras, version = re.match(r"([\w.-]+)(?:\[(.+)\])?(?:>=([\d.]+))?", requirement).groups()  # type: ignore[union-attr]
         if name == "hyperslab":
-            found += [pin for one in extras.split(",") for pin in lowest(one)]
+            for inner in extras.split(","):
+                found = _newer(found, lowest(inner))
         else:
-            found.append(f"{name}{f'[{extras}]' if extras else ''}=={version}")
-    return list(dict.fromkeys(found))
+            found = _newer(found, {f"{name}{f'[{extras}]' if extras else ''}": version})
+    return found
+
+
+def _newer(one: dict[str, str], other: dict[str, str]) -> dict[str, str]:
+    """Both, with the newer of two versions."""
+    known = {name: [versions[name] for versions in (one, other) if name in versions] for name in one | other}
+    return {name: max(some, key=lambda version: [*map(int, version.split("."))]) for name, some in known.items()}
 
 
 def packages_of(words: list[str]) -> list[str]:
     """What pip installs for a line: `lowest` and `lowest=EXTRA` stand for the oldest versions that we say work."""
-    found: list[str] = []
+    oldest: dict[str, str] = {}
+    given: list[str] = []
     for word in words:
         kind, _, extra = word.partition("=")
-        found += lowest(extra or None) if kind == "lowest" else [word]
-    return found
+        if kind == "lowest":
+            oldest = _newer(oldest, lowest(extra or None))
+        else:
+            given.append(word)
+    return [*(f"{name}=={version}" for name, version in oldest.items()), *given]
 
 
 def interpreter(python: str) -> str | None:
