@@ -60,7 +60,9 @@ def _newer(one: dict[str, str], other: dict[str, str]) -> dict[str, str]:
 
 
 def packages_of(words: list[str]) -> list[str]:
-    """What pip installs for a line: `lowest` and `lowest=EXTRA` stand for the oldest versions that we say work."""
+    """What pip installs for a line: `lowest` and `lowest=EXTRA` stand for the oldest versions that we say work, except
+    for libraries that the line names.
+    """
     oldest: dict[str, str] = {}
     given: list[str] = []
     for word in words:
@@ -69,7 +71,8 @@ def packages_of(words: list[str]) -> list[str]:
             oldest = _newer(oldest, lowest(extra or None))
         else:
             given.append(word)
-    return [*(f"{name}=={version}" for name, version in oldest.items()), *given]
+    named = {word.partition("==")[0] for word in given}
+    return [*(f"{name}=={version}" for name, version in oldest.items() if name not in named), *given]
 
 
 def interpreter(python: str) -> str | None:
