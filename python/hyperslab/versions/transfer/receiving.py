@@ -91,8 +91,8 @@ class Receiving:
     chunks: Mapping[str, tuple[int, ...]]
     skip_unsupported: bool = False
     received: Received = field(default_factory=Received)
-    _compared: Compared = field(default_factory=dict)
-    _memory: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    _compared: Compared = field(default_factory=dict, init=False)
+    _memory: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8), init=False)
 
     def memory(self, nbytes: int) -> npt.NDArray[np.uint8]:
         """Memory for chunks, which is the same for all versions: new memory takes as long as what is read into it."""
